@@ -1,0 +1,90 @@
+"""The HTTP application."""
+
+from litestar import Litestar, Router
+from litestar.config.cors import CORSConfig
+from litestar.di import Provide
+from litestar.exceptions import HTTPException
+from litestar.middleware import DefineMiddleware
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ASGIApp
+
+from core.documentation import DocumentationPage
+from core.health import VERSION, HealthController
+from core.settings import Settings
+from core.wiring import Application
+from features.credits.controllers.administration import CreditsAdministrationController
+from features.credits.controllers.credits import CreditsController
+from shared.errors import DomainError
+from shared.middleware.authentication import PUBLIC, Authentication
+from shared.middleware.edge import Edge, Limits
+from shared.middleware.problems import broken, refused, refused_by_framework
+
+DESCRIPTION = """\
+Send `Authorization: Bearer <access token>` with every request. If you belong to several accounts, name
+one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable `code` and the
+`request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
+"""
+
+
+def given(value: object) -> Provide:
+    return Provide(lambda: value, sync_to_thread=False, use_cache=True)
+
+
+def create_app(application: Application) -> ASGIApp:
+    settings = application.settings
+    litestar = Litestar(
+        route_handlers=[HealthController, CreditsController, CreditsAdministrationController],
+        dependencies={
+            "health": given(application.health),
+            "balances": given(application.balances),
+            "statements": given(application.statements),
+            "holds": given(application.holds),
+            "grants": given(application.grants),
+        },
+        middleware=[DefineMiddleware(Authentication, identify=application.callers.identify)],
+        exception_handlers={
+            DomainError: refused,
+            HTTPException: refused_by_framework,
+            Exception: broken,
+        },
+        cors_config=_cors(settings),
+        openapi_config=_openapi(),
+        logging_config=None,
+        request_max_body_size=settings.body_bytes_max,
+    )
+    return Edge(
+        litestar,
+        Limits(body_bytes_max=settings.body_bytes_max),
+        https_only=not settings.is_local,
+    )
+
+
+def _cors(settings: Settings) -> CORSConfig | None:
+    if not settings.cors_origins:
+        return None
+    return CORSConfig(
+        allow_origins=list(settings.cors_origins),
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_headers=["authorization", "content-type", "oslira-account", "x-request-id"],
+        expose_headers=["x-request-id", "retry-after"],
+        max_age=600,
+    )
+
+
+def _openapi() -> OpenAPIConfig:
+    return OpenAPIConfig(
+        title="Oslira",
+        version=VERSION,
+        description=DESCRIPTION,
+        use_handler_docstrings=True,
+        security=[{"token": []}],
+        components=Components(
+            security_schemes={
+                "token": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")
+            }
+        ),
+        render_plugins=[DocumentationPage(path="/"), JsonRenderPlugin(path="/openapi.json")],
+        openapi_router=Router(path="/schema", route_handlers=[], opt=PUBLIC),
+    )

@@ -1,0 +1,194 @@
+"""The command line: what operators type."""
+
+import logging
+import os
+import sys
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import click
+import httpx
+import msgspec
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from core.server import PortTaken, serve
+from core.settings import SettingsRefused
+from core.tour import tour
+from core.wiring import (
+    Surroundings,
+    apply_migrations,
+    build,
+    database_addresses,
+    local_issuer,
+    start_logs,
+    surroundings,
+)
+
+T = TypeVar("T")
+console = Console()
+
+
+def _surroundings(log_level: int = logging.INFO, **overrides: object) -> Surroundings:
+    """Read the settings, let options outrank them, and say plainly what is wrong."""
+    given = {name: str(value) for name, value in overrides.items() if value is not None}
+    try:
+        place = surroundings({**os.environ, **given})
+    except SettingsRefused as refusal:
+        raise click.ClickException(str(refusal)) from None
+    start_logs(place.settings, level=log_level)
+    return place
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    try:
+        return uvloop.run(work)
+    except (PortTaken, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="oslira")
+def main() -> None:
+    """Oslira: a backend that sells AI work by credits.
+
+    Without any configuration it runs on a PostgreSQL of its own under .data/.
+    Set DATABASE_URL for another one; README.md lists every variable.
+    """
+
+
+@main.command("serve")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
+@click.option("--host", help="Which address to listen on (default 127.0.0.1).")
+def serve_command(port: int | None, host: str | None) -> None:
+    """Answer HTTP until told to stop."""
+    _run(serve(_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
+
+
+@main.command("run")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
+@click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")
+def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
+    """Serve, take a tour of the API, and go on serving."""
+    place = _surroundings(logging.WARNING, OSLIRA_PORT=port)
+    if not place.settings.is_local:
+        raise click.ClickException("The tour signs its own tokens; it runs in a local environment only.")
+    issuer = local_issuer(place.settings)
+    hour = timedelta(hours=1)
+
+    async def companion(address: str) -> bool:
+        await tour(
+            address,
+            token=issuer.token(f"tour-{uuid4().hex[:8]}@example.com", lifetime=hour),
+            operator_token=issuer.token("operator@example.com", lifetime=hour, is_operator=True),
+            console=console,
+        )
+        if once:
+            return False
+        console.print(f"\nServing on [bold]{address}[/]; its documentation is at {address}/schema")
+        console.print("Press Ctrl-C to stop.")
+        return True
+
+    _run(serve(place, companion))
+
+
+@main.command("migrate")
+def migrate_command() -> None:
+    """Bring the database's schema up to date. Repeatable; safe to race."""
+    place = _surroundings()
+
+    async def work() -> list[str]:
+        async with database_addresses(place.settings) as addresses:
+            if not addresses.owner:
+                raise click.ClickException("Set DATABASE_URL to the address of the tables' owner.")
+            return await apply_migrations(place.settings, addresses)
+
+    names = _run(work())
+    for name in names:
+        click.echo(f"applied {name}")
+    if not names:
+        click.echo("The schema is up to date.")
+
+
+@main.command("token")
+@click.argument("email")
+@click.option("--operator", is_flag=True, help="May use the administration routes.")
+@click.option("--hours", type=click.FloatRange(min=0.001, max=8_760), default=1.0, show_default=True)
+def token_command(email: str, operator: bool, hours: float) -> None:  # noqa: FBT001
+    """Sign an access token for a local user, known by their e-mail address."""
+    place = _surroundings()
+    if not place.settings.is_local:
+        raise click.ClickException("Outside a local environment the identity service signs tokens.")
+    token = local_issuer(place.settings).token(
+        email, lifetime=timedelta(hours=hours), is_operator=operator
+    )
+    click.echo(token)
+
+
+@main.command("health")
+@click.option("--url", help="Where the server is (default: this machine, the configured port).")
+def health_command(url: str | None) -> None:
+    """Show what works and what does not. Exits 1 when the server is not ready."""
+    settings = _surroundings().settings
+    url = url or f"http://{settings.host}:{settings.port}"
+    try:
+        readiness = httpx.get(f"{url}/health/ready", timeout=10).json()
+    except (httpx.HTTPError, ValueError):
+        raise click.ClickException(f"Nothing answers at {url}. Start it with: oslira serve") from None
+    table = Table("binding", "works", "is", "detail", title=f"{url}: {readiness['status']}")
+    for name, binding in readiness["bindings"].items():
+        works = "[green]yes[/]" if binding["ok"] else "[red]no[/]"
+        table.add_row(name, works, binding["mode"], binding["detail"])
+    console.print(table)
+    sys.exit(0 if readiness["status"] == "ready" else 1)
+
+
+@main.group("credits")
+def credits_group() -> None:
+    """Keep the books."""
+
+
+@credits_group.command("audit")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per finding.")
+def audit_command(as_json: bool) -> None:  # noqa: FBT001
+    """Check that balances, entries, lots and holds agree. Exits 1 on any difference."""
+    place = _surroundings()
+
+    async def work() -> list[Any]:
+        async with build(place) as application:
+            return list(await application.upkeep.audit())
+
+    findings = _run(work())
+    if as_json:
+        for finding in findings:
+            click.echo(msgspec.json.encode(finding))
+    elif findings:
+        table = Table("account", "finding", "expected", "found")
+        for finding in findings:
+            table.add_row(
+                str(finding.account_id), finding.finding, str(finding.expected), str(finding.found)
+            )
+        console.print(table)
+    else:
+        click.echo("The books agree: balances = entries = lots, and the holds match.")
+    sys.exit(1 if findings else 0)
+
+
+@credits_group.command("expire")
+def expire_command() -> None:
+    """Write off credits whose time is over. Repeatable."""
+    place = _surroundings()
+
+    async def work() -> tuple[int, int]:
+        async with build(place) as application:
+            return await application.upkeep.expire()
+
+    accounts, credits_expired = _run(work())
+    click.echo(f"{credits_expired} credits of {accounts} accounts expired.")
+
+
+if __name__ == "__main__":
+    main()

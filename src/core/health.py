@@ -1,0 +1,129 @@
+"""Whether this process can do its work, binding by binding, and what each one really is."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import msgspec
+from litestar import Controller, Response, get
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+
+from shared.middleware.authentication import PUBLIC
+
+VERSION = "0.1.0"
+PROBE_TIMEOUT_S = 5.0
+REMEMBERED_FOR_S = 1.0
+
+Mode = Literal["real", "local", "simulated"]
+Probe = Callable[[], Awaitable[str]]
+"""Says in a few words what it found; raises when the binding does not work."""
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    mode: Mode
+    detail: str
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    status: Literal["ready", "not_ready"]
+    environment: str
+    version: str
+    bindings: dict[str, Binding]
+
+
+class Liveness(msgspec.Struct, frozen=True, kw_only=True):
+    status: Literal["ok"]
+    version: str
+
+
+@dataclass(slots=True)
+class Health:
+    environment: str
+    probes: Mapping[str, tuple[Mode, Probe]]
+    _last: tuple[float, Readiness] | None = None
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def readiness(self) -> Readiness:
+        """Ask every binding. The answer serves for a second, so asking often costs nothing."""
+        async with self._asking:
+            if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
+                return self._last[1]
+            bindings = await asyncio.gather(
+                *(_ask(mode, probe) for mode, probe in self.probes.values())
+            )
+            readiness = Readiness(
+                status="ready" if all(binding.ok for binding in bindings) else "not_ready",
+                environment=self.environment,
+                version=VERSION,
+                bindings=dict(zip(self.probes, bindings, strict=True)),
+            )
+            self._last = (time.monotonic(), readiness)
+            return readiness
+
+
+async def _ask(mode: Mode, probe: Probe) -> Binding:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            return Binding(ok=True, mode=mode, detail=await probe())
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what is wrong
+        # The kind of error only: its text may hold an address with a password.
+        return Binding(ok=False, mode=mode, detail=_named(error))
+
+
+def _named(error: BaseException) -> str:
+    cause = error.__cause__
+    if isinstance(error, ProbeFailed):
+        return str(error)
+    return f"{type(error).__name__} ({type(cause).__name__})" if cause else type(error).__name__
+
+
+class ProbeFailed(RuntimeError):
+    """A finding whose text is safe to show."""
+
+
+LIVENESS_EXAMPLE = {"status": "ok", "version": VERSION}
+READINESS_EXAMPLE = {
+    "status": "ready",
+    "environment": "local",
+    "version": VERSION,
+    "bindings": {"database": {"ok": True, "mode": "local", "detail": "PostgreSQL 18.4"}},
+}
+
+
+class HealthController(Controller):
+    path = "/health"
+    tags = ("Health",)
+    opt = PUBLIC
+
+    @get(
+        "/",
+        operation_id="getHealth",
+        summary="Liveness",
+        sync_to_thread=False,
+        responses={200: ResponseSpec(Liveness, examples=[Example(value=LIVENESS_EXAMPLE)])},
+    )
+    def liveness(self) -> Liveness:
+        """Whether the process answers at all. Restart it when this fails."""
+        return Liveness(status="ok", version=VERSION)
+
+    @get(
+        "/ready",
+        operation_id="getReadiness",
+        summary="Readiness",
+        responses={
+            200: ResponseSpec(Readiness, examples=[Example(value=READINESS_EXAMPLE)]),
+            503: ResponseSpec(Readiness, description="A binding does not work"),
+        },
+    )
+    async def ready(self, health: NamedDependency[Health]) -> Response[Readiness]:
+        """Each binding: whether it works, and whether it is real, local or simulated.
+
+        Send no traffic while this answers 503.
+        """
+        readiness = await health.readiness()
+        return Response(readiness, status_code=200 if readiness.status == "ready" else 503)

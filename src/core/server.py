@@ -1,0 +1,92 @@
+"""The process that answers HTTP: granian in our own event loop, drained before it ends."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+
+import structlog
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from core.app import create_app
+from core.settings import Settings
+from core.wiring import Surroundings, build
+
+# Headers not complete, or a connection idle, for this long: the server hangs up.
+HEADER_DEADLINE_MS = 10_000
+BACKLOG = 1_024
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
+
+Companion = Callable[[str], Awaitable[bool]]
+"""Something to do beside serving, given the address; tells whether to go on serving afterwards."""
+
+
+class PortTaken(RuntimeError):
+    pass
+
+
+def free_port(host: str, port: int) -> int:
+    """The port to bind, checked before anything is started; 0 asks for any."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise PortTaken(f"Cannot listen on {host}:{port}: {error.strerror}. Try --port.") from None
+        return probe.getsockname()[1]
+
+
+async def serve(place: Surroundings, companion: Companion | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return."""
+    settings = place.settings
+    port = free_port(settings.host, settings.port)
+    logging.getLogger("_granian").setLevel(logging.ERROR)
+    async with build(place) as application:
+        server = Server(
+            create_app(application),
+            address=settings.host,
+            port=port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MS),
+            log_enabled=False,
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        serving = asyncio.create_task(server.serve())
+        address = f"http://{settings.host}:{port}"
+        log.info("listening", address=address, environment=settings.environment)
+        try:
+            if companion is not None and not await _beside(companion(address), serving):
+                server.stop()
+            await _until_drained(serving, server, settings)
+        finally:
+            serving.cancel()
+        log.info("stopped")
+
+
+async def _beside(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
+    """Do the work, unless the server ends first."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        task.cancel()
+        return False
+    return task.result()
+
+
+async def _until_drained(
+    serving: asyncio.Task[None], server: Server, settings: Settings
+) -> None:
+    await server.main_loop_interrupt.wait()
+    log.info("draining", seconds_max=settings.drain_s)
+    done, _ = await asyncio.wait({serving}, timeout=settings.drain_s)
+    if not done:
+        log.warning("drain_cut_short")

@@ -1,0 +1,183 @@
+"""Everything that can be configured, in one frozen struct. An empty environment is a working local system."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import urlsplit
+
+import msgspec
+
+Environment = Literal["local", "staging", "production"]
+
+PROJECT = Path(__file__).parents[2]
+TRANSACTION_POOLER_PORT = 6543  # Supabase's
+LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
+# Variables that hosting platforms set. On one of them, not having said where we are means production.
+HOSTS = ("KUBERNETES_SERVICE_HOST", "FLY_APP_NAME", "DYNO", "RENDER", "K_SERVICE", "ECS_CONTAINER_METADATA_URI_V4")
+
+SECRETS = (
+    "DATABASE_URL",
+    "OSLIRA_DATABASE_USER_URL",
+    "OSLIRA_DATABASE_ADMIN_URL",
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "APIFY_TOKEN",
+    "STRIPE_SECRET_KEY",
+)
+PROVIDERS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "apify": "APIFY_TOKEN",
+    "stripe": "STRIPE_SECRET_KEY",
+}
+
+Lookup = Callable[[str], str | None]
+"""A variable's value by its name; None or empty when it is not set."""
+
+
+class SettingsRefused(ValueError):
+    """Says in one message everything that has to be set."""
+
+    def __init__(self, environment: str, wrongs: list[str]) -> None:
+        super().__init__(environment, wrongs)
+        self.wrongs = wrongs
+        self.environment = environment
+
+    def __str__(self) -> str:
+        lines = "\n".join(f"  - {wrong}" for wrong in self.wrongs)
+        return f"These settings do not make a {self.environment} system:\n{lines}"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """Read once at start; adapters are given values, never this object."""
+
+    environment: Environment = "local"
+    host: str = "127.0.0.1"
+    port: int = 8000
+    data_dir: Path = PROJECT / ".data"
+    database_url: str = ""
+    database_user_url: str = ""
+    database_admin_url: str = ""
+    database_pool_size: int = 16
+    database_pooler: Literal["session", "transaction"] = "session"
+    jwt_issuer: str = LOCAL_ISSUER
+    jwt_audience: str = "authenticated"
+    jwt_public_key: str = ""
+    cors_origins: tuple[str, ...] = ()
+    signup_bonus_credits: int = 25
+    body_bytes_max: int = 1_048_576
+    drain_s: int = 20
+    object_store_bucket: str = ""
+    secrets_prefix: str = ""
+    real_providers: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        """Addresses carry passwords: what is printed is where we run, nothing more."""
+        return f"Settings(environment={self.environment!r}, port={self.port})"
+
+    @property
+    def is_local(self) -> bool:
+        return self.environment == "local"
+
+    @property
+    def embedded_database(self) -> bool:
+        return not (self.database_url or self.database_user_url)
+
+
+def read_settings(lookup: Lookup) -> Settings:
+    """Raises SettingsRefused with the whole list of what is wrong, not the first."""
+    wrongs: list[str] = []
+    environment = _environment(lookup, wrongs)
+    database_url = lookup("DATABASE_URL") or ""
+    settings = Settings(
+        environment=environment,
+        host=lookup("OSLIRA_HOST") or "127.0.0.1",
+        port=_number(lookup, "OSLIRA_PORT", 8000, 0, 65_535, wrongs),
+        data_dir=Path(lookup("OSLIRA_DATA_DIR") or PROJECT / ".data").expanduser().absolute(),
+        database_url=database_url,
+        database_user_url=lookup("OSLIRA_DATABASE_USER_URL") or "",
+        database_admin_url=lookup("OSLIRA_DATABASE_ADMIN_URL") or "",
+        database_pool_size=_number(lookup, "OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200, wrongs),
+        database_pooler=_pooler(lookup, database_url, wrongs),
+        jwt_issuer=lookup("OSLIRA_JWT_ISSUER") or LOCAL_ISSUER,
+        jwt_audience=lookup("OSLIRA_JWT_AUDIENCE") or "authenticated",
+        jwt_public_key=(lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n"),
+        cors_origins=tuple((lookup("OSLIRA_CORS_ORIGINS") or "").replace(",", " ").split()),
+        signup_bonus_credits=_number(
+            lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs
+        ),
+        body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
+        drain_s=_number(lookup, "OSLIRA_DRAIN_SECONDS", 20, 1, 600, wrongs),
+        object_store_bucket=lookup("OSLIRA_OBJECT_STORE_BUCKET") or "",
+        secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
+        real_providers=frozenset(name for name, key in PROVIDERS.items() if lookup(key)),
+    )
+    wrongs += _contradictions(settings)
+    if not settings.is_local:
+        wrongs += _unsafe(settings)
+    if wrongs:
+        raise SettingsRefused(environment, wrongs)
+    return settings
+
+
+def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
+    value = lookup("OSLIRA_ENVIRONMENT") or ""
+    for environment in get_args(Environment):
+        if value == environment:
+            return environment
+    if value:
+        wrongs.append(f"OSLIRA_ENVIRONMENT is {value!r}; use local, staging or production.")
+        return "production"
+    return "production" if any(lookup(host) for host in HOSTS) else "local"
+
+
+def _number(
+    lookup: Lookup, name: str, default: int, least: int, most: int, wrongs: list[str]
+) -> int:
+    value = lookup(name)
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit()) or not least <= int(value) <= most:
+        wrongs.append(f"{name} is {value!r}; use a whole number from {least} to {most}.")
+        return default
+    return int(value)
+
+
+def _pooler(
+    lookup: Lookup, database_url: str, wrongs: list[str]
+) -> Literal["session", "transaction"]:
+    value = lookup("OSLIRA_DATABASE_POOLER")
+    if value not in (None, "", "session", "transaction"):
+        wrongs.append(f"OSLIRA_DATABASE_POOLER is {value!r}; use session or transaction.")
+    if value:
+        return "transaction" if value == "transaction" else "session"
+    return "transaction" if f":{TRANSACTION_POOLER_PORT}/" in database_url else "session"
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    wrongs: list[str] = []
+    if bool(settings.database_user_url) != bool(settings.database_admin_url):
+        wrongs.append("OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together.")
+    for url in (settings.database_url, settings.database_user_url, settings.database_admin_url):
+        if url and urlsplit(url).scheme not in ("postgresql", "postgres"):
+            wrongs.append("A database address starts with postgresql://.")
+    return wrongs
+
+
+def _unsafe(settings: Settings) -> list[str]:
+    """Defaults that are a convenience on a laptop and a hole on a server."""
+    wrongs: list[str] = []
+    if settings.embedded_database:
+        wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
+    if not settings.jwt_public_key:
+        wrongs.append("OSLIRA_JWT_PUBLIC_KEY: anyone who can read the local key could sign tokens.")
+    if settings.jwt_issuer == LOCAL_ISSUER:
+        wrongs.append("OSLIRA_JWT_ISSUER: whose tokens are accepted.")
+    if not settings.cors_origins:
+        wrongs.append("OSLIRA_CORS_ORIGINS: where the frontend is served from.")
+    wrongs += [
+        f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."
+        for origin in settings.cors_origins
+        if not origin.startswith("https://")
+    ]
+    return wrongs

@@ -1,0 +1,208 @@
+"""The composition root: the one place that knows every class. Read it top to bottom."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from core.health import Health, Mode, Probe, ProbeFailed
+from core.settings import PROVIDERS, SECRETS, Lookup, Settings, read_settings
+from features.auth.application.callers import Callers
+from features.credits.application.balances import Balances
+from features.credits.application.grants import Grants
+from features.credits.application.holds import Holds
+from features.credits.application.statements import Statements
+from features.credits.application.upkeep import Upkeep
+from infrastructure.cache.object_store import probe_bucket, probe_folder
+from infrastructure.database.accounts import PostgresSignUps
+from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
+from infrastructure.database.embedded import embedded_postgres
+from infrastructure.database.migrate import migrate
+from infrastructure.database.probes import DatabaseProbes
+from infrastructure.database.sessions import Database, connect
+from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
+from infrastructure.identity.tokens import Es256Verifier, LocalIssuer
+from infrastructure.monitoring.logs import configure_logs
+from infrastructure.secrets.aws import AwsSecrets
+
+DATABASE_NAME = "oslira"
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where this process runs: its settings, and where they came from."""
+
+    settings: Settings
+    lookup: Lookup
+    secrets: AwsSecrets | None
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Everything an entry point may call."""
+
+    settings: Settings
+    callers: Callers
+    balances: Balances
+    statements: Statements
+    holds: Holds
+    grants: Grants
+    upkeep: Upkeep
+    health: Health
+
+
+def surroundings(environ: Mapping[str, str]) -> Surroundings:
+    """Read the settings. Raises SettingsRefused with the list of what to set."""
+    prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
+    secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
+    lookup = secrets.lookup if secrets else environ.get
+    return Surroundings(settings=read_settings(lookup), lookup=lookup, secrets=secrets)
+
+
+def start_logs(settings: Settings, *, level: int = logging.INFO) -> None:
+    configure_logs(as_json=not settings.is_local, level=level)
+
+
+def local_issuer(settings: Settings) -> LocalIssuer:
+    return LocalIssuer(
+        settings.data_dir / "identity", issuer=settings.jwt_issuer, audience=settings.jwt_audience
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The database's three addresses. ``owner`` is empty where only the two roles' are known."""
+
+    owner: str
+    user: str
+    admin: str
+
+
+def _configured_addresses(settings: Settings) -> Addresses:
+    owner = settings.database_url
+    return Addresses(
+        owner=owner,
+        user=settings.database_user_url or role_url(owner, USER_ROLE),
+        admin=settings.database_admin_url or role_url(owner, ADMIN_ROLE),
+    )
+
+
+@asynccontextmanager
+async def database_addresses(settings: Settings) -> AsyncIterator[Addresses]:
+    """The configured database, or one of our own that runs as long as somebody uses it."""
+    if not settings.embedded_database:
+        yield _configured_addresses(settings)
+        return
+    async with embedded_postgres(settings.data_dir / "postgres", DATABASE_NAME) as server:
+        yield Addresses(
+            owner=server.url(DATABASE_NAME),
+            user=server.url(DATABASE_NAME, USER_ROLE),
+            admin=server.url(DATABASE_NAME, ADMIN_ROLE),
+        )
+
+
+async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str]:
+    return await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+
+
+@asynccontextmanager
+async def build(place: Surroundings) -> AsyncIterator[Application]:
+    settings = place.settings
+    async with database_addresses(settings) as addresses:
+        if settings.is_local and addresses.owner:
+            await apply_migrations(settings, addresses)
+        async with _database(place, addresses) as database:
+            yield _application(place, database)
+
+
+@asynccontextmanager
+async def _database(place: Surroundings, addresses: Addresses) -> AsyncIterator[Database]:
+    async def current() -> Addresses:
+        """Read anew for every connection: a secret may have been rotated."""
+        if place.secrets is None:
+            return addresses
+        return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
+
+    async def user_url() -> str:
+        return (await current()).user
+
+    async def admin_url() -> str:
+        return (await current()).admin
+
+    async with connect(
+        user_url=user_url,
+        admin_url=admin_url,
+        pool_size=place.settings.database_pool_size,
+        statement_cache=place.settings.database_pooler == "session",
+    ) as database:
+        yield database
+
+
+def _application(place: Surroundings, database: Database) -> Application:
+    settings = place.settings
+    public_key = settings.jwt_public_key or local_issuer(settings).public_key
+    verifier = Es256Verifier(
+        public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience
+    )
+    sign_ups = PostgresSignUps(database.admin("sign-up"))
+    reader = PostgresCreditReader(database)
+    ledger = PostgresLedger(database.admin("credit ledger"))
+    return Application(
+        settings=settings,
+        callers=Callers(verifier, sign_ups, settings.signup_bonus_credits, utc_now),
+        balances=Balances(reader),
+        statements=Statements(reader),
+        holds=Holds(ledger),
+        grants=Grants(ledger),
+        upkeep=Upkeep(ledger),
+        health=Health(settings.environment, _probes(place, DatabaseProbes(database))),
+    )
+
+
+def _probes(place: Surroundings, database: DatabaseProbes) -> dict[str, tuple[Mode, Probe]]:
+    settings = place.settings
+    database_mode: Mode = "local" if settings.embedded_database else "real"
+    bucket = settings.object_store_bucket
+    probes: dict[str, tuple[Mode, Probe]] = {
+        "database": (database_mode, database.version),
+        "migrations": (database_mode, partial(_migrations, database)),
+        "role_separation": (database_mode, partial(_roles, database)),
+        "object_store": ("real", partial(probe_bucket, bucket))
+        if bucket
+        else ("local", partial(probe_folder, settings.data_dir / "objects")),
+        "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
+    }
+    for provider, key in PROVIDERS.items():
+        real = provider in settings.real_providers
+        probes[provider] = ("real" if real else "simulated", partial(_provider, key, real))
+    return probes
+
+
+async def _migrations(database: DatabaseProbes) -> str:
+    applied, waiting = await database.migrations()
+    if waiting:
+        raise ProbeFailed(f"{waiting} wait: run oslira migrate")
+    return f"{applied} applied"
+
+
+async def _roles(database: DatabaseProbes) -> str:
+    if not await database.roles_are_separate():
+        raise ProbeFailed("app_user must be subject to row level security and app_admin must not")
+    return "app_user obeys row level security"
+
+
+async def _secrets(secrets: AwsSecrets | None) -> str:
+    if secrets and secrets.failure:
+        raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}")
+    return "AWS Secrets Manager" if secrets else "environment"
+
+
+async def _provider(key: str, real: bool) -> str:  # noqa: FBT001  bound by partial
+    return "key configured" if real else f"set {key} for the real one"

@@ -1,0 +1,55 @@
+"""What a verified token says about its bearer."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from features.auth.domain.errors import TokenInvalid
+from shared.caller import Caller
+from shared.ids import UserId
+
+ROLE = "authenticated"
+OPERATOR = "operator"
+NAME_LENGTH_MAX = 200
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of Supabase's claims we read; the whole goes to the database as it came."""
+
+    sub: UUID
+    exp: int
+    role: str
+    email: str = ""
+    app_metadata: dict[str, Any] = {}
+
+    @property
+    def expires_at(self) -> datetime:
+        return datetime.fromtimestamp(self.exp, UTC)
+
+    @property
+    def account_name(self) -> str:
+        """What the first account of a new user is called until its owner renames it."""
+        return (self.email.partition("@")[0] or "My account")[:NAME_LENGTH_MAX]
+
+
+def read_claims(verified: dict[str, Any]) -> Claims:
+    """Refuse tokens that are well signed but not meant for a signed-in user."""
+    try:
+        claims = msgspec.convert(verified, Claims)
+        _ = claims.expires_at
+    except (msgspec.ValidationError, OverflowError, OSError, ValueError):
+        raise TokenInvalid from None
+    if claims.role != ROLE:
+        raise TokenInvalid
+    return claims
+
+
+def caller_of(verified: dict[str, Any], claims: Claims) -> Caller:
+    """app_metadata is written by the identity service alone, so an operator cannot name themself."""
+    return Caller(
+        user_id=UserId(claims.sub),
+        claims=msgspec.json.encode(verified).decode(),
+        is_operator=claims.app_metadata.get("oslira_role") == OPERATOR,
+    )

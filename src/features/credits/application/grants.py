@@ -1,0 +1,33 @@
+from dataclasses import dataclass
+from datetime import datetime
+
+from features.credits.application.ports import Ledger
+from features.credits.domain.ledger import Movement, check_credits, check_reference
+from shared.ids import AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    ledger: Ledger
+
+    async def grant(
+        self,
+        account_id: AccountId,
+        credits_granted: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        expires_at: datetime | None = None,
+        description: str | None = None,
+    ) -> Movement:
+        """Open a lot of new credits. Which kind of lot follows from the transaction type."""
+        check_credits(credits_granted)
+        check_reference(reference)
+        return await self.ledger.grant(
+            account_id,
+            credits_granted,
+            reference=reference,
+            transaction_type=transaction_type,
+            expires_at=expires_at,
+            description=description,
+        )

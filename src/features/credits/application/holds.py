@@ -1,0 +1,66 @@
+from dataclasses import dataclass
+
+from features.credits.application.ports import Ledger
+from features.credits.domain.errors import MovementInvalid
+from features.credits.domain.ledger import Movement, check_credits, check_reference
+from shared.ids import AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Credits set aside for work that has not happened yet. Every call may be repeated."""
+
+    ledger: Ledger
+
+    async def place(
+        self,
+        account_id: AccountId,
+        credits_held: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        description: str | None = None,
+    ) -> Movement:
+        check_credits(credits_held)
+        check_reference(reference)
+        return await self.ledger.place_hold(
+            account_id,
+            credits_held,
+            reference=reference,
+            transaction_type=transaction_type,
+            description=description,
+        )
+
+    async def settle(
+        self, account_id: AccountId, *, reference: str, credits_spent: int
+    ) -> Movement:
+        """The work was done: spend up to what was held; the rest is available again."""
+        if credits_spent < 0:
+            raise MovementInvalid("Nothing less than 0 credits can be spent.")
+        return await self.ledger.settle_hold(
+            account_id, reference=reference, credits_spent=credits_spent
+        )
+
+    async def release(self, account_id: AccountId, *, reference: str) -> Movement:
+        """The work was not done: everything held is available again."""
+        return await self.ledger.release_hold(account_id, reference=reference)
+
+    async def refund(
+        self,
+        account_id: AccountId,
+        credits_refunded: int,
+        *,
+        hold_reference: str,
+        reference: str,
+        description: str | None = None,
+    ) -> Movement:
+        """Give back credits of a settled hold, to the lots they came from."""
+        check_credits(credits_refunded)
+        check_reference(reference)
+        return await self.ledger.refund(
+            account_id,
+            credits_refunded,
+            hold_reference=hold_reference,
+            reference=reference,
+            description=description,
+        )

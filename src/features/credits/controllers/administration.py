@@ -1,0 +1,210 @@
+"""Movements made by hand, for operators. Each carries a reference, so a repeated request is harmless."""
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+import structlog
+from litestar import Controller, Request, post
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+from litestar.params import FromPath, JSONBody
+
+from features.credits.application.grants import Grants
+from features.credits.application.holds import Holds
+from features.credits.domain.ledger import Movement
+from shared.caller import Caller
+from shared.ids import AccountId
+from shared.middleware.authentication import operators_only
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
+
+Credits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000_000, examples=[5])]
+Reference = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1, max_length=200, description="Names the effect; repeat it to retry.",
+        examples=["ticket:4711"],
+    ),
+]
+TransactionType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$")]
+Description = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class In(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    reference: Reference
+
+
+class GrantIn(In, frozen=True, kw_only=True):
+    credits: Credits
+    transaction_type: TransactionType = "admin_grant"
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    description: Description | None = None
+
+
+class HoldIn(In, frozen=True, kw_only=True):
+    credits: Credits
+    transaction_type: TransactionType = "admin_charge"
+    description: Description | None = None
+
+
+class SettlementIn(In, frozen=True, kw_only=True):
+    credits_spent: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000_000, examples=[3])]
+
+
+class ReleaseIn(In, frozen=True, kw_only=True):
+    pass
+
+
+class RefundIn(In, frozen=True, kw_only=True):
+    credits: Credits
+    hold_reference: Reference
+    description: Description | None = None
+
+
+class MovementOut(msgspec.Struct, frozen=True, kw_only=True):
+    repeated: bool
+    credits_moved: int
+    credits_available: int
+    credits_held: int
+
+
+ANSWERS = {
+    200: ResponseSpec(
+        MovementOut,
+        description="Done, now or by an earlier request with the same reference",
+        examples=[
+            Example(
+                value={
+                    "repeated": False,
+                    "credits_moved": 5,
+                    "credits_available": 20,
+                    "credits_held": 5,
+                }
+            )
+        ],
+    )
+}
+
+
+def _done(verb: str, caller: Caller, account_id: UUID, movement: Movement) -> MovementOut:
+    log.info(
+        "operator_moved_credits",
+        verb=verb,
+        operator=str(caller.user_id),
+        account=str(account_id),
+        credits=movement.credits_moved,
+        repeated=movement.repeated,
+    )
+    return MovementOut(
+        repeated=movement.repeated,
+        credits_moved=movement.credits_moved,
+        credits_available=movement.credits_available,
+        credits_held=movement.credits_held,
+    )
+
+
+class CreditsAdministrationController(Controller):
+    path = "/v1/admin/accounts/{account_id:uuid}/credits"
+    tags = ("Administration",)
+    guards = (operators_only,)
+    status_code = 200
+
+    @post(
+        "/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS
+    )
+    async def grant(
+        self,
+        request: Request[Caller, Any, Any],
+        account_id: FromPath[UUID],
+        data: JSONBody[GrantIn],
+        grants: NamedDependency[Grants],
+    ) -> MovementOut:
+        """Give an account new credits, until `expires_at` or for good."""
+        movement = await grants.grant(
+            AccountId(account_id),
+            data.credits,
+            reference=data.reference,
+            transaction_type=data.transaction_type,
+            expires_at=data.expires_at,
+            description=data.description,
+        )
+        return _done("grant", request.user, account_id, movement)
+
+    @post("/holds", operation_id="holdCredits", summary="Hold", status_code=200, responses=ANSWERS)
+    async def hold(
+        self,
+        request: Request[Caller, Any, Any],
+        account_id: FromPath[UUID],
+        data: JSONBody[HoldIn],
+        holds: NamedDependency[Holds],
+    ) -> MovementOut:
+        """Set credits aside for work that has not happened yet."""
+        movement = await holds.place(
+            AccountId(account_id),
+            data.credits,
+            reference=data.reference,
+            transaction_type=data.transaction_type,
+            description=data.description,
+        )
+        return _done("hold", request.user, account_id, movement)
+
+    @post(
+        "/settlements",
+        operation_id="settleCredits",
+        summary="Settle",
+        status_code=200,
+        responses=ANSWERS,
+    )
+    async def settle(
+        self,
+        request: Request[Caller, Any, Any],
+        account_id: FromPath[UUID],
+        data: JSONBody[SettlementIn],
+        holds: NamedDependency[Holds],
+    ) -> MovementOut:
+        """Spend up to what a hold set aside; the rest becomes available again."""
+        movement = await holds.settle(
+            AccountId(account_id), reference=data.reference, credits_spent=data.credits_spent
+        )
+        return _done("settle", request.user, account_id, movement)
+
+    @post(
+        "/releases",
+        operation_id="releaseCredits",
+        summary="Release",
+        status_code=200,
+        responses=ANSWERS,
+    )
+    async def release(
+        self,
+        request: Request[Caller, Any, Any],
+        account_id: FromPath[UUID],
+        data: JSONBody[ReleaseIn],
+        holds: NamedDependency[Holds],
+    ) -> MovementOut:
+        """Make everything that a hold set aside available again."""
+        movement = await holds.release(AccountId(account_id), reference=data.reference)
+        return _done("release", request.user, account_id, movement)
+
+    @post(
+        "/refunds", operation_id="refundCredits", summary="Refund", status_code=200, responses=ANSWERS
+    )
+    async def refund(
+        self,
+        request: Request[Caller, Any, Any],
+        account_id: FromPath[UUID],
+        data: JSONBody[RefundIn],
+        holds: NamedDependency[Holds],
+    ) -> MovementOut:
+        """Give back credits that were spent, to the lots they came from."""
+        movement = await holds.refund(
+            AccountId(account_id),
+            data.credits,
+            hold_reference=data.hold_reference,
+            reference=data.reference,
+            description=data.description,
+        )
+        return _done("refund", request.user, account_id, movement)

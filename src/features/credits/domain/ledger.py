@@ -1,0 +1,70 @@
+"""What moves credits, and what an account looks like after it.
+
+The ledger itself is SQL (``ledger.*``): overdraft is impossible there, under any number of clients. The
+rules below are what a caller is told before it gets that far.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from features.credits.domain.errors import MovementInvalid
+from shared.ids import AccountId
+
+Kind = Literal["grant", "hold", "settle", "release", "spend", "refund", "expire"]
+
+CREDITS_MAX = 1_000_000_000_000
+REFERENCE_LENGTH_MAX = 200
+
+
+class Balance(msgspec.Struct, frozen=True, kw_only=True):
+    account_id: AccountId
+    credits_available: int
+    credits_held: int
+    next_expiry_at: datetime | None = None
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One movement. Entries are never edited or removed."""
+
+    position: int
+    kind: Kind
+    transaction_type: str
+    reference: str
+    credits_delta: int
+    held_delta: int
+    balance_after: int
+    held_after: int
+    description: str | None
+    created_at: datetime
+
+
+class Movement(msgspec.Struct, frozen=True, kw_only=True):
+    """What a change of the ledger did. ``repeated``: it had been done before, and nothing changed."""
+
+    repeated: bool
+    credits_moved: int
+    credits_available: int
+    credits_held: int
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A way in which the books disagree with themselves."""
+
+    account_id: AccountId
+    finding: str
+    expected: int
+    found: int
+
+
+def check_credits(credits_moved: int) -> None:
+    if not 1 <= credits_moved <= CREDITS_MAX:
+        raise MovementInvalid(f"Credits are whole numbers from 1 to {CREDITS_MAX}.")
+
+
+def check_reference(reference: str) -> None:
+    if not 1 <= len(reference) <= REFERENCE_LENGTH_MAX or not reference.isprintable():
+        raise MovementInvalid(
+            f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters."
+        )

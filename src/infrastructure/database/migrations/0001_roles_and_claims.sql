@@ -1,0 +1,81 @@
+-- Who may talk to the database, and how it knows for whom. Everything here exists on Supabase
+-- already, in part or whole: each piece is made only where it is absent.
+
+do $$
+begin
+    if to_regrole('anon') is null then
+        create role anon nologin noinherit;
+    end if;
+    if to_regrole('authenticated') is null then
+        create role authenticated nologin noinherit;
+    end if;
+    if to_regrole('service_role') is null then
+        create role service_role nologin noinherit bypassrls;
+    end if;
+    -- Row level security decides for app_user; app_admin becomes service_role as it connects.
+    if to_regrole('app_user') is null then
+        create role app_user login inherit nobypassrls;
+    end if;
+    if to_regrole('app_admin') is null then
+        create role app_admin login noinherit nobypassrls;
+    end if;
+exception
+    when duplicate_object or unique_violation then
+        -- Roles belong to the cluster: a migration of another database may have won the race.
+        null;
+end;
+$$;
+
+grant authenticated to app_user;
+grant service_role to app_admin;
+alter role app_admin set role = 'service_role';
+
+-- Set on the roles, not on the sessions, so that they hold behind a transaction pooler too.
+alter role app_user set statement_timeout = '10s';
+alter role app_user set lock_timeout = '5s';
+alter role app_user set idle_in_transaction_session_timeout = '15s';
+alter role app_admin set statement_timeout = '60s';
+alter role app_admin set lock_timeout = '10s';
+alter role app_admin set idle_in_transaction_session_timeout = '60s';
+
+do $$
+begin
+    if to_regnamespace('auth') is null then
+        create schema auth;
+        grant usage on schema auth to anon, authenticated, service_role;
+    end if;
+    if to_regprocedure('auth.jwt()') is null then
+        execute $function$
+            create function auth.jwt() returns jsonb language sql stable set search_path = '' as $body$
+                select nullif(current_setting('request.jwt.claims', true), '')::jsonb
+            $body$
+        $function$;
+    end if;
+    if to_regprocedure('auth.uid()') is null then
+        execute $function$
+            create function auth.uid() returns uuid language sql stable set search_path = '' as $body$
+                select nullif(
+                    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub', ''
+                )::uuid
+            $body$
+        $function$;
+    end if;
+end;
+$$;
+
+-- private: helpers that policies call.
+-- ledger:  every change of credits; the service role alone.
+-- caller:  reads that take the caller's claims as an argument. Whoever may execute them could forge
+--          claims, so the application's own login role is the only one that may. Never expose these
+--          three schemas over REST.
+create schema private;
+create schema ledger;
+create schema caller;
+grant usage on schema private to authenticated, service_role;
+grant usage on schema ledger to service_role;
+grant usage on schema caller to app_user;
+grant usage on schema public to authenticated, service_role;
+
+revoke all on oslira.migrations from public, anon, authenticated;
+grant usage on schema oslira to service_role;
+grant select on oslira.migrations to service_role;

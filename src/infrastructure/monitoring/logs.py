@@ -1,0 +1,65 @@
+"""Structured logs: lines for people on a terminal, JSON elsewhere; never a secret in either."""
+
+import logging
+import re
+import sys
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from shared.middleware.request_id import current_request_id
+
+_SECRETS = re.compile(
+    r"(?P<scheme>\w+://[^:/\s@]*:)[^@\s]+(?=@)"  # a password in an address
+    r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # a token
+    r"|\b(?:sk|rk|whsec|osl_live|osl_test|apify_api)[_-][\w-]{8,}"  # a provider's key
+    r"|(?P<bearer>[Bb]earer )[\w.~+/=-]+"
+)
+
+
+def redact(text: str) -> str:
+    return _SECRETS.sub(
+        lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text
+    )
+
+
+def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    return {
+        name: redact(value) if isinstance(value, str) else value for name, value in event.items()
+    }
+
+
+def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    if request_id := current_request_id.get():
+        event["request_id"] = request_id
+    return event
+
+
+def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
+    """Ours and the libraries' alike go through the same processors to standard error."""
+    shared: list[Processor] = [
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _add_request_id,
+        structlog.processors.format_exc_info,
+        _redact_values,
+    ]
+    renderer: Processor = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
+    )
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+    for noisy in ("botocore", "boto3", "urllib3", "httpx", "httpcore", "asyncio"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

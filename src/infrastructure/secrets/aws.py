@@ -1,0 +1,70 @@
+"""Variables that AWS Secrets Manager may hold instead of the environment."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import boto3
+import structlog
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+CACHE_S = 300.0
+TIMEOUTS = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2})
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("secrets")
+
+
+class AwsSecrets:
+    """``prefix + name`` in Secrets Manager, else the environment's own variable.
+
+    Each secret is remembered for five minutes, so a rotation is taken up within that time. While the
+    service does not answer, the last known value serves.
+    """
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        *,
+        prefix: str,
+        names: tuple[str, ...],
+        client: Any = None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._environ = environ
+        self._prefix = prefix
+        self._names = frozenset(names)
+        self._client: Any = client or boto3.client("secretsmanager", config=TIMEOUTS)
+        self._now_s = now_s
+        self._known: dict[str, tuple[str | None, float]] = {}
+        self._lock = threading.Lock()
+        self.failure: str | None = None  # why the last call failed, for the health page
+
+    def lookup(self, name: str) -> str | None:
+        """Blocks when it has to ask. Thread-safe; one question per secret and five minutes."""
+        if name not in self._names:
+            return self._environ.get(name)
+        with self._lock:
+            value, until = self._known.get(name, (None, 0.0))
+            if self._now_s() >= until:
+                value = self._ask(name, value)
+                self._known[name] = (value, self._now_s() + CACHE_S)
+        return value if value is not None else self._environ.get(name)
+
+    def _ask(self, name: str, last_known: str | None) -> str | None:
+        try:
+            answer = self._client.get_secret_value(SecretId=self._prefix + name)
+        except ClientError as error:
+            code: str = error.response.get("Error", {}).get("Code", "")
+            if code == "ResourceNotFoundException":
+                self.failure = None
+                return None
+            self.failure = code
+        except BotoCoreError as error:
+            self.failure = type(error).__name__
+        else:
+            self.failure = None
+            return answer["SecretString"]
+        log.warning("secret_not_read", secret=name, reason=self.failure)
+        return last_known

@@ -1,0 +1,49 @@
+"""The kinds of refusal a caller can act on. Anything else that is raised is a bug.
+
+A slice derives its own errors from one of these kinds. Facts go to ``super().__init__`` by position,
+so that an error survives the pickling of a durable workflow; the text is built in ``__str__``. Which
+HTTP status a kind gets is decided in ``shared.middleware.problems``.
+"""
+
+from typing import ClassVar
+
+
+class DomainError(Exception):
+    code: ClassVar[str]
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        """Numbers and names a client may act on; they are shown in the problem."""
+        return {}
+
+
+class Invalid(DomainError):
+    """The request is understood and cannot be right."""
+
+
+class Unauthenticated(DomainError):
+    """Nobody we know is calling."""
+
+
+class NotFound(DomainError):
+    """It does not exist, or not for this caller: the two are never told apart."""
+
+
+class Forbidden(DomainError):
+    """The caller is known and may not do this."""
+
+
+class Conflict(DomainError):
+    """It contradicts what has already happened."""
+
+
+class PaymentRequired(DomainError):
+    """There are too few credits."""
+
+
+class RateLimited(DomainError):
+    """Too much in too short a time."""
+
+
+class Unavailable(DomainError):
+    """Somebody else's failure; worth another try. The one kind that is retried."""

@@ -1,0 +1,176 @@
+"""What holds for every request, in one layer around the application, because each layer costs.
+
+Request id in and out, security headers, and bodies that are whole, small, shallow JSON before anything
+decodes them. Slow headers and idle connections are the server's business (see ``core.server``).
+"""
+
+import asyncio
+import re
+from http import HTTPStatus
+
+import msgspec
+from litestar.types import ASGIApp, HTTPRequestEvent, Message, Receive, Scope, Send
+
+from shared.middleware.problems import MEDIA_TYPE, problem
+from shared.middleware.request_id import HEADER, current_request_id, request_id_from
+
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+DEFAULT_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
+# Ours unless the handler has said otherwise.
+OVERRIDABLE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+HSTS = (b"strict-transport-security", b"max-age=63072000; includeSubDomains")
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    body_bytes_max: int = 1_048_576
+    body_deadline_s: float = 10.0
+    json_depth_max: int = 64
+
+
+class _Refusal(Exception):
+    def __init__(self, status: HTTPStatus, code: str, detail: str) -> None:
+        super().__init__(status, code, detail)
+        self.status, self.code, self.detail = status, code, detail
+
+
+class _Gone(Exception):
+    """The client hung up in the middle of its own body."""
+
+
+def depth_exceeds(body: bytes, depth_max: int) -> bool:
+    """Tell without decoding whether JSON is nested deeper; brackets inside strings do not count."""
+    if body.count(b"[") + body.count(b"{") <= depth_max:
+        return False
+    depth = 0
+    for bracket in _STRING.sub(b"", body).translate(None, _NOT_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > depth_max:
+            return True
+    return False
+
+
+class Edge:
+    def __init__(self, app: ASGIApp, limits: Limits, *, https_only: bool) -> None:
+        self._app = app
+        self._limits = limits
+        self._always = DEFAULT_HEADERS + ((HSTS,) if https_only else ())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = request_id_from(scope["headers"])  # type: ignore[arg-type]
+        current_request_id.set(request_id)
+        always = (*self._always, (HEADER, request_id.encode()))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message["headers"])
+                present = {name for name, _ in headers}
+                headers += [item for item in OVERRIDABLE_HEADERS if item[0] not in present]
+                headers += always
+                message["headers"] = headers
+            await send(message)
+
+        if scope["method"] in _WITHOUT_BODY:
+            await self._app(scope, receive, send_with_headers)
+            return
+        try:
+            body = await self._body(scope, receive)
+        except _Refusal as refusal:
+            await _refuse(send_with_headers, refusal)
+        except _Gone:
+            return
+        else:
+            await self._app(scope, _replay(body, receive), send_with_headers)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        headers = dict(scope["headers"])
+        self._check_size(headers)
+        try:
+            async with asyncio.timeout(self._limits.body_deadline_s):
+                body = await self._read(receive)
+        except TimeoutError:
+            raise _Refusal(
+                HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", "The body took too long to arrive."
+            ) from None
+        if body:
+            _check_media_type(headers.get(b"content-type", b""))
+            if depth_exceeds(body, self._limits.json_depth_max):
+                raise _Refusal(
+                    HTTPStatus.BAD_REQUEST,
+                    "json_too_deep",
+                    f"JSON may be nested {self._limits.json_depth_max} deep at the most.",
+                )
+        return body
+
+    def _check_size(self, headers: dict[bytes, bytes]) -> None:
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:19]) > self._limits.body_bytes_max:
+            raise self._too_large()
+
+    def _too_large(self) -> _Refusal:
+        return _Refusal(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            "body_too_large",
+            f"A body may have {self._limits.body_bytes_max} bytes at the most.",
+        )
+
+    async def _read(self, receive: Receive) -> bytes:
+        body = bytearray()
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise _Gone
+            body += message["body"]
+            if len(body) > self._limits.body_bytes_max:
+                raise self._too_large()
+            if not message["more_body"]:
+                return bytes(body)
+
+
+def _check_media_type(content_type: bytes) -> None:
+    media_type, _, parameters = content_type.partition(b";")
+    charset = parameters.partition(b"charset=")[2].strip(b' "').lower()
+    if media_type.strip().lower() != b"application/json" or charset not in (b"", b"utf-8"):
+        raise _Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            "Send the body as application/json in UTF-8.",
+        )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Hand the body over as if it had arrived in one piece; afterwards only a disconnect can come."""
+    whole: list[HTTPRequestEvent] = [
+        {"type": "http.request", "body": body, "more_body": False}
+    ]
+
+    async def replay() -> HTTPRequestEvent:
+        return whole.pop() if whole else await receive()  # type: ignore[return-value]
+
+    return replay  # type: ignore[return-value]
+
+
+async def _refuse(send: Send, refusal: _Refusal) -> None:
+    content = msgspec.json.encode(problem(refusal.status, refusal.code, refusal.detail))
+    headers = [
+        (b"content-type", MEDIA_TYPE.encode()),
+        (b"content-length", str(len(content)).encode()),
+        (b"connection", b"close"),  # the rest of the body is not worth reading
+    ]
+    await send(
+        {"type": "http.response.start", "status": refusal.status, "headers": headers}  # type: ignore[arg-type]
+    )
+    await send({"type": "http.response.body", "body": content, "more_body": False})

@@ -1,0 +1,132 @@
+"""Every refusal becomes an RFC 9457 problem document here, and nowhere else."""
+
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+
+from shared.errors import (
+    Conflict,
+    DomainError,
+    Forbidden,
+    Invalid,
+    NotFound,
+    PaymentRequired,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+)
+from shared.middleware.request_id import current_request_id
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS: dict[type[DomainError], HTTPStatus] = {
+    Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
+    Unauthenticated: HTTPStatus.UNAUTHORIZED,
+    NotFound: HTTPStatus.NOT_FOUND,
+    Forbidden: HTTPStatus.FORBIDDEN,
+    Conflict: HTTPStatus.CONFLICT,
+    PaymentRequired: HTTPStatus.PAYMENT_REQUIRED,
+    RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+HEADERS: dict[HTTPStatus, dict[str, str]] = {
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": "Bearer"},
+    HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": "2"},
+}
+
+# What the framework itself refuses, named once. Other statuses take their phrase.
+CODES = {
+    HTTPStatus.BAD_REQUEST: "invalid_request",
+    HTTPStatus.NOT_FOUND: "route_not_found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "internal_error",
+}
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("problems")
+
+
+class FieldError(msgspec.Struct, frozen=True, kw_only=True):
+    field: str
+    message: str
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a request was refused (RFC 9457). ``code`` is stable; show ``detail`` to people."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    request_id: str
+    errors: list[FieldError] = []
+    facts: dict[str, int | str] = {}
+
+
+def problem(
+    status: HTTPStatus,
+    code: str,
+    detail: str,
+    *,
+    errors: list[FieldError] | None = None,
+    facts: dict[str, int | str] | None = None,
+) -> Problem:
+    return Problem(
+        type=f"urn:oslira:problem:{code}",
+        title=status.phrase,
+        status=status,
+        code=code,
+        detail=detail,
+        request_id=current_request_id.get(),
+        errors=errors or [],
+        facts=facts or {},
+    )
+
+
+def _response(document: Problem, headers: dict[str, str]) -> Response[Problem]:
+    return Response(
+        document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers
+    )
+
+
+def refused(_: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
+    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    if status is HTTPStatus.SERVICE_UNAVAILABLE:
+        log.warning("unavailable", code=error.code, cause=repr(error.__cause__))
+    return _response(
+        problem(status, error.code, str(error), facts=error.facts), HEADERS.get(status, {})
+    )
+
+
+def _field_errors(error: HTTPException) -> list[FieldError]:
+    extra: Any = error.extra
+    if not isinstance(error, ValidationException) or not isinstance(extra, list):
+        return []
+    return [
+        FieldError(field=str(item.get("key", "")), message=str(item.get("message", "")))
+        for item in extra  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(item, dict)
+    ]
+
+
+def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
+    status = HTTPStatus(error.status_code)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log.error("framework_error", exc_info=error)
+    errors = _field_errors(error)
+    detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or error.detail
+    code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
+    headers = {name: value for name, value in (error.headers or {}).items() if name == "Allow"}
+    return _response(problem(status, code, detail, errors=errors), headers)
+
+
+def broken(_: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
+    log.error("unhandled_error", exc_info=error)
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    detail = "This is our mistake. Quote the request id when you report it."
+    return _response(problem(status, CODES[status], detail), {})
