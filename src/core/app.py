@@ -81,9 +81,7 @@ def _openapi() -> OpenAPIConfig:
         use_handler_docstrings=True,
         security=[{"token": []}],
         components=Components(
-            security_schemes={
-                "token": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")
-            }
+            security_schemes={"token": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
         ),
         render_plugins=[DocumentationPage(path="/"), JsonRenderPlugin(path="/openapi.json")],
         openapi_router=Router(path="/schema", route_handlers=[], opt=PUBLIC),

@@ -122,9 +122,7 @@ def token_command(email: str, operator: bool, hours: float) -> None:  # noqa: FB
     place = _surroundings()
     if not place.settings.is_local:
         raise click.ClickException("Outside a local environment the identity service signs tokens.")
-    token = local_issuer(place.settings).token(
-        email, lifetime=timedelta(hours=hours), is_operator=operator
-    )
+    token = local_issuer(place.settings).token(email, lifetime=timedelta(hours=hours), is_operator=operator)
     click.echo(token)
 
 
@@ -168,9 +166,7 @@ def audit_command(as_json: bool) -> None:  # noqa: FBT001
     elif findings:
         table = Table("account", "finding", "expected", "found")
         for finding in findings:
-            table.add_row(
-                str(finding.account_id), finding.finding, str(finding.expected), str(finding.found)
-            )
+            table.add_row(str(finding.account_id), finding.finding, str(finding.expected), str(finding.found))
         console.print(table)
     else:
         click.echo("The books agree: balances = entries = lots, and the holds match.")

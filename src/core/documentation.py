@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from litestar import Request
@@ -10,34 +11,12 @@ from litestar.openapi.plugins import OpenAPIRenderPlugin
 
 METHODS = ("get", "post", "put", "patch", "delete")
 
-STYLE = """
-:root{color-scheme:light dark;--line:#d8dde3;--soft:#f5f7f9;--text:#1c2430;--faint:#5b6675;--accent:#0b6b57}
-@media(prefers-color-scheme:dark){:root{--line:#333c47;--soft:#1b2129;--text:#e4e9ef;--faint:#97a3b1;--accent:#5fd0b5}
-body{background:#12161b}}
-*{box-sizing:border-box}
-body{margin:0;font:16px/1.55 system-ui,sans-serif;color:var(--text)}
-.page{display:grid;grid-template-columns:17rem minmax(0,1fr);max-width:76rem;margin:0 auto}
-nav{position:sticky;top:0;height:100vh;overflow:auto;padding:2rem 1rem 2rem 1.5rem;border-right:1px solid var(--line);font-size:.9rem}
-nav a{display:block;padding:.15rem 0;color:inherit;text-decoration:none}
-nav a:hover{color:var(--accent)}
-nav b{display:block;margin:1.1rem 0 .2rem;color:var(--faint);font-size:.8rem}
-main{padding:2rem 2rem 5rem}
-h1{margin:0;font-size:1.9rem} h2{margin:3rem 0 0;font-size:1.3rem} h3{margin:2.2rem 0 .4rem;font-size:1.05rem}
-h4{margin:1rem 0 .3rem;font-size:.85rem;color:var(--faint);font-weight:600}
-code,pre{font:.86rem/1.5 ui-monospace,monospace}
-pre{background:var(--soft);border:1px solid var(--line);border-radius:6px;padding:.8rem 1rem;overflow:auto;margin:.3rem 0}
-.route{font:.95rem ui-monospace,monospace;word-break:break-all}
-.method{font-weight:700;color:var(--accent);text-transform:uppercase}
-table{border-collapse:collapse;width:100%;font-size:.9rem}
-td{padding:.35rem .8rem .35rem 0;border-top:1px solid var(--line);vertical-align:top}
-td:first-child{white-space:nowrap} .faint{color:var(--faint)}
-@media(max-width:50rem){.page{display:block} nav{position:static;height:auto;border:0} main{padding:1rem 1.5rem}}
-"""
+STYLE = files("core").joinpath("documentation.css").read_text("utf-8")
 
 
 class DocumentationPage(OpenAPIRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """Called once by Litestar per path; the page is as static as the routes are."""
+        """Litestar asks once and keeps the answer: the page is as static as the routes are."""
         del request
         return "".join(_page(openapi_schema)).encode()
 
@@ -77,9 +56,7 @@ def _grouped(document: dict[str, Any]) -> dict[str, list[Operation]]:
     return groups
 
 
-def _operation(
-    document: dict[str, Any], path: str, method: str, operation: dict[str, Any]
-) -> Iterator[str]:
+def _operation(document: dict[str, Any], path: str, method: str, operation: dict[str, Any]) -> Iterator[str]:
     yield f"<h3 id='{operation['operationId']}'>{escape(operation['summary'])}</h3>"
     yield f"<div class=route><span class=method>{method}</span> {escape(path)}</div>"
     yield f"<p>{_prose(operation.get('description', ''))}</p>"
@@ -148,7 +125,5 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
 def _prose(text: str) -> str:
     """Paragraphs and `code`, which is all our docstrings use."""
     parts = escape(text.strip(), quote=False).split("`")
-    marked = "".join(
-        f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts)
-    )
+    marked = "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
     return marked.replace("\n\n", "</p><p>")

@@ -53,9 +53,7 @@ class Health:
         async with self._asking:
             if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
                 return self._last[1]
-            bindings = await asyncio.gather(
-                *(_ask(mode, probe) for mode, probe in self.probes.values())
-            )
+            bindings = await asyncio.gather(*(_ask(mode, probe) for mode, probe in self.probes.values()))
             readiness = Readiness(
                 status="ready" if all(binding.ok for binding in bindings) else "not_ready",
                 environment=self.environment,

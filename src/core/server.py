@@ -82,9 +82,7 @@ async def _beside(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
     return task.result()
 
 
-async def _until_drained(
-    serving: asyncio.Task[None], server: Server, settings: Settings
-) -> None:
+async def _until_drained(serving: asyncio.Task[None], server: Server, settings: Settings) -> None:
     await server.main_loop_interrupt.wait()
     log.info("draining", seconds_max=settings.drain_s)
     done, _ = await asyncio.wait({serving}, timeout=settings.drain_s)

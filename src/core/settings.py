@@ -13,7 +13,14 @@ PROJECT = Path(__file__).parents[2]
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
 # Variables that hosting platforms set. On one of them, not having said where we are means production.
-HOSTS = ("KUBERNETES_SERVICE_HOST", "FLY_APP_NAME", "DYNO", "RENDER", "K_SERVICE", "ECS_CONTAINER_METADATA_URI_V4")
+HOSTS = (
+    "KUBERNETES_SERVICE_HOST",
+    "FLY_APP_NAME",
+    "DYNO",
+    "RENDER",
+    "K_SERVICE",
+    "ECS_CONTAINER_METADATA_URI_V4",
+)
 
 SECRETS = (
     "DATABASE_URL",
@@ -103,9 +110,7 @@ def read_settings(lookup: Lookup) -> Settings:
         jwt_audience=lookup("OSLIRA_JWT_AUDIENCE") or "authenticated",
         jwt_public_key=(lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n"),
         cors_origins=tuple((lookup("OSLIRA_CORS_ORIGINS") or "").replace(",", " ").split()),
-        signup_bonus_credits=_number(
-            lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs
-        ),
+        signup_bonus_credits=_number(lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs),
         body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
         drain_s=_number(lookup, "OSLIRA_DRAIN_SECONDS", 20, 1, 600, wrongs),
         object_store_bucket=lookup("OSLIRA_OBJECT_STORE_BUCKET") or "",
@@ -131,9 +136,7 @@ def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
     return "production" if any(lookup(host) for host in HOSTS) else "local"
 
 
-def _number(
-    lookup: Lookup, name: str, default: int, least: int, most: int, wrongs: list[str]
-) -> int:
+def _number(lookup: Lookup, name: str, default: int, least: int, most: int, wrongs: list[str]) -> int:
     value = lookup(name)
     if not value:
         return default
@@ -143,9 +146,7 @@ def _number(
     return int(value)
 
 
-def _pooler(
-    lookup: Lookup, database_url: str, wrongs: list[str]
-) -> Literal["session", "transaction"]:
+def _pooler(lookup: Lookup, database_url: str, wrongs: list[str]) -> Literal["session", "transaction"]:
     value = lookup("OSLIRA_DATABASE_POOLER")
     if value not in (None, "", "session", "transaction"):
         wrongs.append(f"OSLIRA_DATABASE_POOLER is {value!r}; use session or transaction.")
@@ -158,9 +159,9 @@ def _contradictions(settings: Settings) -> list[str]:
     wrongs: list[str] = []
     if bool(settings.database_user_url) != bool(settings.database_admin_url):
         wrongs.append("OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together.")
-    for url in (settings.database_url, settings.database_user_url, settings.database_admin_url):
-        if url and urlsplit(url).scheme not in ("postgresql", "postgres"):
-            wrongs.append("A database address starts with postgresql://.")
+    urls = (settings.database_url, settings.database_user_url, settings.database_admin_url)
+    if any(url and urlsplit(url).scheme not in ("postgresql", "postgres") for url in urls):
+        wrongs.append("A database address starts with postgresql://.")
     return wrongs
 
 

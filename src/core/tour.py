@@ -1,6 +1,7 @@
 """What `scripts/run` shows: one piece of paid work, over REST, from sign-up to statement."""
 
 import uuid
+from collections.abc import Awaitable
 from typing import Any
 
 import httpx
@@ -56,9 +57,9 @@ async def tour(address: str, *, token: str, operator_token: str, console: Consol
     console.print(_statement(statement["items"]))
 
 
-async def _json(request: Any) -> dict[str, Any]:
-    response: httpx.Response = await request
-    if response.status_code != httpx.codes.OK:
+async def _json(request: Awaitable[httpx.Response]) -> dict[str, Any]:
+    response = await request
+    if response.is_error:
         raise RuntimeError(f"{response.request.url} answered {response.status_code}: {response.text}")
     return response.json()
 

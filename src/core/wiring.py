@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
 from core.health import Health, Mode, Probe, ProbeFailed
-from core.settings import PROVIDERS, SECRETS, Lookup, Settings, read_settings
+from core.settings import PROVIDERS, SECRETS, Lookup, Settings, SettingsRefused, read_settings
 from features.auth.application.callers import Callers
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
@@ -26,7 +26,7 @@ from infrastructure.database.sessions import Database, connect
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
 from infrastructure.identity.tokens import Es256Verifier, LocalIssuer
 from infrastructure.monitoring.logs import configure_logs
-from infrastructure.secrets.aws import AwsSecrets
+from infrastructure.secrets.aws import AwsSecrets, NoRegion
 
 DATABASE_NAME = "oslira"
 
@@ -61,7 +61,11 @@ class Application:
 def surroundings(environ: Mapping[str, str]) -> Surroundings:
     """Read the settings. Raises SettingsRefused with the list of what to set."""
     prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
-    secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
+    try:
+        secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
+    except NoRegion:
+        wrong = "AWS_DEFAULT_REGION: OSLIRA_SECRETS_PREFIX asks for Secrets Manager, but of which region?"
+        raise SettingsRefused(environ.get("OSLIRA_ENVIRONMENT", "local"), [wrong]) from None
     lookup = secrets.lookup if secrets else environ.get
     return Surroundings(settings=read_settings(lookup), lookup=lookup, secrets=secrets)
 
@@ -95,7 +99,7 @@ def _configured_addresses(settings: Settings) -> Addresses:
 
 
 @asynccontextmanager
-async def database_addresses(settings: Settings) -> AsyncIterator[Addresses]:
+async def database_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
     """The configured database, or one of our own that runs as long as somebody uses it."""
     if not settings.embedded_database:
         yield _configured_addresses(settings)
@@ -113,7 +117,7 @@ async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str
 
 
 @asynccontextmanager
-async def build(place: Surroundings) -> AsyncIterator[Application]:
+async def build(place: Surroundings) -> AsyncGenerator[Application]:
     settings = place.settings
     async with database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
@@ -123,7 +127,7 @@ async def build(place: Surroundings) -> AsyncIterator[Application]:
 
 
 @asynccontextmanager
-async def _database(place: Surroundings, addresses: Addresses) -> AsyncIterator[Database]:
+async def _database(place: Surroundings, addresses: Addresses) -> AsyncGenerator[Database]:
     async def current() -> Addresses:
         """Read anew for every connection: a secret may have been rotated."""
         if place.secrets is None:
@@ -148,9 +152,7 @@ async def _database(place: Surroundings, addresses: Addresses) -> AsyncIterator[
 def _application(place: Surroundings, database: Database) -> Application:
     settings = place.settings
     public_key = settings.jwt_public_key or local_issuer(settings).public_key
-    verifier = Es256Verifier(
-        public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience
-    )
+    verifier = Es256Verifier(public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
     sign_ups = PostgresSignUps(database.admin("sign-up"))
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))

@@ -5,6 +5,8 @@ import binascii
 
 from shared.errors import Invalid
 
+DIGITS_MAX = 18  # what fits a bigint
+
 
 class CursorInvalid(Invalid):
     code = "cursor_invalid"
@@ -23,6 +25,6 @@ def decode_cursor(cursor: str) -> int:
     except (binascii.Error, ValueError):
         raise CursorInvalid from None
     digits = text.removeprefix("p")
-    if not (text.startswith("p") and digits.isdigit() and len(digits) <= 18):
+    if not (text.startswith("p") and digits.isdigit() and len(digits) <= DIGITS_MAX):
         raise CursorInvalid
     return int(digits)

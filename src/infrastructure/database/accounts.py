@@ -11,8 +11,6 @@ class PostgresSignUps(SignUps):
     def __init__(self, session: AdminSession) -> None:
         self._session = session
 
-    async def first_sight(
-        self, user_id: UserId, *, account_name: str, bonus_credits: int
-    ) -> AccountId:
+    async def first_sight(self, user_id: UserId, *, account_name: str, bonus_credits: int) -> AccountId:
         (row,) = await self._session.fetch(FIRST_SIGHT, user_id, account_name, bonus_credits)
         return AccountId(row["account_id"])

@@ -17,12 +17,13 @@ from features.credits.domain.errors import (
     TransactionTypeInvalid,
 )
 from features.credits.domain.ledger import Balance, Entry, Finding, Movement
+from infrastructure.database.batches import Batches
 from infrastructure.database.sessions import AdminSession, Database
 from shared.caller import Caller
 from shared.errors import DomainError
 from shared.ids import AccountId
 
-BALANCE: LiteralString = "select * from caller.credit_balance($1, $2)"
+BALANCES: LiteralString = "select * from caller.credit_balances($1, $2)"
 BALANCE_AT: LiteralString = "select * from caller.credit_balance_at($1, $2, $3)"
 ENTRIES: LiteralString = "select * from caller.credit_entries($1, $2, $3, $4, $5, $6, $7)"
 
@@ -42,12 +43,20 @@ def _no_account(caller: Caller) -> DomainError:
 class PostgresCreditReader(CreditReader):
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._balances = Batches(self._ask_balances)
+
+    async def _ask_balances(self, callers: list[Caller]) -> list[Record]:
+        return await self._database.call_for_many(
+            BALANCES,
+            [caller.claims for caller in callers],
+            [caller.chosen_account for caller in callers],
+        )
 
     async def balance(self, caller: Caller) -> Balance:
-        rows = await self._database.user(caller.claims).call(BALANCE, caller.chosen_account)
-        if not rows:
+        row = await self._balances.ask(caller)
+        account_id, credits_available, credits_held, next_lapse_at, accounts_count = row
+        if accounts_count != 1:
             raise _no_account(caller)
-        account_id, credits_available, credits_held, next_lapse_at = rows[0]
         return Balance(
             account_id=account_id,
             credits_available=credits_available,
@@ -56,24 +65,24 @@ class PostgresCreditReader(CreditReader):
         )
 
     async def balance_at(self, caller: Caller, at: datetime) -> Balance:
-        rows = await self._database.user(caller.claims).call(
-            BALANCE_AT, caller.chosen_account, at
-        )
-        if not rows:
+        (row,) = await self._database.user(caller.claims).call(BALANCE_AT, caller.chosen_account, at)
+        if row["account_id"] is None:
             raise _no_account(caller)
-        return Balance(**rows[0])
+        return Balance(**row)
 
     async def entries(
         self, caller: Caller, only: EntryFilter, *, before: int | None, entries_max: int
     ) -> list[Entry]:
-        header, *rows = await self._database.user(caller.claims).call(
+        rows = await self._database.user(caller.claims).call(
             ENTRIES, caller.chosen_account, only.kind, only.since, only.until, before, entries_max
-        ) or [None]
-        if header is None:
+        )
+        if not rows:
             raise _no_account(caller)
-        return [
-            Entry(**{name: row[name] for name in Entry.__struct_fields__}) for row in rows
-        ]
+        return [_entry(row) for row in rows[1:]]  # the first is the header
+
+
+def _entry(row: Record) -> Entry:
+    return Entry(**{name: row[name] for name in Entry.__struct_fields__})
 
 
 class PostgresLedger(Ledger, LedgerUpkeep):
@@ -93,11 +102,14 @@ class PostgresLedger(Ledger, LedgerUpkeep):
         rows = await self._session.fetch(
             GRANT, account_id, credits_granted, reference, transaction_type, expires_at, description
         )
-        return _movement(rows, lambda row: {
-            "conflicting": ReferenceReused(reference),
-            "unknown_type": TransactionTypeInvalid(transaction_type),
-            "wrong_sign": TransactionTypeInvalid(transaction_type),
-        })
+        return _movement(
+            rows,
+            lambda _: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
 
     async def place_hold(
         self,
@@ -111,30 +123,37 @@ class PostgresLedger(Ledger, LedgerUpkeep):
         rows = await self._session.fetch(
             PLACE_HOLD, account_id, credits_held, reference, transaction_type, description
         )
-        return _movement(rows, lambda row: {
-            "conflicting": ReferenceReused(reference),
-            "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
-            "unknown_type": TransactionTypeInvalid(transaction_type),
-            "wrong_sign": TransactionTypeInvalid(transaction_type),
-        })
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
 
-    async def settle_hold(
-        self, account_id: AccountId, *, reference: str, credits_spent: int
-    ) -> Movement:
+    async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement:
         rows = await self._session.fetch(SETTLE_HOLD, account_id, reference, credits_spent)
-        return _movement(rows, lambda row: {
-            "conflicting": ReferenceReused(reference),
-            "unknown_hold": HoldNotFound(reference),
-            "closed_hold": HoldIsClosed(reference),
-            "exceeds_hold": SettlementExceedsHold(credits_spent, row["credits_moved"]),
-        })
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_hold": HoldNotFound(reference),
+                "closed_hold": HoldIsClosed(reference),
+                "exceeds_hold": SettlementExceedsHold(credits_spent, row["credits_moved"]),
+            },
+        )
 
     async def release_hold(self, account_id: AccountId, *, reference: str) -> Movement:
         rows = await self._session.fetch(RELEASE_HOLD, account_id, reference)
-        return _movement(rows, lambda row: {
-            "unknown_hold": HoldNotFound(reference),
-            "closed_hold": HoldIsClosed(reference),
-        })
+        return _movement(
+            rows,
+            lambda _: {
+                "unknown_hold": HoldNotFound(reference),
+                "closed_hold": HoldIsClosed(reference),
+            },
+        )
 
     async def refund(
         self,
@@ -148,11 +167,14 @@ class PostgresLedger(Ledger, LedgerUpkeep):
         rows = await self._session.fetch(
             REFUND, account_id, hold_reference, credits_refunded, reference, description
         )
-        return _movement(rows, lambda row: {
-            "conflicting": ReferenceReused(reference),
-            "unknown_hold": HoldNotFound(hold_reference),
-            "exceeds_charge": RefundExceedsCharge(credits_refunded, row["credits_moved"]),
-        })
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_hold": HoldNotFound(hold_reference),
+                "exceeds_charge": RefundExceedsCharge(credits_refunded, row["credits_moved"]),
+            },
+        )
 
     async def expire_lots(self, accounts_max: int) -> tuple[int, int]:
         (row,) = await self._session.fetch(EXPIRE_LOTS, accounts_max)
@@ -162,9 +184,7 @@ class PostgresLedger(Ledger, LedgerUpkeep):
         return [Finding(**row) for row in await self._session.fetch(AUDIT)]
 
 
-def _movement(
-    rows: list[Record], refusals: Callable[[Record], dict[str, DomainError]]
-) -> Movement:
+def _movement(rows: list[Record], refusals: Callable[[Record], dict[str, DomainError]]) -> Movement:
     (row,) = rows
     outcome: str = row["outcome"]
     if outcome not in ("done", "repeated"):

@@ -12,9 +12,10 @@ import fcntl
 import hashlib
 import os
 import pwd
+import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from pathlib import Path
 import asyncpg
 import structlog
 
+SOCKET_NAME = ".s.PGSQL.5432"
 SOCKET_PATH_LENGTH_MAX = 100
 START_TIMEOUT_S = 60
 WATCH_INTERVAL_S = 1.0
@@ -63,7 +65,7 @@ class EmbeddedPostgres:
         with self._deciding():
             if not (self._data / "PG_VERSION").exists():
                 self._initialise()
-            if not self._is_running():
+            if not self._answers():
                 self._launch()
             if self._in_use is None:
                 self._in_use = os.open(self._folder / "in-use.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -85,9 +87,12 @@ class EmbeddedPostgres:
         """Start the server again whenever it is gone, until cancelled."""
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
-            if not _alive(self._server_pid()):
+            if not self._answers():
                 log.warning("postgres_gone", action="starting it again")
-                await asyncio.to_thread(self.start)
+                try:
+                    await asyncio.to_thread(self.start)
+                except PostgresDidNotStart as error:
+                    log.error("postgres_not_restarted", reason=str(error))  # noqa: TRY400
 
     async def ensure_database(self, name: str) -> None:
         connection = await asyncpg.connect(self.url("postgres"))
@@ -107,7 +112,7 @@ class EmbeddedPostgres:
                 _let_pass(path)
 
     @contextmanager
-    def _deciding(self) -> Iterator[None]:
+    def _deciding(self) -> Generator[None]:
         """One process at a time starts or stops."""
         decision = os.open(self._folder / "decision.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -128,34 +133,48 @@ class EmbeddedPostgres:
             socket_folder.mkdir(mode=0o700, exist_ok=True)
             if self._owner is not None:
                 os.chown(socket_folder, self._owner.pw_uid, self._owner.pw_gid)
+        self._forget_zombie()
         # Reachable through a socket in a private folder only, so it needs no passwords.
         options = f"-c listen_addresses='' -k '{socket_folder}'"
         options += "".join(f" -c {option}" for option in self._options)
-        self._run(
-            "pg_ctl", "start", "-D", str(self._data), "-w", "-t", str(START_TIMEOUT_S),
-            "-o", options, "-l", str(self._data / "server.log"),
-        )  # fmt: skip
+        # One repetition: children of a killed server may take a moment to notice and let go.
+        for is_last in (False, True):
+            start = self._run(
+                "pg_ctl", "start", "-D", str(self._data), "-w", "-t", str(START_TIMEOUT_S),
+                "-o", options, "-l", str(self._data / "server.log"), check=is_last,
+            )  # fmt: skip
+            if start.returncode == 0:
+                return
 
     def _socket_folder(self) -> Path:
         """The data folder, unless its path is too long for a socket."""
-        if len(str(self._data)) <= SOCKET_PATH_LENGTH_MAX - len("/.s.PGSQL.5432"):
+        if len(str(self._data)) <= SOCKET_PATH_LENGTH_MAX - len(SOCKET_NAME):
             return self._data
         name = hashlib.sha256(str(self._data).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"oslira-{os.geteuid()}-{name}"
 
-    def _server_pid(self) -> int | None:
-        try:
-            return int((self._data / "postmaster.pid").read_text().split("\n", 1)[0])
-        except (OSError, ValueError):
-            return None
+    def _answers(self) -> bool:
+        """Ask the socket, not the process table: a number may be another process's by now."""
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(str(self._socket_folder() / SOCKET_NAME))
+            except OSError:
+                return False
+        return True
 
-    def _is_running(self) -> bool:
-        status = self._run("pg_ctl", "status", "-D", str(self._data), check=False)
-        return status.returncode == 0
+    def _forget_zombie(self) -> None:
+        """A killed server whose parent never asked for its end still has a number, and PostgreSQL takes
+        it for a running one. Containers without an init process leave such zombies.
+        """
+        notes = (self._data / "postmaster.pid", self._socket_folder() / f"{SOCKET_NAME}.lock")
+        for note in notes:
+            with suppress(OSError, ValueError, IndexError):
+                pid = int(note.read_text().split("\n", 1)[0])
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                if state == "Z":
+                    note.unlink()
 
-    def _run(
-        self, program: str, *arguments: str, check: bool = True
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
         # Output goes to a file: a server that inherits a pipe would keep us waiting for its end.
         with tempfile.TemporaryFile() as output:
             result = subprocess.run(  # noqa: S603  our own binaries and arguments
@@ -201,20 +220,8 @@ def _let_pass(path: Path) -> None:
             folder.chmod(mode | 0o001)
 
 
-def _alive(pid: int | None) -> bool:
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 @asynccontextmanager
-async def embedded_postgres(folder: Path, database: str) -> AsyncIterator[EmbeddedPostgres]:
+async def embedded_postgres(folder: Path, database: str) -> AsyncGenerator[EmbeddedPostgres]:
     """The server, running and watched, with the database in it."""
     server = EmbeddedPostgres(folder)
     await asyncio.to_thread(server.start)

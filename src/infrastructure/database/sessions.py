@@ -8,22 +8,16 @@ it needs.
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any, LiteralString, TypeAlias
+from typing import LiteralString
 
 import asyncpg
-from asyncpg import Connection, Pool, Record
-from asyncpg.pool import PoolConnectionProxy
+from asyncpg import Record
 
+from infrastructure.database.pool import Borrowed, Pool, Url, open_pool
 from shared.errors import Unavailable
-
-ACQUIRE_TIMEOUT_S = 5.0
-CONNECT_TIMEOUT_S = 5.0
-# The roles' own statement timeouts come first; this one is for a server that has stopped answering.
-COMMAND_TIMEOUT_S = 75.0
 
 _LOST = (
     OSError,
@@ -31,10 +25,8 @@ _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
-    asyncpg.InterfaceError,
 )
 
-Borrowed: TypeAlias = "PoolConnectionProxy[Record]"
 _admin: ContextVar[Borrowed | None] = ContextVar("admin_connection", default=None)
 _user: ContextVar[tuple[str, Borrowed] | None] = ContextVar("user_connection", default=None)
 
@@ -46,48 +38,56 @@ class DatabaseUnavailable(Unavailable):
         return "The database does not answer. Nothing was lost; try again in a moment."
 
 
-class _Side:
-    """One pool: borrowing with a deadline, and failures in our words."""
+@asynccontextmanager
+async def _borrowed(pool: Pool) -> AsyncGenerator[Borrowed]:
+    """A connection for as long as it takes; what breaks it is told in our words."""
+    try:
+        connection = await pool.acquire()
+    except _LOST as error:
+        raise DatabaseUnavailable from error
+    try:
+        yield connection
+    except _LOST as error:
+        connection.terminate()
+        raise DatabaseUnavailable from error
+    except asyncpg.InterfaceError as error:
+        if connection.is_closed():
+            raise DatabaseUnavailable from error
+        raise
+    except Exception:
+        raise
+    except BaseException:
+        # Cancelled at an unknown point. The server rolls back what it has lost.
+        connection.terminate()
+        raise
+    finally:
+        pool.release(connection)
 
-    def __init__(self, pool: Pool[Record]) -> None:
-        self._pool = pool
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Borrowed]:
-        connection = await self._acquire()
+@asynccontextmanager
+async def _transaction(pool: Pool, begin: str) -> AsyncGenerator[Borrowed]:
+    async with _borrowed(pool) as connection:
+        await connection.execute(begin)
         try:
             yield connection
-        finally:
-            await self._pool.release(connection)
-
-    async def fetch(self, statement: str, args: tuple[object, ...]) -> list[Record]:
-        try:
-            connection = await self._acquire()
-            try:
-                return await connection.fetch(statement, *args)
-            finally:
-                await self._pool.release(connection)
-        except _LOST as error:
-            raise DatabaseUnavailable from error
-
-    async def _acquire(self) -> Borrowed:
-        if self._pool.get_idle_size():
-            return await self._pool.acquire()
-        # A deadline costs a timer and a handle: only those pay for it who have to wait.
-        async with asyncio.timeout(ACQUIRE_TIMEOUT_S):
-            return await self._pool.acquire()
+        except Exception:
+            if not connection.is_closed():
+                await connection.execute("rollback")
+            raise
+        await connection.execute("commit")
 
 
 class UserSession:
     """What one caller may see and do; row level security decides."""
 
-    def __init__(self, side: _Side, claims: str) -> None:
-        self._side = side
+    def __init__(self, pool: Pool, claims: str) -> None:
+        self._pool = pool
         self._claims = claims
 
     async def call(self, statement: LiteralString, *args: object) -> list[Record]:
         """Ask a function of schema ``caller`` that takes the claims as $1: one round trip."""
-        return await self._side.fetch(statement, (self._claims, *args))
+        async with _borrowed(self._pool) as connection:
+            return await connection.fetch(statement, self._claims, *args)
 
     async def fetch(self, statement: LiteralString, *args: object) -> list[Record]:
         """Inside ``transaction`` only: outside it there are no claims, hence no rows."""
@@ -97,75 +97,71 @@ class UserSession:
         return await current[1].fetch(statement, *args)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[None]:
+    async def transaction(self) -> AsyncGenerator[None]:
         """Several statements under the same claims. A nested call joins."""
         current = _user.get()
         if current is not None:
             assert current[0] == self._claims, "a caller never joins another caller's transaction"
             yield
             return
-        try:
-            async with self._side.connection() as connection:
-                # One simple message begins and sets the claims; they end with the transaction.
-                await connection.execute(
-                    f"begin; select set_config('request.jwt.claims', {_quoted(self._claims)}, true)"
-                )
-                token = _user.set((self._claims, connection))
-                try:
-                    yield
-                except BaseException:
-                    await connection.execute("rollback")
-                    raise
-                else:
-                    await connection.execute("commit")
-                finally:
-                    _user.reset(token)
-        except _LOST as error:
-            raise DatabaseUnavailable from error
+        # One simple message begins and sets the claims; they end with the transaction.
+        begin = f"begin; select set_config('request.jwt.claims', {_quoted(self._claims)}, true)"
+        async with _transaction(self._pool, begin) as connection:
+            token = _user.set((self._claims, connection))
+            try:
+                yield
+            finally:
+                _user.reset(token)
 
 
 class AdminSession:
     """The system's own work. The reason stands in front of every statement, for whoever reads
-    pg_stat_activity or the server's log."""
+    pg_stat_activity or the server's log.
+    """
 
-    def __init__(self, side: _Side, reason: LiteralString) -> None:
-        self._side = side
+    def __init__(self, pool: Pool, reason: LiteralString) -> None:
+        self._pool = pool
         self._comment: LiteralString = "/* " + reason + " */ "
 
     async def fetch(self, statement: LiteralString, *args: object) -> list[Record]:
         connection = _admin.get()
         if connection is not None:
             return await connection.fetch(self._comment + statement, *args)
-        return await self._side.fetch(self._comment + statement, args)
+        async with _borrowed(self._pool) as borrowed:
+            return await borrowed.fetch(self._comment + statement, *args)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[None]:
+    async def transaction(self) -> AsyncGenerator[None]:
         """Commit at the end, or roll back. A nested call joins the one already open."""
         if _admin.get() is not None:
             yield
             return
-        try:
-            async with self._side.connection() as connection, connection.transaction():
-                token = _admin.set(connection)
-                try:
-                    yield
-                finally:
-                    _admin.reset(token)
-        except _LOST as error:
-            raise DatabaseUnavailable from error
+        async with _transaction(self._pool, "begin") as connection:
+            token = _admin.set(connection)
+            try:
+                yield
+            finally:
+                _admin.reset(token)
 
 
 class Database:
-    def __init__(self, user_pool: Pool[Record], admin_pool: Pool[Record]) -> None:
-        self._user_side = _Side(user_pool)
-        self._admin_side = _Side(admin_pool)
+    def __init__(self, user_pool: Pool, admin_pool: Pool) -> None:
+        self._user_pool = user_pool
+        self._admin_pool = admin_pool
 
     def user(self, claims: str) -> UserSession:
         """A session for one caller. ``claims``: the verified token's claims as JSON."""
-        return UserSession(self._user_side, claims)
+        return UserSession(self._user_pool, claims)
+
+    async def call_for_many(self, statement: LiteralString, *args: object) -> list[Record]:
+        """Ask a function of schema ``caller`` that takes the claims of many callers as an array in $1
+        and answers each under its own.
+        """
+        async with _borrowed(self._user_pool) as connection:
+            return await connection.fetch(statement, *args)
 
     def admin(self, reason: LiteralString) -> AdminSession:
-        return AdminSession(self._admin_side, reason)
+        return AdminSession(self._admin_pool, reason)
 
 
 def _quoted(text: str) -> str:
@@ -173,38 +169,13 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-async def _keep_session(_: Connection[Record]) -> None:
-    """Returned connections have nothing to reset: we never set anything for a session."""
-
-
-Url = Callable[[], Awaitable[str]]
-"""Asked for every new connection, so that a rotated password is taken up without a restart."""
-
-
-def _pool(
-    url: Url, *, size_max: int, statement_cache: bool
-) -> AbstractAsyncContextManager[Pool[Record]]:
-    async def open_connection(*_: object, **options: Any) -> Connection[Record]:
-        return await asyncpg.connect(await url(), **options)
-
-    return asyncpg.create_pool(
-        min_size=1,
-        max_size=size_max,
-        timeout=CONNECT_TIMEOUT_S,
-        command_timeout=COMMAND_TIMEOUT_S,
-        statement_cache_size=256 if statement_cache else 0,
-        connect=open_connection,
-        reset=_keep_session,
-    )
-
-
 @asynccontextmanager
 async def connect(
     *, user_url: Url, admin_url: Url, pool_size: int, statement_cache: bool
-) -> AsyncIterator[Database]:
+) -> AsyncGenerator[Database]:
     """``statement_cache=False`` behind a transaction pooler, where sessions are shared."""
     async with (
-        _pool(user_url, size_max=pool_size, statement_cache=statement_cache) as user_pool,
-        _pool(admin_url, size_max=pool_size, statement_cache=statement_cache) as admin_pool,
+        open_pool(user_url, size_max=pool_size, statement_cache=statement_cache) as user_pool,
+        open_pool(admin_url, size_max=pool_size, statement_cache=statement_cache) as admin_pool,
     ):
         yield Database(user_pool, admin_pool)

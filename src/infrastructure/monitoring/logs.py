@@ -18,15 +18,11 @@ _SECRETS = re.compile(
 
 
 def redact(text: str) -> str:
-    return _SECRETS.sub(
-        lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text
-    )
+    return _SECRETS.sub(lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text)
 
 
 def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    return {
-        name: redact(value) if isinstance(value, str) else value for name, value in event.items()
-    }
+    return {name: redact(value) if isinstance(value, str) else value for name, value in event.items()}
 
 
 def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -57,9 +53,10 @@ def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler()
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer)
-    )
+    handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processor=renderer))
     logging.basicConfig(handlers=[handler], level=level, force=True)
-    for noisy in ("botocore", "boto3", "urllib3", "httpx", "httpcore", "asyncio"):
+    for noisy in ("botocore", "boto3", "urllib3", "httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # A pool that cannot reach its server says so once a second, with a traceback; the health page and
+    # the requests that need it say it better.
+    logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)

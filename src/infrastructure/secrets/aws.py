@@ -3,15 +3,16 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import boto3
 import structlog
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 CACHE_S = 300.0
 TIMEOUTS = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2})
+
+NoRegion = NoRegionError
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("secrets")
 
@@ -29,13 +30,12 @@ class AwsSecrets:
         *,
         prefix: str,
         names: tuple[str, ...],
-        client: Any = None,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._environ = environ
         self._prefix = prefix
         self._names = frozenset(names)
-        self._client: Any = client or boto3.client("secretsmanager", config=TIMEOUTS)
+        self._client = boto3.client("secretsmanager", config=TIMEOUTS)
         self._now_s = now_s
         self._known: dict[str, tuple[str | None, float]] = {}
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class AwsSecrets:
         try:
             answer = self._client.get_secret_value(SecretId=self._prefix + name)
         except ClientError as error:
-            code: str = error.response.get("Error", {}).get("Code", "")
+            code = error.response.get("Error", {}).get("Code", "")
             if code == "ResourceNotFoundException":
                 self.failure = None
                 return None

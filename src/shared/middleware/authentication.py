@@ -1,5 +1,6 @@
 """Nobody passes unnamed: a route is closed unless its ``opt`` says ``public``."""
 
+from typing import Any
 from uuid import UUID
 
 from litestar.connection import ASGIConnection
@@ -35,7 +36,7 @@ class OperatorsOnly(Forbidden):
         return "This is for operators of the service."
 
 
-def operators_only(connection: ASGIConnection[object, Caller, object, object], _: BaseRouteHandler) -> None:
+def operators_only(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRouteHandler) -> None:
     if not connection.user.is_operator:
         raise OperatorsOnly
 

@@ -21,8 +21,6 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 DEFAULT_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-opener-policy", b"same-origin"),
 )
 # Ours unless the handler has said otherwise.
 OVERRIDABLE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
@@ -153,9 +151,7 @@ def _check_media_type(content_type: bytes) -> None:
 
 def _replay(body: bytes, receive: Receive) -> Receive:
     """Hand the body over as if it had arrived in one piece; afterwards only a disconnect can come."""
-    whole: list[HTTPRequestEvent] = [
-        {"type": "http.request", "body": body, "more_body": False}
-    ]
+    whole: list[HTTPRequestEvent] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> HTTPRequestEvent:
         return whole.pop() if whole else await receive()  # type: ignore[return-value]

@@ -89,29 +89,31 @@ def problem(
 
 
 def _response(document: Problem, headers: dict[str, str]) -> Response[Problem]:
-    return Response(
-        document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers
-    )
+    return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def refused(_: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         log.warning("unavailable", code=error.code, cause=repr(error.__cause__))
-    return _response(
-        problem(status, error.code, str(error), facts=error.facts), HEADERS.get(status, {})
-    )
+    return _response(problem(status, error.code, str(error), facts=error.facts), HEADERS.get(status, {}))
+
+
+class _Extra(msgspec.Struct):
+    """What Litestar says about a parameter or field that does not fit."""
+
+    key: str = ""
+    message: str = ""
 
 
 def _field_errors(error: HTTPException) -> list[FieldError]:
-    extra: Any = error.extra
-    if not isinstance(error, ValidationException) or not isinstance(extra, list):
+    if not isinstance(error, ValidationException):
         return []
-    return [
-        FieldError(field=str(item.get("key", "")), message=str(item.get("message", "")))
-        for item in extra  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(item, dict)
-    ]
+    try:
+        extras = msgspec.convert(error.extra, list[_Extra])
+    except msgspec.ValidationError:
+        return []
+    return [FieldError(field=extra.key, message=extra.message) for extra in extras]
 
 
 def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:

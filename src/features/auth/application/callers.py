@@ -16,7 +16,8 @@ REMEMBERED_MAX = 10_000
 @dataclass(frozen=True, slots=True)
 class Callers:
     """From an Authorization header to a caller. A verified header is remembered for a minute at most,
-    so a signature is checked, and a new user signed up, once and not per request."""
+    so a signature is checked, and a new user signed up, once and not per request.
+    """
 
     verifier: TokenVerifier
     sign_ups: SignUps

@@ -10,8 +10,6 @@ class TokenVerifier(Protocol):
 
 
 class SignUps(Protocol):
-    async def first_sight(
-        self, user_id: UserId, *, account_name: str, bonus_credits: int
-    ) -> AccountId:
+    async def first_sight(self, user_id: UserId, *, account_name: str, bonus_credits: int) -> AccountId:
         """Give a new user an account and the bonus, once. Repeatable; returns the same account."""
         ...

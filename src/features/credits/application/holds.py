@@ -31,15 +31,11 @@ class Holds:
             description=description,
         )
 
-    async def settle(
-        self, account_id: AccountId, *, reference: str, credits_spent: int
-    ) -> Movement:
+    async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement:
         """The work was done: spend up to what was held; the rest is available again."""
         if credits_spent < 0:
             raise MovementInvalid("Nothing less than 0 credits can be spent.")
-        return await self.ledger.settle_hold(
-            account_id, reference=reference, credits_spent=credits_spent
-        )
+        return await self.ledger.settle_hold(account_id, reference=reference, credits_spent=credits_spent)
 
     async def release(self, account_id: AccountId, *, reference: str) -> Movement:
         """The work was not done: everything held is available again."""

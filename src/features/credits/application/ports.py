@@ -30,7 +30,8 @@ class CreditReader(Protocol):
 
 class Ledger(Protocol):
     """Every way in which credits move. Each call may be repeated: the same reference with the same
-    content changes nothing, with other content it raises ReferenceReused."""
+    content changes nothing, with other content it raises ReferenceReused.
+    """
 
     async def grant(
         self,
@@ -53,9 +54,7 @@ class Ledger(Protocol):
         description: str | None,
     ) -> Movement: ...
 
-    async def settle_hold(
-        self, account_id: AccountId, *, reference: str, credits_spent: int
-    ) -> Movement: ...
+    async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement: ...
 
     async def release_hold(self, account_id: AccountId, *, reference: str) -> Movement: ...
 

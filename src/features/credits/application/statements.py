@@ -35,16 +35,13 @@ class Statements:
             next_cursor=encode_cursor(entries[-1].position) if more else None,
         )
 
-    async def everything(
-        self, caller: Caller, only: EntryFilter
-    ) -> AsyncIterator[list[Entry]]:
+    async def everything(self, caller: Caller, only: EntryFilter) -> AsyncIterator[list[Entry]]:
         """The whole statement in chunks. Entries never change, so what is appended meanwhile cannot
-        shift the rest; no transaction stays open while a client reads slowly."""
+        shift the rest; no transaction stays open while a client reads slowly.
+        """
         before: int | None = None
         while True:
-            chunk = await self.reader.entries(
-                caller, only, before=before, entries_max=EXPORT_CHUNK
-            )
+            chunk = await self.reader.entries(caller, only, before=before, entries_max=EXPORT_CHUNK)
             yield chunk
             if len(chunk) < EXPORT_CHUNK:
                 return

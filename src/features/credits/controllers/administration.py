@@ -25,7 +25,9 @@ Credits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000_000, examples=[5])]
 Reference = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=200, description="Names the effect; repeat it to retry.",
+        min_length=1,
+        max_length=200,
+        description="Names the effect; repeat it to retry.",
         examples=["ticket:4711"],
     ),
 ]
@@ -112,9 +114,7 @@ class CreditsAdministrationController(Controller):
     guards = (operators_only,)
     status_code = 200
 
-    @post(
-        "/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS
-    )
+    @post("/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS)
     async def grant(
         self,
         request: Request[Caller, Any, Any],
@@ -190,7 +190,11 @@ class CreditsAdministrationController(Controller):
         return _done("release", request.user, account_id, movement)
 
     @post(
-        "/refunds", operation_id="refundCredits", summary="Refund", status_code=200, responses=ANSWERS
+        "/refunds",
+        operation_id="refundCredits",
+        summary="Refund",
+        status_code=200,
+        responses=ANSWERS,
     )
     async def refund(
         self,

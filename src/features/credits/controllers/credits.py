@@ -24,9 +24,7 @@ from shared.caller import Caller
 LIMIT_MAX = 200
 
 Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries per page.")]
-Cursor = Annotated[
-    str | None, QueryParameter(max_length=64, description="next_cursor of the page before.")
-]
+Cursor = Annotated[str | None, QueryParameter(max_length=64, description="next_cursor of the page before.")]
 At = Annotated[
     datetime | None,
     QueryParameter(description="A past instant with its offset, as 2026-11-01T00:00:00Z."),
@@ -122,9 +120,7 @@ class CreditsController(Controller):
         "/balance",
         operation_id="getCreditBalance",
         summary="Balance",
-        responses={
-            200: ResponseSpec(BalanceOut, examples=[Example(value=BALANCE_EXAMPLE)])
-        },
+        responses={200: ResponseSpec(BalanceOut, examples=[Example(value=BALANCE_EXAMPLE)])},
     )
     async def balance(
         self,
@@ -176,9 +172,7 @@ class CreditsController(Controller):
             cursor=cursor,
             limit=limit,
         )
-        return StatementOut(
-            items=[_entry_out(entry) for entry in page.entries], next_cursor=page.next_cursor
-        )
+        return StatementOut(items=[_entry_out(entry) for entry in page.entries], next_cursor=page.next_cursor)
 
     @get(
         "/transactions.csv",
@@ -202,9 +196,7 @@ class CreditsController(Controller):
         until: At = None,
     ) -> Stream:
         """The whole statement as one file, with the same filters."""
-        chunks = statements.everything(
-            request.user, EntryFilter(kind=kind, since=since, until=until)
-        )
+        chunks = statements.everything(request.user, EntryFilter(kind=kind, since=since, until=until))
         # The first chunk is read before the answer starts, so that a refusal is still a problem.
         first = await anext(chunks)
         return Stream(
@@ -214,9 +206,7 @@ class CreditsController(Controller):
         )
 
 
-async def _chain(
-    first: list[Entry], rest: AsyncIterator[list[Entry]]
-) -> AsyncIterator[list[Entry]]:
+async def _chain(first: list[Entry], rest: AsyncIterator[list[Entry]]) -> AsyncIterator[list[Entry]]:
     yield first
     async for chunk in rest:
         yield chunk

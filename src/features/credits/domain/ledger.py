@@ -65,6 +65,4 @@ def check_credits(credits_moved: int) -> None:
 
 def check_reference(reference: str) -> None:
     if not 1 <= len(reference) <= REFERENCE_LENGTH_MAX or not reference.isprintable():
-        raise MovementInvalid(
-            f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters."
-        )
+        raise MovementInvalid(f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")

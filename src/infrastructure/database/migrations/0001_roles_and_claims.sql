@@ -44,16 +44,17 @@ begin
         create schema auth;
         grant usage on schema auth to anon, authenticated, service_role;
     end if;
+    -- As on Supabase, without a search path of their own: only so can the planner inline them.
     if to_regprocedure('auth.jwt()') is null then
         execute $function$
-            create function auth.jwt() returns jsonb language sql stable set search_path = '' as $body$
+            create function auth.jwt() returns jsonb language sql stable as $body$
                 select nullif(current_setting('request.jwt.claims', true), '')::jsonb
             $body$
         $function$;
     end if;
     if to_regprocedure('auth.uid()') is null then
         execute $function$
-            create function auth.uid() returns uuid language sql stable set search_path = '' as $body$
+            create function auth.uid() returns uuid language sql stable as $body$
                 select nullif(
                     nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub', ''
                 )::uuid

@@ -26,10 +26,13 @@ create table public.sign_ups (
 
 create index sign_ups_by_account on public.sign_ups (account_id);
 
--- A definer, so that the policy of memberships can ask it without recursing into itself.
+-- A definer, so that the policy of memberships can ask it without recursing into itself; plpgsql,
+-- because it keeps its plan.
 create function private.member_account_ids() returns setof uuid
-language sql stable security definer set search_path = '' as $$
-    select account_id from public.memberships where user_id = (select auth.uid())
+language plpgsql stable security definer set search_path = '' as $$
+begin
+    return query select account_id from public.memberships where user_id = (select auth.uid());
+end;
 $$;
 
 revoke execute on function private.member_account_ids() from public, anon;

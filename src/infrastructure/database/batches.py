@@ -1,0 +1,59 @@
+"""Many like questions in one round trip."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+
+
+class Batches(Generic[Question, Answer]):
+    """Whoever asks while a batch is under way rides in the next one, so that load makes batches larger
+    instead of queues longer. Alone, a question goes out at once.
+    """
+
+    def __init__(
+        self,
+        ask_all: Callable[[list[Question]], Awaitable[list[Answer]]],
+        *,
+        size_max: int = 64,
+        under_way_max: int = 2,
+    ) -> None:
+        self._ask_all = ask_all
+        self._size_max = size_max
+        self._under_way_max = under_way_max
+        self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def ask(self, question: Question) -> Answer:
+        """A cancelled asker leaves; the others of its batch do not notice."""
+        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((question, answer))
+        if len(self._under_way) < self._under_way_max:
+            self._send()
+        return await answer
+
+    def _send(self) -> None:
+        batch = self._waiting[: self._size_max]
+        del self._waiting[: self._size_max]
+        task = asyncio.create_task(self._run(batch))
+        self._under_way.add(task)
+        task.add_done_callback(self._done)
+
+    async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers = await self._ask_all([question for question, _ in batch])
+        except Exception as error:  # noqa: BLE001  it is for each asker to handle
+            for _, waiter in batch:
+                if not waiter.done():
+                    waiter.set_exception(error)
+            return
+        for (_, waiter), answer in zip(batch, answers, strict=True):
+            if not waiter.done():
+                waiter.set_result(answer)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if self._waiting:
+            self._send()

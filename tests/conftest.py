@@ -1,0 +1,145 @@
+"""What tests stand on: a real PostgreSQL, a fresh migrated database, the application on top of it."""
+
+import hashlib
+import os
+import uuid
+from datetime import timedelta
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+
+from core.app import create_app
+from core.wiring import Addresses, build, local_issuer, surroundings
+from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
+from infrastructure.database.migrate import migrate, read_migrations
+from infrastructure.database.sessions import connect
+from shared.caller import Caller
+from shared.ids import AccountId, UserId
+from tests.support import Tenant, claims_of
+
+PROJECT = Path(__file__).parents[1]
+# What a test database loses in a power cut is nobody's money.
+QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    server = EmbeddedPostgres(PROJECT / ".data" / "tests" / "postgres", options=OPTIONS + QUICK)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+async def template(cluster):
+    """A migrated database to copy; made anew only when a migration has changed."""
+    texts = "".join(migration.sql for migration in read_migrations())
+    name = f"template_{hashlib.sha256(texts.encode()).hexdigest()[:16]}"
+    connection = await asyncpg.connect(cluster.url("postgres"))
+    if not await connection.fetchval("select true from pg_database where datname = $1", name):
+        draft = f"draft_{uuid.uuid4().hex}"
+        await connection.execute(f'create database "{draft}"')
+        await migrate(cluster.url(draft))
+        await connection.execute(f'alter database "{draft}" rename to "{name}"')
+    await connection.close()
+    return name
+
+
+@pytest.fixture(scope="session")
+async def addresses(cluster, template):
+    """A database of this test session's own."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    connection = await asyncpg.connect(cluster.url("postgres"))
+    await connection.execute(f'create database "{name}" template "{template}"')
+    yield Addresses(
+        owner=cluster.url(name), user=cluster.url(name, "app_user"), admin=cluster.url(name, "app_admin")
+    )
+    await connection.execute(f'drop database "{name}" with (force)')
+    await connection.close()
+
+
+@pytest.fixture(scope="session")
+async def database(addresses):
+    async def user_url():
+        return addresses.user
+
+    async def admin_url():
+        return addresses.admin
+
+    async with connect(
+        user_url=user_url, admin_url=admin_url, pool_size=8, statement_cache=True
+    ) as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+async def owner(addresses):
+    """The tables' owner: sees everything, for arranging and for looking."""
+    connection = await asyncpg.connect(addresses.owner)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture(scope="session")
+def place(addresses, tmp_path_factory):
+    """A local environment on the test database."""
+    return surroundings(
+        {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+    )
+
+
+@pytest.fixture(scope="session")
+async def application(place):
+    async with build(place) as application:
+        yield application
+
+
+@pytest.fixture(scope="session")
+async def client(application):
+    # Not Litestar's AsyncTestClient: it runs the app on a loop of its own, away from our pool.
+    transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        yield client
+
+
+@pytest.fixture
+def token(place):
+    """A function: an e-mail address (a new one by default) to an access token."""
+
+    def sign(email=None, *, lifetime=timedelta(hours=1), is_operator=False):
+        email = email or f"{uuid.uuid4().hex}@example.com"
+        return local_issuer(place.settings).token(email, lifetime=lifetime, is_operator=is_operator)
+
+    return sign
+
+
+@pytest.fixture
+def bearer(token):
+    """The same as headers."""
+    return lambda *args, **options: {"Authorization": f"Bearer {token(*args, **options)}"}
+
+
+@pytest.fixture
+async def tenant(owner):
+    """A new account with one member and no credits."""
+    return await make_tenant(owner)
+
+
+@pytest.fixture
+async def other_tenant(owner):
+    return await make_tenant(owner)
+
+
+async def make_tenant(owner):
+    user_id = UserId(uuid.uuid4())
+    account_id = await owner.fetchval("select private.first_sight($1, 'Test', 0)", user_id)
+    claims = claims_of(user_id)
+    return Tenant(
+        account_id=AccountId(account_id),
+        caller=Caller(user_id=user_id, claims=claims, is_operator=False),
+    )
+
+
+os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # no test looks for a cloud around it
