@@ -34,9 +34,12 @@ alter role app_admin set role = 'service_role';
 alter role app_user set statement_timeout = '10s';
 alter role app_user set lock_timeout = '5s';
 alter role app_user set idle_in_transaction_session_timeout = '15s';
+-- Who hangs up or is cancelled does not leave a long statement running.
+alter role app_user set client_connection_check_interval = '1s';
 alter role app_admin set statement_timeout = '60s';
 alter role app_admin set lock_timeout = '10s';
 alter role app_admin set idle_in_transaction_session_timeout = '60s';
+alter role app_admin set client_connection_check_interval = '1s';
 
 do $$
 begin

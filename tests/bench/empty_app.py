@@ -1,0 +1,48 @@
+"""The floor of HTTP: a Litestar route that does nothing, served exactly as ``core.server`` serves ours.
+
+Usage: empty_app.py PORT
+"""
+
+import asyncio
+import signal
+import sys
+
+import uvloop
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+from litestar import Litestar, get
+
+from core.server import BACKLOG, HEADER_DEADLINE_MS
+
+
+@get("/")
+async def nothing() -> None:
+    pass
+
+
+@get("/health", sync_to_thread=False)
+def health() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def serve(port: int) -> None:
+    server = Server(
+        Litestar([nothing, health], openapi_config=None, logging_config=None),
+        address="127.0.0.1",
+        port=port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=BACKLOG,
+        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MS),
+        log_enabled=False,
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stop)
+    await server.serve()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(int(sys.argv[1])))

@@ -1,0 +1,79 @@
+"""A transaction pooler in front of the test database, where one is installed."""
+
+import asyncio
+import os
+import pwd
+import socket
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import parse_qs, urlsplit
+
+from core.wiring import Addresses
+from tests.support import until
+
+CONFIGURATION = """
+[databases]
+{database} = host={host} dbname={database}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+max_client_conn = 200
+server_reset_query =
+ignore_startup_parameters = extra_float_digits
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(port):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def settings_for(addresses, port, user):
+    parts = urlsplit(addresses)
+    database, host = parts.path.lstrip("/"), parse_qs(parts.query)["host"][0]
+    text = CONFIGURATION.format(database=database, host=host, port=port)
+    # auth_type any needs one server user for all: a pooler a role, as two roles are two poolers.
+    return text.replace(f"dbname={database}", f"dbname={database} user={user}"), database
+
+
+@asynccontextmanager
+async def one_pooler(address, folder, user):
+    port = free_port()
+    text, database = settings_for(address, port, user)
+    path = folder / f"{user}.ini"
+    path.write_text(text)
+    command = ["pgbouncer", "-q", str(path)]
+    if os.geteuid() == 0:
+        # It refuses to run as root, and has to reach both its file and the server's socket.
+        account = pwd.getpwnam("postgres")
+        for parent in [path, *path.parents][:4]:
+            os.chmod(parent, 0o755)  # noqa: PTH101
+        options = {"user": account.pw_uid, "group": account.pw_gid}
+    else:
+        options = {}
+    process = await asyncio.create_subprocess_exec(*command, cwd="/", **options)
+    try:
+        await until(lambda: answers(port))
+        yield f"postgresql://{user}@127.0.0.1:{port}/{database}"
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
+async def transaction_pooler(addresses, folder):
+    async with (
+        one_pooler(addresses.user, folder, "app_user") as user,
+        one_pooler(addresses.admin, folder, "app_admin") as admin,
+    ):
+        yield Addresses(owner="", user=user, admin=admin)

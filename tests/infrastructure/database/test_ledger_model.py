@@ -1,0 +1,146 @@
+"""Random histories, in SQL and in the model: after every step both tell the same."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.infrastructure.database.ledger_model import Model
+
+NOW = datetime.now(UTC)
+credits_amounts = st.integers(1, 12)
+references = st.sampled_from([f"r{number}" for number in range(6)])
+expiries = st.sampled_from([None, 1.0, 2.0, 3.0, 10.0])
+
+LET_LAPSE = """
+with lapsed as (
+    update credit_lots set grace_until = $3 where account_id = $1 and id = $2 returning lapses_at
+)
+update credit_accounts set next_lapse_at = least(next_lapse_at, lapsed.lapses_at)
+from lapsed where account_id = $1
+"""
+
+
+def machine(owner_url):
+    class Histories(RuleBasedStateMachine):
+        def __init__(self):
+            super().__init__()
+            self.loop = asyncio.new_event_loop()
+            self.sql = self.run(asyncpg.connect(owner_url))
+            user = uuid.uuid4()
+            self.account = self.run(self.sql.fetchval("select private.first_sight($1, 'Model', 0)", user))
+            self.model = Model()
+
+        def run(self, work):
+            return self.loop.run_until_complete(work)
+
+        def call(self, function, *arguments):
+            places = ", ".join(f"${number}" for number in range(1, len(arguments) + 2))
+            return self.run(
+                self.sql.fetchval(f"select outcome from ledger.{function}({places})", self.account, *arguments)
+            )
+
+        @rule(amount=credits_amounts, reference=references, days=expiries)
+        def grant(self, amount, reference, days):
+            expires_at = None if days is None else NOW + timedelta(days=days)
+            outcome = self.call("grant_credits", amount, reference, "admin_grant", expires_at)
+            assert outcome == self.model.grant(amount, reference, days)
+
+        @rule(amount=credits_amounts, reference=references)
+        def hold(self, amount, reference):
+            outcome = self.call("place_hold", amount, reference, "analysis")
+            assert outcome == self.model.charge("hold", amount, reference)
+
+        @rule(amount=credits_amounts, reference=references)
+        def spend(self, amount, reference):
+            outcome = self.call("spend", amount, reference, "analysis")
+            assert outcome == self.model.charge("spend", amount, reference)
+
+        @rule(amount=st.integers(0, 12), reference=references)
+        def settle(self, amount, reference):
+            assert self.call("settle_hold", reference, amount) == self.model.close(
+                reference, "settled", amount
+            )
+
+        @rule(reference=references)
+        def release(self, reference):
+            assert self.call("release_hold", reference) == self.model.close(reference, "released", 0)
+
+        @rule(amount=credits_amounts, of=references, reference=references)
+        def refund(self, amount, of, reference):
+            assert self.call("refund_charge", of, amount, reference) == self.model.refund(
+                of, amount, reference
+            )
+
+        @precondition(lambda self: any(lot.expires_in_days is not None for lot in self.model.lots))
+        @rule(data=st.data())
+        def let_lapse(self, data):
+            mortal = [lot for lot in self.model.lots if lot.expires_in_days is not None]
+            lot = data.draw(st.sampled_from(mortal), label="lot")
+            self.model.let_lapse(lot)
+            past = NOW + timedelta(days=lot.lapse)
+            self.run(self.sql.execute(LET_LAPSE, self.account, lot.number, past))
+
+        @rule()
+        def sweep(self):
+            self.run(self.sql.execute("select ledger.expire_lots(1000)"))
+            self.model.expire()
+
+        @invariant()
+        def both_tell_the_same(self):
+            account = self.run(
+                self.sql.fetchrow("select * from credit_accounts where account_id = $1", self.account)
+            )
+            lots = self.run(
+                self.sql.fetch("select * from credit_lots where account_id = $1 order by id", self.account)
+            )
+            model = self.model
+            assert account["credits_held"] == model.held
+            assert account["credits_available"] == sum(lot.available for lot in model.lots)
+            assert account["entries_count"] == model.entries
+            assert [(lot["id"], lot["credits_available"], lot["credits_held"]) for lot in lots] == [
+                (lot.number, lot.available, lot.held) for lot in model.lots
+            ]
+
+        def teardown(self):
+            findings = self.run(self.sql.fetch("select * from ledger.audit() where account_id = $1", self.account))
+            self.run(self.sql.close())
+            self.loop.close()
+            assert findings == []
+
+    return Histories
+
+
+def play(addresses, examples, steps):
+    run_state_machine_as_test(
+        machine(addresses.owner),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            print_blob=True,
+        ),
+    )
+    return True
+
+
+def test_the_ledger_agrees_with_its_model(addresses):
+    assert play(addresses, examples=120, steps=30)
+
+
+@pytest.mark.battery
+def test_the_ledger_agrees_with_its_model_for_long(addresses):
+    assert play(addresses, examples=2_000, steps=50)

@@ -1,0 +1,152 @@
+"""Nobody reaches another tenant's rows: every table of the catalog, every command, every stranger."""
+
+import json
+
+import asyncpg
+import pytest
+
+from tests.conftest import make_tenant
+from tests.support import claims_of
+
+# Whether members may read the table. A new table fails the first test until it stands here.
+TABLES = {
+    "public.accounts": True,
+    "public.memberships": True,
+    "public.sign_ups": True,
+    "public.credit_accounts": True,
+    "public.credit_lots": True,
+    "public.credit_holds": True,
+    "public.credit_hold_lots": True,
+    "public.credit_entries": True,
+    "ledger.transaction_types": False,
+    "oslira.migrations": False,
+}
+STRANGERS = ("other tenant", "anonymous", "no claims", "empty claims")
+COMMANDS = ("select", "insert", "upsert", "update", "delete", "truncate")
+
+CATALOG = """
+select format('%s.%s', n.nspname, c.relname) as name
+from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+where c.relkind in ('r', 'p', 'v', 'm', 'f')
+    and n.nspname not in ('pg_catalog', 'information_schema', 'auth') and n.nspname !~ '^pg_'
+"""
+COLUMNS = """
+select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = ''
+"""
+
+
+@pytest.fixture(scope="module")
+async def victim(owner):
+    """A tenant with a row in every table."""
+    tenant = await make_tenant(owner)
+    await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
+    await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", tenant.account_id)
+    return tenant
+
+
+@pytest.fixture(scope="module")
+async def stranger(owner):
+    return await make_tenant(owner)
+
+
+@pytest.fixture
+async def app_user(addresses):
+    connection = await asyncpg.connect(addresses.user)
+    yield connection
+    await connection.close()
+
+
+async def enter(connection, who, stranger):
+    claims = {
+        "other tenant": stranger.claims,
+        "anonymous": json.dumps({"role": "anon"}),
+        "empty claims": "",
+    }.get(who)
+    if claims is not None:
+        await connection.execute("select set_config('request.jwt.claims', $1, true)", claims)
+
+
+async def statement_for(owner, command, table):
+    columns = await owner.fetchval(COLUMNS, table)
+    first = columns.split(", ")[0]
+    return {
+        "select": f"select * from {table}",
+        "insert": f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)",
+        "upsert": f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)"
+        " on conflict do nothing",
+        "update": f"update {table} set {first} = {first}",
+        "delete": f"delete from {table}",
+        "truncate": f"truncate {table} cascade",
+    }[command]
+
+
+async def belonging_to(owner, table, tenant):
+    rows = await owner.fetch(f"select to_jsonb(t)::text as row from {table} as t")
+    rows = [row["row"] for row in rows]
+    if not TABLES[table]:
+        return rows
+    return [row for row in rows if str(tenant.account_id) in row]
+
+
+async def test_every_table_of_the_catalog_has_a_case(owner):
+    assert {row["name"] for row in await owner.fetch(CATALOG)} == set(TABLES)
+
+
+async def attempt(connection, who, stranger, statement, arguments):
+    """What the statement reaches; nothing when it is denied."""
+    try:
+        async with connection.transaction():
+            await enter(connection, who, stranger)
+            return await connection.fetch(statement, *arguments)
+    except asyncpg.InsufficientPrivilegeError:
+        return []
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("table", TABLES)
+async def test_a_stranger_reaches_no_row(owner, app_user, victim, stranger, table, command, who):
+    before = await belonging_to(owner, table, victim)
+    assert before, "the victim needs a row in every table for this to prove anything"
+    statement = await statement_for(owner, command, table)
+    arguments = [before[0]] if "$1" in statement else []
+
+    reached = await attempt(app_user, who, stranger, statement, arguments)
+
+    assert str(victim.account_id) not in str(reached)
+    assert await belonging_to(owner, table, victim) == before
+
+
+@pytest.mark.parametrize("command", ["insert", "update", "delete", "truncate"])
+@pytest.mark.parametrize("table", TABLES)
+async def test_a_member_writes_no_table_directly(owner, app_user, victim, table, command):
+    before = await belonging_to(owner, table, victim)
+    statement = await statement_for(owner, command, table)
+    arguments = [before[0]] if "$1" in statement else []
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with app_user.transaction():
+            await app_user.execute("select set_config('request.jwt.claims', $1, true)", victim.claims)
+            await app_user.fetch(statement, *arguments)
+
+    assert await belonging_to(owner, table, victim) == before
+
+
+@pytest.mark.parametrize("table", [table for table, readable in TABLES.items() if readable])
+async def test_a_member_reads_their_own_rows_and_no_others(owner, app_user, victim, table):
+    async with app_user.transaction():
+        await app_user.execute("select set_config('request.jwt.claims', $1, true)", victim.claims)
+        rows = await app_user.fetch(f"select to_jsonb(t)::text as row from {table} as t")
+
+    assert sorted(row["row"] for row in rows) == sorted(await belonging_to(owner, table, victim))
+
+
+async def test_claims_with_a_removed_membership_open_nothing(owner, database, tenant):
+    await owner.execute("delete from memberships where account_id = $1", tenant.account_id)
+
+    session = database.user(claims_of(tenant.caller.user_id))
+    async with session.transaction():
+        rows = await session.fetch("select * from public.credit_accounts")
+
+    assert rows == []

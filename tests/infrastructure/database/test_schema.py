@@ -1,0 +1,135 @@
+"""What the catalog must say whatever a migration forgot: each rule is a query that finds nothing."""
+
+import pytest
+
+OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'oslira')"
+
+RULES = {
+    "row level security is enabled and forced on every table": f"""
+        select c.oid::regclass from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        where {OURS} and c.relkind in ('r', 'p') and not (c.relrowsecurity and c.relforcerowsecurity)
+    """,
+    "definer functions have an empty search path": f"""
+        select p.oid::regprocedure from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace
+        where {OURS} and p.prosecdef and not coalesce(p.proconfig @> array['search_path=""'], false)
+    """,
+    "all functions fix their search path": f"""
+        select p.oid::regprocedure from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace
+        where {OURS} and not coalesce(p.proconfig @> array['search_path=""'], false)
+    """,
+    "functions that take claims are no definers": """
+        select p.oid::regprocedure from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace
+        where n.nspname = 'caller' and p.prosecdef
+    """,
+    "nobody but their owner may truncate": f"""
+        select c.oid::regclass, r.rolname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        cross join pg_roles as r
+        where {OURS} and c.relkind in ('r', 'p')
+            and r.rolname in ('anon', 'authenticated', 'service_role', 'app_user', 'app_admin')
+            and has_table_privilege(r.oid, c.oid, 'truncate')
+    """,
+    "anonymous callers have no privilege at all": f"""
+        select c.oid::regclass from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        where {OURS} and c.relkind in ('r', 'p', 'v') and has_table_privilege(
+            'anon', c.oid, 'select, insert, update, delete')
+    """,
+    "a foreign key between tenant tables includes the account": f"""
+        with tenant_tables as (
+            select c.oid from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+            join pg_attribute as a on a.attrelid = c.oid and a.attname = 'account_id'
+            where {OURS} and c.relkind in ('r', 'p')
+        )
+        select k.conname from pg_constraint as k
+        where k.contype = 'f' and k.conrelid in (select oid from tenant_tables)
+            and k.confrelid in (select oid from tenant_tables)
+            and not exists (
+                select from pg_attribute as a
+                where a.attrelid = k.conrelid and a.attname = 'account_id' and a.attnum = any (k.conkey)
+            )
+    """,
+    "a policy asks for the user once and not per row": """
+        select polrelid::regclass, polname from pg_policy
+        where pg_get_expr(polqual, polrelid) ~ 'auth\\.uid\\(\\)'
+            and pg_get_expr(polqual, polrelid) !~* 'select auth\\.uid\\(\\)'
+    """,
+    "no policy lets every row through": """
+        select polrelid::regclass, polname from pg_policy
+        where pg_get_expr(polqual, polrelid) = 'true' or pg_get_expr(polwithcheck, polrelid) = 'true'
+    """,
+    "a tenant table is indexed by its account": f"""
+        select c.oid::regclass from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        join pg_attribute as a on a.attrelid = c.oid and a.attname = 'account_id'
+        where {OURS} and c.relkind in ('r', 'p') and not exists (
+            select from pg_index as i where i.indrelid = c.oid and i.indkey[0] = a.attnum
+        )
+    """,
+    "credits are bigint, which knows no NaN": f"""
+        select c.oid::regclass, a.attname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        join pg_attribute as a on a.attrelid = c.oid
+        where {OURS} and a.attname ~ 'credits|balance|_delta$|held_after' and a.atttypid <> 'bigint'::regtype
+    """,
+}
+
+# Who may execute what; a function that is not here may be executed by its owner alone.
+EXECUTORS = {
+    "private.member_account_ids": {"authenticated", "app_user", "service_role"},
+    "private.first_sight": {"service_role"},
+    "public.deduct_credits": {"service_role"},
+    "ledger.grant_credits": {"service_role"},
+    "ledger.place_hold": {"service_role"},
+    "ledger.spend": {"service_role"},
+    "ledger.settle_hold": {"service_role"},
+    "ledger.release_hold": {"service_role"},
+    "ledger.refund_charge": {"service_role"},
+    "ledger.expire_lots": {"service_role"},
+    "ledger.audit": {"service_role"},
+    "caller.enter": {"app_user"},
+    "caller.credit_balance": {"app_user"},
+    "caller.credit_balances": {"app_user"},
+    "caller.credit_balance_at": {"app_user"},
+    "caller.credit_entries": {"app_user"},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+async def test_the_schema_keeps_the_rule(owner, rule):
+    assert await owner.fetch(RULES[rule]) == []
+
+
+async def test_each_function_may_be_executed_by_those_who_need_it_and_no_others(owner):
+    rows = await owner.fetch(f"""
+        select format('%s.%s', n.nspname, p.proname) as routine, array_agg(r.rolname::text) as roles
+        from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace cross join pg_roles as r
+        where {OURS} and r.rolname in ('anon', 'authenticated', 'service_role', 'app_user')
+            and has_function_privilege(r.oid, p.oid, 'execute')
+        group by 1
+    """)
+
+    assert {row["routine"]: set(row["roles"]) for row in rows} == EXECUTORS
+
+
+async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
+    account_id = tenant.account_id
+    await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
+    await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
+
+    await owner.execute("delete from accounts where id = $1", account_id)
+
+    tables = await owner.fetch("""
+        select attrelid::regclass::text as name from pg_attribute as a
+        join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
+        where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
+    """)
+    assert len(tables) == 7
+    for table in tables:
+        assert not await owner.fetchval(
+            f"select exists (select from {table['name']} where account_id = $1)", account_id
+        )
+
+
+@pytest.mark.parametrize("change", ["update credit_entries set reference = 'x'", "delete from credit_entries"])
+async def test_entries_are_never_changed_or_removed_even_by_their_owner(owner, tenant, change):
+    await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
+
+    with pytest.raises(Exception, match="never changed or removed"):
+        await owner.execute(f"{change} where account_id = $1", tenant.account_id)

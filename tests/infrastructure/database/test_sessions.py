@@ -1,0 +1,204 @@
+"""The dual client: no session sees what its caller may not, however its connection was used before."""
+
+import asyncio
+import random
+import shutil
+import uuid
+from contextlib import suppress
+
+import pytest
+
+from infrastructure.database.pool import Pool
+from infrastructure.database.sessions import Database, DatabaseUnavailable, connect
+from tests.conftest import make_tenant
+from tests.infrastructure.database.pgbouncer import transaction_pooler
+from tests.support import claims_of
+
+MINE = "select account_id from public.memberships"
+BALANCE = "select account_id from caller.credit_balance($1, null)"
+BALANCES = "select account_id from caller.credit_balances($1, $2)"
+
+
+@pytest.fixture(scope="module")
+async def tenants(owner):
+    return [await make_tenant(owner) for _ in range(20)]
+
+
+@pytest.fixture
+async def small_database(addresses):
+    """Two connections a side, so that everybody gets somebody else's."""
+    async with connect(
+        user_url=lambda: _answer(addresses.user),
+        admin_url=lambda: _answer(addresses.admin),
+        pool_size=2,
+        statement_cache=True,
+    ) as database:
+        yield database
+
+
+async def _answer(value):
+    return value
+
+
+async def use(database, tenants, dice):
+    """One random use of the client; the accounts it saw and the one it may see."""
+    tenant = dice.choice(tenants)
+    session = database.user(tenant.claims)
+    match dice.randrange(5):
+        case 0:
+            rows = await session.call(BALANCE)
+        case 1:
+            rows = await database.call_for_many(BALANCES, [tenant.claims] * 2, [None] * 2)
+        case 2:
+            async with session.transaction():
+                rows = await session.fetch(MINE)
+        case 3:
+            rows = await failing(session)
+        case _:
+            rows = await cancelled(session, after_turns=dice.randrange(16))
+    return {row["account_id"] for row in rows}, tenant.account_id
+
+
+async def failing(session):
+    with pytest.raises(Exception, match="division"):
+        async with session.transaction():
+            await session.fetch("select 1/0")
+    return []
+
+
+async def cancelled(session, after_turns):
+    async def slow():
+        async with session.transaction():
+            return await session.fetch("select account_id, pg_sleep(0.02) from public.memberships")
+
+    task = asyncio.create_task(slow())
+    for _ in range(after_turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        return await task
+    return []
+
+
+async def leaks(database, tenants, calls, seed):
+    """Accounts that somebody saw and should not have, over many calls from 32 clients."""
+    dice = random.Random(seed)
+    found = []
+
+    async def client():
+        for _ in range(calls // 32):
+            seen, own = await use(database, tenants, dice)
+            if seen - {own}:
+                found.append((seen, own))
+
+    await asyncio.gather(*(client() for _ in range(32)))
+    return found
+
+
+async def test_ten_thousand_pooled_calls_leak_no_row(small_database, tenants):
+    seed = random.randrange(2**32)
+
+    assert await leaks(small_database, tenants, 10_000, seed) == [], f"seed {seed}"
+
+
+@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="no transaction pooler installed")
+async def test_ten_thousand_calls_through_a_transaction_pooler_leak_no_row(addresses, tenants, tmp_path):
+    seed = random.randrange(2**32)
+
+    async with (
+        transaction_pooler(addresses, tmp_path) as pooled,
+        connect(
+            user_url=lambda: _answer(pooled.user),
+            admin_url=lambda: _answer(pooled.admin),
+            pool_size=16,
+            statement_cache=False,
+        ) as database,
+    ):
+        assert await leaks(database, tenants, 10_000, seed) == [], f"seed {seed}"
+
+
+async def test_one_round_trip_for_many_answers_each_under_their_own_claims(database, tenants):
+    strangers = [claims_of(uuid.uuid4()), "", '{"role": "anon"}']
+    claims = [tenant.claims for tenant in tenants] + strangers
+    chosen = [None] * len(tenants) + [tenants[0].account_id] * len(strangers)
+
+    rows = await database.call_for_many(BALANCES, claims, chosen)
+
+    assert [row["account_id"] for row in rows] == [tenant.account_id for tenant in tenants] + [None] * 3
+
+
+async def test_claims_end_with_their_transaction(small_database, tenants):
+    session = small_database.user(tenants[0].claims)
+    async with session.transaction():
+        assert await session.fetch(MINE)
+
+    left_over = await small_database.call_for_many(
+        "select nullif(current_setting('request.jwt.claims', true), '') as claims"
+    )
+
+    assert [row["claims"] for row in left_over] == [None]
+
+
+@pytest.mark.parametrize("name", ["O'Brien", "'); drop table accounts; --", "\\'", "a\\u0000b", "日本"])
+async def test_hostile_claims_stay_data(database, name):
+    claims = f'{{"sub": "{uuid.uuid4()}", "name": "{name}"}}'.replace("\\'", "\\\\'")
+    session = database.user(claims)
+
+    async with session.transaction():
+        (row,) = await session.fetch("select current_setting('request.jwt.claims') as claims")
+
+    assert row["claims"] == claims
+
+
+async def test_a_callers_statement_outside_a_transaction_is_a_mistake(database, tenant):
+    with pytest.raises(AssertionError):
+        await database.user(tenant.claims).fetch(MINE)
+
+
+async def test_a_caller_never_joins_another_callers_transaction(database, tenant, other_tenant):
+    async with database.user(tenant.claims).transaction():
+        other = database.user(other_tenant.claims)
+        with pytest.raises(AssertionError):
+            await other.fetch(MINE)
+        with pytest.raises(AssertionError):
+            async with other.transaction():
+                pass
+
+
+async def test_nested_transactions_are_one(database, owner, tenant):
+    session, other = database.admin("test"), database.admin("another part of the system")
+    rename = "update accounts set name = $2 where id = $1"
+
+    with pytest.raises(ZeroDivisionError):
+        async with session.transaction():
+            async with other.transaction():
+                await other.fetch(rename, tenant.account_id, "changed")
+            raise ZeroDivisionError
+
+    assert await owner.fetchval("select name from accounts where id = $1", tenant.account_id) == "Test"
+
+
+async def test_an_admin_statement_says_what_it_is_for(database, owner):
+    await database.admin("night shift").fetch("select 1")
+
+    assert await owner.fetchval(
+        "select true from pg_stat_activity where query = '/* night shift */ select 1'"
+    )
+
+
+async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_database, owner, tenants):
+    session = small_database.admin("test")
+    (row,) = await session.fetch("select pg_backend_pid() as pid")
+    with pytest.raises(DatabaseUnavailable):
+        async with session.transaction():
+            await owner.execute("select pg_terminate_backend($1)", row["pid"])
+            await session.fetch("select 1")
+
+    assert await session.fetch("select 1 as one")
+
+
+async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
+    pool = Pool(lambda: _answer(f"postgresql://x@/x?host={tmp_path}"), size_max=1, statement_cache=True)
+
+    with pytest.raises(DatabaseUnavailable):
+        await Database(pool, pool).admin("test").fetch("select 1")
