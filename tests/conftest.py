@@ -3,6 +3,7 @@
 import hashlib
 import os
 import uuid
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -47,9 +48,8 @@ async def template(cluster):
     return name
 
 
-@pytest.fixture(scope="session")
-async def addresses(cluster, template):
-    """A database of this test session's own."""
+@asynccontextmanager
+async def copy_of(cluster, template):
     name = f"t_{uuid.uuid4().hex[:12]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
     await connection.execute(f'create database "{name}" template "{template}"')
@@ -61,6 +61,20 @@ async def addresses(cluster, template):
 
 
 @pytest.fixture(scope="session")
+async def addresses(cluster, template):
+    """A database of this test session's own."""
+    async with copy_of(cluster, template) as addresses:
+        yield addresses
+
+
+@pytest.fixture
+async def spoilable_addresses(cluster, template):
+    """A database for one test that leaves it in disorder."""
+    async with copy_of(cluster, template) as addresses:
+        yield addresses
+
+
+@pytest.fixture(scope="session")
 async def database(addresses):
     async def user_url():
         return addresses.user
@@ -68,9 +82,7 @@ async def database(addresses):
     async def admin_url():
         return addresses.admin
 
-    async with connect(
-        user_url=user_url, admin_url=admin_url, pool_size=8, statement_cache=True
-    ) as database:
+    async with connect(user_url=user_url, admin_url=admin_url, pool_size=8, statement_cache=True) as database:
         yield database
 
 

@@ -56,7 +56,7 @@ def create_app(application: Application) -> ASGIApp:
     )
     return Edge(
         litestar,
-        Limits(body_bytes_max=settings.body_bytes_max),
+        Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
         https_only=not settings.is_local,
     )
 

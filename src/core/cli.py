@@ -29,7 +29,7 @@ from core.wiring import (
 )
 
 T = TypeVar("T")
-console = Console()
+console = Console(width=None if sys.stdout.isatty() else 140)
 
 
 def _surroundings(log_level: int = logging.INFO, **overrides: object) -> Surroundings:

@@ -15,8 +15,6 @@ from core.app import create_app
 from core.settings import Settings
 from core.wiring import Surroundings, build
 
-# Headers not complete, or a connection idle, for this long: the server hangs up.
-HEADER_DEADLINE_MS = 10_000
 BACKLOG = 1_024
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
@@ -54,7 +52,8 @@ async def serve(place: Surroundings, companion: Companion | None = None) -> None
             http=HTTPModes.http1,
             websockets=False,
             backlog=BACKLOG,
-            http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MS),
+            # Headers not complete, or a connection idle, for so long: the server hangs up.
+            http1_settings=HTTP1Settings(header_read_timeout=settings.client_deadline_s * 1_000),
             log_enabled=False,
         )
         loop = asyncio.get_running_loop()

@@ -73,6 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...] = ()
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
+    client_deadline_s: int = 10
     drain_s: int = 20
     object_store_bucket: str = ""
     secrets_prefix: str = ""
@@ -112,6 +113,7 @@ def read_settings(lookup: Lookup) -> Settings:
         cors_origins=tuple((lookup("OSLIRA_CORS_ORIGINS") or "").replace(",", " ").split()),
         signup_bonus_credits=_number(lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs),
         body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
+        client_deadline_s=_number(lookup, "OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600, wrongs),
         drain_s=_number(lookup, "OSLIRA_DRAIN_SECONDS", 20, 1, 600, wrongs),
         object_store_bucket=lookup("OSLIRA_OBJECT_STORE_BUCKET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",

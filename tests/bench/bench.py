@@ -49,7 +49,7 @@ ROWS = [
     Row(
         name="history",
         title="balance read with 1,000,000 ledger rows / with 10",
-        unit="µs, median",
+        unit="µs",
         target=1.3,
         smaller_is_better=True,
         set_up=long_and_short_history,
@@ -75,7 +75,11 @@ def main(only: tuple[str, ...], rounds: int, seconds: int, file: Path | None) ->
     except BenchFailed as failure:
         click.echo(f"Error: {failure}", err=True)
         sys.exit(FAILED)
-    Console().print(_table(results))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        click.echo("Stopped.", err=True)
+        sys.exit(FAILED)
+    # A file or a pipe has no width of its own.
+    Console(width=None if sys.stdout.isatty() else 140).print(_table(results))
     if file:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(_document(results, seconds))) + b"\n")
     sys.exit(0 if all(result.is_met for result in results) else 1)
@@ -88,17 +92,15 @@ async def _measure_all(rows: list[Row], rounds: int, seconds: int) -> list[Resul
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     console = Console(stderr=True)
     with console.status("Starting PostgreSQL") as status:
+        tell = status.update if console.is_terminal else console.print
         async with open_place() as place:
-            return [
-                await measure(row, place, rounds=rounds, seconds=seconds, tell=status.update) for row in rows
-            ]
+            return [await measure(row, place, rounds=rounds, seconds=seconds, tell=tell) for row in rows]
 
 
 def _table(results: list[Result]) -> Table:
     table = Table("figure", title="Ratios, median of the rounds")
-    for heading in ("ratio", "target", "met", "rounds", "subject", "floor"):
+    for heading in ("ratio", "target", "met", "rounds", "subject / floor"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("unit")
     for result in results:
         ratios = sorted(pair.ratio for pair in result.pairs)
         subject, floor = result.medians
@@ -108,9 +110,7 @@ def _table(results: list[Result]) -> Table:
             f"{'≤' if result.row.smaller_is_better else '≥'} {result.row.target:g}",
             "[green]yes[/]" if result.is_met else "[red]no[/]",
             f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
-            f"{subject:,.0f}",
-            f"{floor:,.0f}",
-            result.row.unit,
+            f"{subject:,.0f} / {floor:,.0f} {result.row.unit}",
         )
     return table
 

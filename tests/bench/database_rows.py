@@ -5,12 +5,13 @@ import time
 import uuid
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from statistics import median
+from functools import partial
+from statistics import mean, median
 
 import asyncpg
 from place import BenchFailed, Place
 from processes import pgbench
-from rounds import TASKS, Pair, Round, calls_per_s
+from rounds import TASKS, Call, Pair, Round, calls_per_s
 
 from infrastructure.database.pool import open_pool
 from infrastructure.database.sessions import Database, connect
@@ -18,6 +19,7 @@ from infrastructure.database.sessions import Database, connect
 ACCOUNTS_COUNT = 1_000
 ENTRIES_FEW = 10
 ENTRIES_MANY = 1_000_000
+SLICE_S = 0.25  # in turns within a round too, where switching costs nothing
 
 BALANCE = "select * from caller.credit_balance($1, $2)"
 BARE = """
@@ -65,6 +67,7 @@ from generate_series(1, $2::bigint) as position
 @asynccontextmanager
 async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
     account_id, claims = await _tenant(place.owner, ENTRIES_FEW)
+    await _settle(place.owner)
 
     async def owner_url() -> str:
         return place.addresses.owner
@@ -86,13 +89,15 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
                 pool.release(connection)
             assert row["account_id"] == account_id
 
-        async def measure_round(seconds: int) -> Pair:
-            return Pair(
-                subject=await calls_per_s(session_read, seconds),
-                floor=await calls_per_s(bare_read, seconds),
-            )
+        yield partial(_in_slices, session_read, bare_read)
 
-        yield measure_round
+
+async def _in_slices(subject: Call, floor: Call, seconds: int) -> Pair:
+    slices = [
+        Pair(subject=await calls_per_s(subject, SLICE_S), floor=await calls_per_s(floor, SLICE_S))
+        for _ in range(int(seconds / SLICE_S))
+    ]
+    return Pair(*map(mean, zip(*slices, strict=True)))
 
 
 @asynccontextmanager

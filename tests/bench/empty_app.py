@@ -13,7 +13,8 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from litestar import Litestar, get
 
-from core.server import BACKLOG, HEADER_DEADLINE_MS
+from core.server import BACKLOG
+from core.settings import Settings
 
 
 @get("/")
@@ -35,7 +36,7 @@ async def serve(port: int) -> None:
         http=HTTPModes.http1,
         websockets=False,
         backlog=BACKLOG,
-        http1_settings=HTTP1Settings(header_read_timeout=HEADER_DEADLINE_MS),
+        http1_settings=HTTP1Settings(header_read_timeout=Settings().client_deadline_s * 1_000),
         log_enabled=False,
     )
     loop = asyncio.get_running_loop()

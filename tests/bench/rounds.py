@@ -24,6 +24,7 @@ class Pair(NamedTuple):
         return self.subject / self.floor
 
 
+Call = Callable[[], Awaitable[object]]
 Round = Callable[[int], Awaitable[Pair]]
 """Measures subject and floor, for so many seconds each."""
 
@@ -72,7 +73,7 @@ async def measure(
     return Result(row, pairs)
 
 
-async def calls_per_s(call: Callable[[], Awaitable[object]], seconds: int) -> float:
+async def calls_per_s(call: Call, seconds: float) -> float:
     """What 16 tasks get done together, each making its next call when the last has been answered."""
     calls_count = 0
     started_at = time.perf_counter()

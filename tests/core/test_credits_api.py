@@ -41,9 +41,7 @@ async def test_first_sight_of_a_user_brings_an_account_and_the_bonus(client, bea
 async def test_many_first_requests_at_once_make_one_account_and_one_bonus(client, bearer):
     headers = bearer()
 
-    answers = await asyncio.gather(
-        *(client.get("/v1/credits/balance", headers=headers) for _ in range(32))
-    )
+    answers = await asyncio.gather(*(client.get("/v1/credits/balance", headers=headers) for _ in range(32)))
 
     assert {answer.json()["account_id"] for answer in answers} == {answers[0].json()["account_id"]}
     statement = await client.get("/v1/credits/transactions", headers=headers)
@@ -197,7 +195,7 @@ async def test_a_statement_can_be_narrowed_by_kind_and_time(client, operator, si
 
 async def test_the_balance_as_of_a_time_is_what_the_ledger_had_then(client, operator, signed_up):
     headers, account_id = signed_up
-    bonus_at = (await client.get("/v1/credits/transactions", headers=headers)).json()["items"][0]["created_at"]
+    (bonus,) = (await client.get("/v1/credits/transactions", headers=headers)).json()["items"]
     await move(client, operator, account_id, "holds", credits=5, reference="h")
 
     async def balance_at(at):
@@ -205,7 +203,7 @@ async def test_the_balance_as_of_a_time_is_what_the_ledger_had_then(client, oper
         return answer["credits_available"], answer["credits_held"]
 
     assert await balance_at("2020-01-01T00:00:00Z") == (0, 0)
-    assert await balance_at(bonus_at) == (25, 0)
+    assert await balance_at(bonus["created_at"]) == (25, 0)
     assert await balance_at((datetime.now(UTC) + timedelta(minutes=1)).isoformat()) == (20, 5)
 
 

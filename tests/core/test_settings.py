@@ -32,7 +32,9 @@ def test_an_empty_environment_is_a_local_system_with_its_own_database():
 
 
 def test_an_empty_value_counts_as_not_set():
-    assert read(OSLIRA_PORT="", OSLIRA_ENVIRONMENT="", DATABASE_URL="", OSLIRA_DATABASE_POOLER="") == Settings()
+    assert (
+        read(OSLIRA_PORT="", OSLIRA_ENVIRONMENT="", DATABASE_URL="", OSLIRA_DATABASE_POOLER="") == Settings()
+    )
 
 
 @pytest.mark.parametrize("environment", ["local", "staging", "production"])
@@ -107,13 +109,19 @@ def test_a_server_takes_no_origin_without_encryption(origin):
         "OSLIRA_DRAIN_SECONDS",
     ],
 )
-# BUG: 5,000 digits raise int()'s own ValueError instead of a refusal (core.settings._number).
-@pytest.mark.parametrize("value", ["x", "-1", "1.5", "1e3", "٣", " 5", "9" * 20, "9" * 5_000])
+@pytest.mark.parametrize("value", ["x", "-1", "1.5", "1e3", "٣", " 5", "9" * 20])
 def test_a_bad_number_is_refused_by_name(name, value):
     refusal = refused(**{name: value})
 
     (wrong,) = refusal.wrongs
     assert wrong.startswith(f"{name} is {value!r}; use a whole number from ")
+
+
+def test_a_number_that_python_would_not_even_read_is_refused_too():
+    # BUG: more than 4,300 digits raise int()'s own ValueError (core.settings._number).
+    refusal = refused(OSLIRA_PORT="9" * 5_000)
+
+    assert len(refusal.wrongs) == 1
 
 
 @pytest.mark.parametrize(("value", "accepted"), [("0", True), ("65535", True), ("65536", False)])
@@ -135,7 +143,10 @@ def test_all_wrongs_are_told_at_once():
     [
         ({"DATABASE_URL": "postgresql://u:p@h:5432/d"}, "session"),
         ({"DATABASE_URL": "postgresql://u:p@h:6543/d"}, "transaction"),
-        ({"DATABASE_URL": "postgresql://u:p@h:5432/d", "OSLIRA_DATABASE_POOLER": "transaction"}, "transaction"),
+        (
+            {"DATABASE_URL": "postgresql://u:p@h:5432/d", "OSLIRA_DATABASE_POOLER": "transaction"},
+            "transaction",
+        ),
         ({"DATABASE_URL": "postgresql://u:p@h:6543/d", "OSLIRA_DATABASE_POOLER": "session"}, "session"),
         # BUG: core.settings._pooler looks for ":6543/" in DATABASE_URL only, so it misses these.
         ({"DATABASE_URL": "postgresql://u:p@h:6543"}, "transaction"),
@@ -175,12 +186,14 @@ def test_the_two_roles_addresses_do_without_the_owners():
 
 
 # BUG: a bracket in the password makes urlsplit raise its own ValueError (core.settings._contradictions).
-@pytest.mark.parametrize("url", ["mysql://h/d", "h:5432/d", "x", "postgresql://u:p[q@h/d"])
+@pytest.mark.parametrize(
+    "url", ["mysql://u:canary@h/d", "canary:5432/d", "canary", "postgresql://u:canary[@h/d"]
+)
 def test_what_is_no_database_address_is_refused_without_repeating_it(url):
     refusal = refused(DATABASE_URL=url)
 
     assert [wrong.partition(" ")[0] for wrong in refusal.wrongs] == ["A"]
-    assert url not in str(refusal).replace("postgresql://.", "")
+    assert "canary" not in str(refusal)
 
 
 def test_what_is_printed_holds_no_password():

@@ -4,9 +4,6 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-import boto3
-from botocore.config import Config
-
 
 async def probe_folder(folder: Path) -> str:
     await asyncio.to_thread(_write_and_remove, folder)
@@ -25,5 +22,9 @@ def _write_and_remove(folder: Path) -> None:
 
 
 def _head(bucket: str) -> None:
+    # Imported here: they take half a second, and a folder does without them.
+    import boto3  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415
+
     timeouts = Config(connect_timeout=2, read_timeout=3, retries={"max_attempts": 1})
     boto3.client("s3", config=timeouts).head_bucket(Bucket=bucket)

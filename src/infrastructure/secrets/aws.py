@@ -4,17 +4,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-import boto3
 import structlog
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoRegionError
 
 CACHE_S = 300.0
-TIMEOUTS = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2})
-
-NoRegion = NoRegionError
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("secrets")
+
+
+class NoRegion(RuntimeError):
+    pass
 
 
 class AwsSecrets:
@@ -32,10 +30,19 @@ class AwsSecrets:
         names: tuple[str, ...],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        # Imported here: they take half a second, and most processes never ask.
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+        from botocore.exceptions import NoRegionError  # noqa: PLC0415
+
+        timeouts = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2})
         self._environ = environ
         self._prefix = prefix
         self._names = frozenset(names)
-        self._client = boto3.client("secretsmanager", config=TIMEOUTS)
+        try:
+            self._client = boto3.client("secretsmanager", config=timeouts)
+        except NoRegionError as error:
+            raise NoRegion(str(error)) from None
         self._now_s = now_s
         self._known: dict[str, tuple[str | None, float]] = {}
         self._lock = threading.Lock()
@@ -55,16 +62,12 @@ class AwsSecrets:
     def _ask(self, name: str, last_known: str | None) -> str | None:
         try:
             answer = self._client.get_secret_value(SecretId=self._prefix + name)
-        except ClientError as error:
-            code = error.response.get("Error", {}).get("Code", "")
-            if code == "ResourceNotFoundException":
-                self.failure = None
-                return None
-            self.failure = code
-        except BotoCoreError as error:
-            self.failure = type(error).__name__
-        else:
+        except self._client.exceptions.ResourceNotFoundException:
             self.failure = None
-            return answer["SecretString"]
-        log.warning("secret_not_read", secret=name, reason=self.failure)
-        return last_known
+            return None
+        except Exception as error:  # noqa: BLE001  botocore has no common base; none may stop a start
+            self.failure = type(error).__name__
+            log.warning("secret_not_read", secret=name, reason=self.failure)
+            return last_known
+        self.failure = None
+        return answer["SecretString"]

@@ -160,7 +160,7 @@ async def test_a_sweep_writes_off_lapsed_credits_once(ledger, owner, reader, ten
     assert (entry.kind, entry.credits_delta, entry.balance_after) == ("expire", -5, 3)
 
 
-async def test_held_credits_outlive_their_lot_until_the_work_ends(ledger, owner, reader, tenant):
+async def test_held_credits_outlive_their_lot_until_the_work_ends(ledger, owner, tenant):
     await grant(ledger, tenant, 5, expires_at=SOON)
     await hold(ledger, tenant, 5)
     await let_lapse(owner, tenant)
@@ -210,9 +210,7 @@ async def test_every_verb_may_be_repeated(ledger, tenant):
 
     assert [movement.repeated for movement in first] == [False] * 6
     assert [movement.repeated for movement in second] == [True] * 6
-    assert [movement.credits_moved for movement in second] == [
-        movement.credits_moved for movement in first
-    ]
+    assert [movement.credits_moved for movement in second] == [movement.credits_moved for movement in first]
     assert {movement.credits_available for movement in second} == {8}
 
 

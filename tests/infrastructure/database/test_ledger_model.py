@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 import asyncpg
 import pytest
@@ -32,99 +33,99 @@ from lapsed where account_id = $1
 """
 
 
-def machine(owner_url):
-    class Histories(RuleBasedStateMachine):
-        def __init__(self):
-            super().__init__()
-            self.loop = asyncio.new_event_loop()
-            self.sql = self.run(asyncpg.connect(owner_url))
-            user = uuid.uuid4()
-            self.account = self.run(self.sql.fetchval("select private.first_sight($1, 'Model', 0)", user))
-            self.model = Model()
+class Histories(RuleBasedStateMachine):
+    owner_url: ClassVar[str]
 
-        def run(self, work):
-            return self.loop.run_until_complete(work)
+    def __init__(self):
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.sql = self.run(asyncpg.connect(self.owner_url))
+        user = uuid.uuid4()
+        self.account = self.run(self.sql.fetchval("select private.first_sight($1, 'Model', 0)", user))
+        self.model = Model()
 
-        def call(self, function, *arguments):
-            places = ", ".join(f"${number}" for number in range(1, len(arguments) + 2))
-            return self.run(
-                self.sql.fetchval(f"select outcome from ledger.{function}({places})", self.account, *arguments)
-            )
+    def run(self, work):
+        return self.loop.run_until_complete(work)
 
-        @rule(amount=credits_amounts, reference=references, days=expiries)
-        def grant(self, amount, reference, days):
-            expires_at = None if days is None else NOW + timedelta(days=days)
-            outcome = self.call("grant_credits", amount, reference, "admin_grant", expires_at)
-            assert outcome == self.model.grant(amount, reference, days)
+    def call(self, function, *arguments):
+        places = ", ".join(f"${number}" for number in range(1, len(arguments) + 2))
+        return self.run(
+            self.sql.fetchval(f"select outcome from ledger.{function}({places})", self.account, *arguments)
+        )
 
-        @rule(amount=credits_amounts, reference=references)
-        def hold(self, amount, reference):
-            outcome = self.call("place_hold", amount, reference, "analysis")
-            assert outcome == self.model.charge("hold", amount, reference)
+    @rule(amount=credits_amounts, reference=references, days=expiries)
+    def grant(self, amount, reference, days):
+        expires_at = None if days is None else NOW + timedelta(days=days)
+        outcome = self.call("grant_credits", amount, reference, "admin_grant", expires_at)
+        assert outcome == self.model.grant(amount, reference, days)
 
-        @rule(amount=credits_amounts, reference=references)
-        def spend(self, amount, reference):
-            outcome = self.call("spend", amount, reference, "analysis")
-            assert outcome == self.model.charge("spend", amount, reference)
+    @rule(amount=credits_amounts, reference=references)
+    def hold(self, amount, reference):
+        outcome = self.call("place_hold", amount, reference, "analysis")
+        assert outcome == self.model.charge("hold", amount, reference)
 
-        @rule(amount=st.integers(0, 12), reference=references)
-        def settle(self, amount, reference):
-            assert self.call("settle_hold", reference, amount) == self.model.close(
-                reference, "settled", amount
-            )
+    @rule(amount=credits_amounts, reference=references)
+    def spend(self, amount, reference):
+        outcome = self.call("spend", amount, reference, "analysis")
+        assert outcome == self.model.charge("spend", amount, reference)
 
-        @rule(reference=references)
-        def release(self, reference):
-            assert self.call("release_hold", reference) == self.model.close(reference, "released", 0)
+    @rule(amount=st.integers(0, 12), reference=references)
+    def settle(self, amount, reference):
+        assert self.call("settle_hold", reference, amount) == self.model.close(reference, "settled", amount)
 
-        @rule(amount=credits_amounts, of=references, reference=references)
-        def refund(self, amount, of, reference):
-            assert self.call("refund_charge", of, amount, reference) == self.model.refund(
-                of, amount, reference
-            )
+    @rule(reference=references)
+    def release(self, reference):
+        assert self.call("release_hold", reference) == self.model.close(reference, "released", 0)
 
-        @precondition(lambda self: any(lot.expires_in_days is not None for lot in self.model.lots))
-        @rule(data=st.data())
-        def let_lapse(self, data):
-            mortal = [lot for lot in self.model.lots if lot.expires_in_days is not None]
-            lot = data.draw(st.sampled_from(mortal), label="lot")
-            self.model.let_lapse(lot)
-            past = NOW + timedelta(days=lot.lapse)
-            self.run(self.sql.execute(LET_LAPSE, self.account, lot.number, past))
+    @rule(amount=credits_amounts, of=references, reference=references)
+    def refund(self, amount, of, reference):
+        assert self.call("refund_charge", of, amount, reference) == self.model.refund(of, amount, reference)
 
-        @rule()
-        def sweep(self):
-            self.run(self.sql.execute("select ledger.expire_lots(1000)"))
-            self.model.expire()
+    @precondition(lambda self: any(lot.expires_in_days is not None for lot in self.model.lots))
+    @rule(data=st.data())
+    def let_lapse(self, data):
+        mortal = [lot for lot in self.model.lots if lot.expires_in_days is not None]
+        lot = data.draw(st.sampled_from(mortal), label="lot")
+        self.model.let_lapse(lot)
+        past = NOW + timedelta(days=lot.lapse)
+        self.run(self.sql.execute(LET_LAPSE, self.account, lot.number, past))
 
-        @invariant()
-        def both_tell_the_same(self):
-            account = self.run(
-                self.sql.fetchrow("select * from credit_accounts where account_id = $1", self.account)
-            )
-            lots = self.run(
-                self.sql.fetch("select * from credit_lots where account_id = $1 order by id", self.account)
-            )
-            model = self.model
-            assert account["credits_held"] == model.held
-            assert account["credits_available"] == sum(lot.available for lot in model.lots)
-            assert account["entries_count"] == model.entries
-            assert [(lot["id"], lot["credits_available"], lot["credits_held"]) for lot in lots] == [
-                (lot.number, lot.available, lot.held) for lot in model.lots
-            ]
+    @rule()
+    def sweep(self):
+        self.run(self.sql.execute("select ledger.expire_lots(1000)"))
+        self.model.expire()
 
-        def teardown(self):
-            findings = self.run(self.sql.fetch("select * from ledger.audit() where account_id = $1", self.account))
-            self.run(self.sql.close())
-            self.loop.close()
-            assert findings == []
+    @invariant()
+    def both_tell_the_same(self):
+        account = self.run(
+            self.sql.fetchrow("select * from credit_accounts where account_id = $1", self.account)
+        )
+        lots = self.run(
+            self.sql.fetch("select * from credit_lots where account_id = $1 order by id", self.account)
+        )
+        model = self.model
+        assert account["credits_held"] == model.held
+        assert account["credits_available"] == sum(lot.available for lot in model.lots)
+        assert account["entries_count"] == model.entries
+        assert [(lot["id"], lot["credits_available"], lot["credits_held"]) for lot in lots] == [
+            (lot.number, lot.available, lot.held) for lot in model.lots
+        ]
 
-    return Histories
+    def teardown(self):
+        findings = self.run(
+            self.sql.fetch("select * from ledger.audit() where account_id = $1", self.account)
+        )
+        self.run(self.sql.close())
+        self.loop.close()
+        assert findings == []
 
 
 def play(addresses, examples, steps):
+    class HistoriesHere(Histories):
+        owner_url = addresses.owner
+
     run_state_machine_as_test(
-        machine(addresses.owner),
+        HistoriesHere,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,

@@ -62,8 +62,11 @@ async def test_a_hundred_parallel_spends_of_one_credit_on_ten_succeed_ten_times(
 
     outcomes = [row["outcome"] for (row,) in rows]
     assert (outcomes.count("done"), outcomes.count("insufficient")) == (10, 90)
-    assert 0 == await owner.fetchval(
-        "select credits_available from credit_accounts where account_id = $1", tenant.account_id
+    assert (
+        await owner.fetchval(
+            "select credits_available from credit_accounts where account_id = $1", tenant.account_id
+        )
+        == 0
     )
 
 
@@ -82,9 +85,7 @@ async def test_of_sixty_four_refunds_of_one_charge_one_is_made(owner, ledger, te
 
     movements = await asyncio.gather(
         *(
-            ledger.refund(
-                tenant.account_id, 1, hold_reference="charge", reference="refund", description=None
-            )
+            ledger.refund(tenant.account_id, 1, hold_reference="charge", reference="refund", description=None)
             for _ in range(64)
         )
     )

@@ -70,11 +70,11 @@ async def enter(connection, who, stranger):
 async def statement_for(owner, command, table):
     columns = await owner.fetchval(COLUMNS, table)
     first = columns.split(", ")[0]
+    insert = f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)"
     return {
         "select": f"select * from {table}",
-        "insert": f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)",
-        "upsert": f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)"
-        " on conflict do nothing",
+        "insert": insert,
+        "upsert": f"{insert} on conflict do nothing",
         "update": f"update {table} set {first} = {first}",
         "delete": f"delete from {table}",
         "truncate": f"truncate {table} cascade",

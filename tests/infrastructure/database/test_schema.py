@@ -127,7 +127,9 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         )
 
 
-@pytest.mark.parametrize("change", ["update credit_entries set reference = 'x'", "delete from credit_entries"])
+@pytest.mark.parametrize(
+    "change", ["update credit_entries set reference = 'x'", "delete from credit_entries"]
+)
 async def test_entries_are_never_changed_or_removed_even_by_their_owner(owner, tenant, change):
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
 

@@ -186,7 +186,7 @@ async def test_an_admin_statement_says_what_it_is_for(database, owner):
     )
 
 
-async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_database, owner, tenants):
+async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_database, owner):
     session = small_database.admin("test")
     (row,) = await session.fetch("select pg_backend_pid() as pid")
     with pytest.raises(DatabaseUnavailable):

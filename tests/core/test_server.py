@@ -1,0 +1,139 @@
+"""The server as a process of its own: clients that dawdle, signals, a second one beside it."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import httpx
+import pytest
+
+from tests.conftest import PROJECT
+from tests.infrastructure.database.pgbouncer import answers, free_port
+from tests.support import until
+
+BODY = b'{"reference": "r", "credits": 1}'
+
+
+@pytest.fixture
+async def start(addresses, place):
+    """A function that starts `oslira serve` and waits until it answers."""
+    processes = []
+
+    async def start(**environment):
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+            env={
+                **os.environ,
+                "PYTHONPATH": str(PROJECT / "src"),
+                "DATABASE_URL": addresses.owner,
+                "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+                **environment,
+            },
+            stderr=asyncio.subprocess.PIPE,
+        )
+        processes.append(process)
+        await until(lambda: answers(port) or process.returncode is not None)
+        return process, port
+
+    yield start
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def grant_request(account_id, token):
+    """The head of a grant, whose body is yet to come."""
+    lines = (
+        f"POST /v1/admin/accounts/{account_id}/credits/grants HTTP/1.1",
+        "Host: test",
+        f"Authorization: Bearer {token}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(BODY)}",
+    )
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
+async def test_sigterm_finishes_what_is_under_way_and_takes_nothing_new(start, tenant, token):
+    process, port = await start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(grant_request(tenant.account_id, token(is_operator=True)) + BODY[:10])
+    await writer.drain()
+    # Another request on another connection is answered after ours has arrived.
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        assert (await client.get("/health")).status_code == 200
+
+    process.send_signal(signal.SIGTERM)
+    await until(lambda: not answers(port))
+    writer.write(BODY[10:])
+    answer = await reader.readuntil(b"\r\n")
+    writer.close()
+
+    assert answer == b"HTTP/1.1 200 OK\r\n"
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+
+
+async def test_a_request_that_never_ends_does_not_keep_the_process_alive(start, tenant, token):
+    process, port = await start(OSLIRA_DRAIN_SECONDS="1", OSLIRA_CLIENT_DEADLINE_SECONDS="60")
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(grant_request(tenant.account_id, token(is_operator=True)) + BODY[:10])
+    await writer.drain()
+
+    process.send_signal(signal.SIGTERM)
+
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"",
+        b"GET /hea",
+        b"GET /health HTTP/1.1\r\nHost: test\r\n",
+        b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n",
+    ],
+    ids=["says nothing", "half a line", "half a head", "idle after its answer"],
+)
+async def test_a_client_that_dawdles_is_hung_up_on(start, beginning):
+    _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    writer.write(beginning)
+
+    async with asyncio.timeout(15):
+        await reader.read()  # returns when the server closes
+    assert reader.at_eof()
+    writer.close()
+
+
+async def test_a_slow_body_is_cut_off_with_a_reason(start, tenant, token):
+    _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+
+    writer.write(grant_request(tenant.account_id, token(is_operator=True)) + BODY[:10])
+
+    async with asyncio.timeout(15):
+        answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"body_too_slow" in answer
+    writer.close()
+
+
+async def test_a_taken_port_is_said_plainly(start):
+    _, port = await start()
+
+    second, _ = await start()
+    second.kill()
+    third = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+        env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await third.communicate()
+
+    assert third.returncode == 1
+    assert b"Try --port" in errors
+    assert b"Traceback" not in errors

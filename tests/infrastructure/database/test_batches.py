@@ -1,0 +1,75 @@
+import asyncio
+
+import pytest
+
+from infrastructure.database.batches import Batches
+
+
+class Oracle:
+    """Doubles numbers, once the gate is open; remembers what it was asked together."""
+
+    def __init__(self):
+        self.batches = []
+        self.gate = asyncio.Event()
+
+    async def __call__(self, numbers):
+        self.batches.append(numbers)
+        await self.gate.wait()
+        if 13 in numbers:
+            raise ValueError(13)
+        return [number * 2 for number in numbers]
+
+
+@pytest.fixture
+def oracle():
+    return Oracle()
+
+
+async def turns(number=5):
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_those_who_come_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
+    batches = Batches(oracle, under_way_max=1)
+    asked = [asyncio.create_task(batches.ask(number)) for number in range(5)]
+    await turns()
+
+    oracle.gate.set()
+
+    assert await asyncio.gather(*asked) == [0, 2, 4, 6, 8]
+    assert oracle.batches == [[0], [1, 2, 3, 4]]
+
+
+async def test_a_batch_has_a_largest_size(oracle):
+    batches = Batches(oracle, size_max=2, under_way_max=1)
+    oracle.gate.set()
+
+    await asyncio.gather(*(batches.ask(number) for number in range(5)))
+
+    assert max(len(batch) for batch in oracle.batches) == 2
+
+
+async def test_a_failed_batch_fails_its_askers_and_no_others(oracle):
+    batches = Batches(oracle, under_way_max=1)
+    asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
+    await turns()
+
+    oracle.gate.set()
+
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert outcomes[0] == 2
+    assert [type(outcome) for outcome in outcomes[1:]] == [ValueError, ValueError]
+    assert await batches.ask(3) == 6
+
+
+async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
+    batches = Batches(oracle, under_way_max=1)
+    asked = [asyncio.create_task(batches.ask(number)) for number in range(3)]
+    await turns()
+
+    asked[1].cancel()
+    oracle.gate.set()
+
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (0, asyncio.CancelledError, 4)

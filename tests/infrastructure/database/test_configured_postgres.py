@@ -1,0 +1,89 @@
+"""A PostgreSQL that is not ours: Debian's, with passwords, and an owner who is no superuser."""
+
+import uuid
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import asyncpg
+import pytest
+
+from core.wiring import build, surroundings
+from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
+from infrastructure.database.migrate import MigrationRefused, migrate
+from infrastructure.database.urls import role_password, role_url
+from shared.caller import Caller
+from shared.ids import UserId
+from tests.support import claims_of
+
+DEBIAN = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+pytestmark = pytest.mark.skipif(not DEBIAN, reason="no PostgreSQL of the system's own")
+
+
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory):
+    server = EmbeddedPostgres(
+        tmp_path_factory.mktemp("debian") / "postgres",
+        binaries=DEBIAN[0].parent,
+        options=(*OPTIONS, "fsync=off"),
+    )
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+async def owner_url(debian):
+    """A database whose owner is what Supabase's postgres is: no superuser, but past row level security."""
+    name = f"o_{uuid.uuid4().hex[:12]}"
+    superuser = await asyncpg.connect(debian.url("postgres"))
+    await superuser.execute(f"""
+        create role {name} login createrole bypassrls password 'owner''s password';
+        do $$ begin
+            if to_regrole('anon') is null then
+                create role anon nologin; create role authenticated nologin;
+                create role service_role nologin bypassrls;
+            end if;
+        end $$;
+        grant anon, authenticated, service_role to {name} with admin option;
+    """)
+    await superuser.execute(f"create database {name} owner {name}")
+    await superuser.close()
+    return debian.url(name, f"{name}:owner%27s%20password")
+
+
+async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
+    await migrate(owner_url)
+    place = surroundings({"DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)})
+    user_id = UserId(uuid.uuid4())
+    caller = Caller(user_id=user_id, claims=claims_of(user_id), is_operator=False)
+
+    async with build(place) as application:
+        await application.callers.sign_ups.first_sight(user_id, account_name="A", bonus_credits=25)
+        balance = await application.balances.current(caller)
+        readiness = await application.health.readiness()
+
+        assert balance.credits_available == 25
+        assert readiness.status == "ready", readiness
+        assert readiness.bindings["database"].detail.startswith("PostgreSQL 15")
+        assert await application.upkeep.audit() == []
+
+
+async def test_an_owner_under_row_level_security_is_told_what_to_do(owner_url, debian):
+    name = urlsplit(owner_url).username
+    superuser = await asyncpg.connect(debian.url("postgres"))
+    await superuser.execute(f"alter role {name} nobypassrls")
+    await superuser.close()
+
+    with pytest.raises(MigrationRefused, match=f'alter role "{name}" bypassrls'):
+        await migrate(owner_url)
+
+
+def test_the_roles_addresses_follow_from_the_owners():
+    owner = "postgresql://postgres.project:secret@db.example.com:6543/postgres?sslmode=require"
+
+    user = urlsplit(role_url(owner, "app_user"))
+
+    assert (user.username, user.hostname, user.port) == ("app_user.project", "db.example.com", 6543)
+    assert user.password == role_password(owner, "app_user") != role_password(owner, "app_admin")
+    assert "secret" not in user.geturl()
+    assert (user.path, user.query) == ("/postgres", "sslmode=require")

@@ -1,0 +1,99 @@
+import asyncio
+import itertools
+import uuid
+
+import asyncpg
+import pytest
+
+from infrastructure.database.migrate import MigrationRefused, migrate, read_migrations
+
+FIRST = "create table things (id int);"
+SECOND = "create table more_things (id int);"
+
+
+@pytest.fixture
+async def empty_url(cluster):
+    """A database with nothing in it."""
+    name = f"m_{uuid.uuid4().hex[:12]}"
+    connection = await asyncpg.connect(cluster.url("postgres"))
+    await connection.execute(f'create database "{name}"')
+    yield cluster.url(name)
+    await connection.execute(f'drop database "{name}" with (force)')
+    await connection.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "0001_first.sql").write_text(FIRST)
+    (tmp_path / "0002_second.sql").write_text(SECOND)
+    return tmp_path
+
+
+async def tables(url):
+    connection = await asyncpg.connect(url)
+    rows = await connection.fetch("select tablename from pg_tables where schemaname = 'public' order by 1")
+    await connection.close()
+    return [row["tablename"] for row in rows]
+
+
+async def test_the_migrations_apply_once_in_order(empty_url):
+    first = await migrate(empty_url)
+    second = await migrate(empty_url)
+
+    assert first == [migration.name for migration in read_migrations()]
+    assert second == []
+
+
+async def test_processes_that_race_apply_each_migration_once(empty_url, folder):
+    applied = await asyncio.gather(*(migrate(empty_url, folder=folder) for _ in range(6)))
+
+    assert sorted(itertools.chain(*applied)) == ["0001_first.sql", "0002_second.sql"]
+    assert await tables(empty_url) == ["more_things", "things"]
+
+
+async def test_a_changed_migration_is_refused_by_name(empty_url, folder):
+    await migrate(empty_url, folder=folder)
+    (folder / "0001_first.sql").write_text(FIRST + "\n-- an afterthought")
+
+    with pytest.raises(MigrationRefused, match=r"0001_first.sql was applied and has been changed"):
+        await migrate(empty_url, folder=folder)
+
+
+async def test_a_database_from_the_future_is_refused(empty_url, folder):
+    await migrate(empty_url, folder=folder)
+    (folder / "0002_second.sql").unlink()
+
+    with pytest.raises(MigrationRefused, match="Run a newer version"):
+        await migrate(empty_url, folder=folder)
+
+
+async def test_a_failing_migration_leaves_no_half_of_itself(empty_url, folder):
+    (folder / "0002_second.sql").write_text(SECOND + "select 1/0;")
+
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await migrate(empty_url, folder=folder)
+
+    assert await tables(empty_url) == ["things"]
+
+
+@pytest.mark.parametrize("name", ["0003_gap.sql", "0001_Upper.sql", "second.sql"])
+async def test_a_file_out_of_order_is_refused(tmp_path, name):
+    (tmp_path / name).write_text(FIRST)
+
+    with pytest.raises(MigrationRefused, match="should be named 0001_"):
+        read_migrations(tmp_path)
+
+
+async def test_migrations_apply_where_supabase_has_its_roles_and_functions_already(empty_url):
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("""
+        create schema auth;
+        create function auth.uid() returns uuid language sql stable as $$ select null::uuid $$;
+        create function auth.jwt() returns jsonb language sql stable
+            as $$ select '{"theirs": true}'::jsonb $$;
+    """)
+
+    await migrate(empty_url)
+
+    assert await connection.fetchval("select auth.jwt() ->> 'theirs'") == "true"
+    await connection.close()

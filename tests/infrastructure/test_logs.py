@@ -1,0 +1,180 @@
+"""What a log line says, and what it must never say."""
+
+import contextlib
+import io
+import json
+import logging
+
+import pytest
+import structlog
+
+from infrastructure.monitoring.logs import configure_logs, redact
+from shared.middleware.request_id import current_request_id
+
+ADDRESS = "postgresql://owner:canary@db.example:5432/oslira"
+TOKEN = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary-canary_canary"
+
+
+@pytest.fixture
+def start(monkeypatch):
+    """A function: configure the logs and return what they write to. Everything is put back."""
+    root, before = logging.getLogger(), structlog.get_config()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", [])
+
+    def configure(*, as_json, level=logging.INFO):
+        stderr = io.StringIO()
+        with contextlib.redirect_stderr(stderr):
+            configure_logs(as_json=as_json, level=level)
+        return stderr
+
+    yield configure
+    structlog.configure(**before)
+    root.setLevel(level)
+
+
+@pytest.fixture
+def lines(start):
+    """A function: the lines of JSON written so far."""
+    stderr = start(as_json=True)
+    return lambda: [json.loads(line) for line in stderr.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        (ADDRESS, "postgresql://owner:[redacted]@db.example:5432/oslira"),
+        ("redis://:canary@cache:6379", "redis://:[redacted]@cache:6379"),
+        ("amqp://u:can%40ary/x?y@h, again", "amqp://u:[redacted]@h, again"),
+        # BUG: a password with an @ of its own leaves its rest behind (infrastructure.monitoring.logs).
+        ("postgresql://owner:can@ary@db.example/d", "postgresql://owner:[redacted]@db.example/d"),
+        (TOKEN, "[redacted]"),
+        (f"token={TOKEN}&x=1", "token=[redacted]&x=1"),
+        ("sk-proj-canary_canary", "[redacted]"),
+        ("sk-ant-api03-canary-canary", "[redacted]"),
+        ("key sk_live_canarycanary.", "key [redacted]."),
+        ("rk_test_canarycanary", "[redacted]"),
+        ("whsec_canarycanary", "[redacted]"),
+        ("apify_api_canarycanary", "[redacted]"),
+        ("Authorization: Bearer canary/canary+canary==", "Authorization: Bearer [redacted]"),
+        ("authorization: bearer canary", "authorization: bearer [redacted]"),
+        # BUG: the scheme is case-insensitive for Callers, so it has to be here.
+        ("Authorization: BEARER canary", "Authorization: BEARER [redacted]"),
+        (f"{ADDRESS} and {TOKEN}", "postgresql://owner:[redacted]@db.example:5432/oslira and [redacted]"),
+    ],
+)
+def test_a_secret_in_a_text_is_redacted_and_the_rest_stays(text, redacted):
+    assert redact(text) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "http://127.0.0.1:8000/health/ready",
+        "write to somebody@example.com",
+        "risk-assessment-2026 of task_force_one",
+        "postgresql://db.example/oslira",
+    ],
+)
+def test_harmless_text_stays_as_it_is(text):
+    assert redact(text) == text
+
+
+def test_a_line_says_what_when_how_bad_and_for_which_request(lines):
+    reset = current_request_id.set("request-0001")
+    structlog.get_logger("ledger").warning("hold_placed", credits=5)
+    current_request_id.reset(reset)
+
+    (line,) = lines()
+
+    timestamp = line.pop("timestamp")
+    assert timestamp.endswith("Z")
+    assert line == {
+        "event": "hold_placed",
+        "credits": 5,
+        "level": "warning",
+        "logger": "ledger",
+        "request_id": "request-0001",
+    }
+
+
+def test_outside_a_request_there_is_no_request_id(lines):
+    structlog.get_logger("server").info("listening")
+
+    assert "request_id" not in lines()[0]
+
+
+def test_a_library_logs_through_the_same_processors(lines):
+    logging.getLogger("some.library").warning("cannot reach %s", ADDRESS)
+
+    (line,) = lines()
+
+    assert line["event"] == "cannot reach postgresql://owner:[redacted]@db.example:5432/oslira"
+    assert (line["level"], line["logger"]) == ("warning", "some.library")
+
+
+def lose():
+    raise ConnectionError(f"no answer from {ADDRESS} with {TOKEN}")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_an_exceptions_traceback_holds_no_secret(start, as_json):
+    stderr = start(as_json=as_json)
+    with pytest.raises(ConnectionError) as lost:
+        lose()
+
+    structlog.get_logger("database").error("lost", exc_info=lost.value)
+    logging.getLogger("some.library").error("lost", exc_info=lost.value)
+
+    written = stderr.getvalue()
+    assert written.count("in lose") == 2
+    assert written.count("ConnectionError: no answer from postgresql://owner:[redacted]@db") == 2
+    assert "canary" not in written
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        ADDRESS,
+        # BUG: only values that are strings themselves are redacted (logs._redact_values).
+        {"authorization": f"Bearer {TOKEN}"},
+        [ADDRESS],
+        (TOKEN, 1),
+        ConnectionError(ADDRESS),
+        b"Bearer canary",
+    ],
+    ids=["text", "mapping", "list", "tuple", "error", "bytes"],
+)
+def test_a_value_of_any_type_holds_no_secret(lines, value):
+    structlog.get_logger("database").info("found", value=value)
+
+    (line,) = lines()
+
+    assert "[redacted]" in json.dumps(line["value"])
+    assert "canary" not in json.dumps(line)
+
+
+def test_on_a_terminal_a_line_is_for_people(start):
+    stderr = start(as_json=False)
+
+    structlog.get_logger("server").info("listening", address=ADDRESS)
+
+    assert "listening" in stderr.getvalue()
+    assert "address=postgresql://owner:[redacted]@db.example:5432/oslira" in stderr.getvalue()
+
+
+def test_less_than_the_level_is_not_written(start):
+    stderr = start(as_json=True, level=logging.WARNING)
+
+    structlog.get_logger("server").info("listening")
+    structlog.get_logger("server").warning("drain_cut_short")
+
+    (line,) = stderr.getvalue().splitlines()
+    assert json.loads(line)["event"] == "drain_cut_short"
+
+
+def test_a_line_break_in_a_value_makes_no_second_line(lines):
+    structlog.get_logger("server").info("listening", host='x\n{"event": "forged"}')
+
+    assert len(lines()) == 1
