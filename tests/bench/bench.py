@@ -10,7 +10,13 @@ from pathlib import Path
 import click
 import msgspec
 import uvloop
-from database_rows import long_and_short_history, session_and_bare_query, spends_and_pgbench
+from database_rows import (
+    balance_and_bare_query_on_our_pool,
+    long_and_short_history,
+    session_and_bare_query,
+    session_and_bare_query_on_our_pool,
+    spends_and_pgbench,
+)
 from place import BenchFailed, open_place
 from rich.console import Console
 from rich.table import Table
@@ -34,10 +40,24 @@ ROWS = [
     ),
     Row(
         name="rls",
-        title="RLS session / bare query",
+        title="RLS session / bare query on asyncpg's pool",
         unit="calls/s",
         target=0.6,
         set_up=session_and_bare_query,
+    ),
+    Row(
+        name="rls-read",
+        title="RLS read as the API makes it / bare query, both on our pool",
+        unit="calls/s",
+        target=0.6,
+        set_up=balance_and_bare_query_on_our_pool,
+    ),
+    Row(
+        name="rls-own-pool",
+        title="RLS session / bare query, both on our pool",
+        unit="calls/s",
+        target=None,
+        set_up=session_and_bare_query_on_our_pool,
     ),
     Row(
         name="spends",
@@ -107,12 +127,18 @@ def _table(results: list[Result]) -> Table:
         table.add_row(
             result.row.title,
             f"[bold]{result.ratio:.2f}[/]",
-            f"{'≤' if result.row.smaller_is_better else '≥'} {result.row.target:g}",
+            _target(result.row),
             "[green]yes[/]" if result.is_met else "[red]no[/]",
             f"{ratios[0]:.2f} to {ratios[-1]:.2f}",
             f"{subject:,.0f} / {floor:,.0f} {result.row.unit}",
         )
     return table
+
+
+def _target(row: Row) -> str:
+    if row.target is None:
+        return "none"
+    return f"{'≤' if row.smaller_is_better else '≥'} {row.target:g}"
 
 
 def _document(results: list[Result], seconds: int) -> dict[str, object]:

@@ -13,8 +13,11 @@ from place import BenchFailed, Place
 from processes import pgbench
 from rounds import TASKS, Call, Pair, Round, calls_per_s
 
+from infrastructure.database.credits import PostgresCreditReader
 from infrastructure.database.pool import open_pool
 from infrastructure.database.sessions import Database, connect
+from shared.caller import Caller
+from shared.ids import AccountId, UserId
 
 ACCOUNTS_COUNT = 1_000
 ENTRIES_FEW = 10
@@ -69,6 +72,51 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
     account_id, claims = await _tenant(place.owner, ENTRIES_FEW)
     await _settle(place.owner)
 
+    async def keep(_: object) -> None:
+        """Reset nothing, which is the fastest that asyncpg's pool can be."""
+
+    async with (
+        _database(place) as database,
+        asyncpg.create_pool(place.addresses.owner, min_size=TASKS, max_size=TASKS, reset=keep) as pool,
+    ):
+
+        async def bare_read() -> None:
+            (row,) = await pool.fetch(BARE, account_id)
+            assert row["account_id"] == account_id
+
+        yield partial(_in_slices, _session_read(database, claims, account_id), bare_read)
+
+
+@asynccontextmanager
+async def session_and_bare_query_on_our_pool(place: Place) -> AsyncGenerator[Round]:
+    """The same without the client's advantage: what is left is what the server does more."""
+    async with _own_pool(place) as (database, claims, account_id, bare_read):
+        yield partial(_in_slices, _session_read(database, claims, account_id), bare_read)
+
+
+@asynccontextmanager
+async def balance_and_bare_query_on_our_pool(place: Place) -> AsyncGenerator[Round]:
+    """The balance as the API reads it: under row level security, simultaneous ones together."""
+    async with _own_pool(place) as (database, claims, account_id, bare_read):
+        reader = PostgresCreditReader(database)
+        caller = Caller(
+            user_id=UserId(uuid.uuid4()),
+            claims=claims,
+            is_operator=False,
+            chosen_account=AccountId(account_id),
+        )
+
+        async def read() -> None:
+            assert (await reader.balance(caller)).account_id == account_id
+
+        yield partial(_in_slices, read, bare_read)
+
+
+@asynccontextmanager
+async def _own_pool(place: Place) -> AsyncGenerator[tuple[Database, str, uuid.UUID, Call]]:
+    account_id, claims = await _tenant(place.owner, ENTRIES_FEW)
+    await _settle(place.owner)
+
     async def owner_url() -> str:
         return place.addresses.owner
 
@@ -76,10 +124,6 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
         _database(place) as database,
         open_pool(owner_url, size_max=TASKS, statement_cache=True) as pool,
     ):
-
-        async def session_read() -> None:
-            (row,) = await database.user(claims).call(BALANCE, account_id)
-            assert row["account_id"] == account_id
 
         async def bare_read() -> None:
             connection = await pool.acquire()
@@ -89,7 +133,15 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
                 pool.release(connection)
             assert row["account_id"] == account_id
 
-        yield partial(_in_slices, session_read, bare_read)
+        yield database, claims, account_id, bare_read
+
+
+def _session_read(database: Database, claims: str, account_id: uuid.UUID) -> Call:
+    async def read() -> None:
+        (row,) = await database.user(claims).call(BALANCE, account_id)
+        assert row["account_id"] == account_id
+
+    return read
 
 
 async def _in_slices(subject: Call, floor: Call, seconds: int) -> Pair:

@@ -34,7 +34,7 @@ class Row:
     name: str
     title: str
     unit: str
-    target: float
+    target: float | None  # None: for orientation
     set_up: Callable[[Place], AbstractAsyncContextManager[Round]]
     smaller_is_better: bool = False
 
@@ -56,7 +56,10 @@ class Result:
 
     @property
     def is_met(self) -> bool:
-        return self.ratio <= self.row.target if self.row.smaller_is_better else self.ratio >= self.row.target
+        target = self.row.target
+        if target is None:
+            return True
+        return self.ratio <= target if self.row.smaller_is_better else self.ratio >= target
 
 
 async def measure(

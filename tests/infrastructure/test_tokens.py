@@ -267,28 +267,22 @@ async def test_a_genuine_token_of_nobody_who_is_signed_in_names_no_caller(caller
         await callers.identify(f"Bearer {token}")
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"exp": -29}, None),
-        ({"exp": -32}, TokenExpired),
-        ({"nbf": 28}, None),
-        ({"nbf": 60}, TokenInvalid),
-        ({"iat": 28}, None),
-        ({"iat": 60}, TokenInvalid),
-    ],
-    ids=str,
-)
-async def test_clocks_may_differ_by_thirty_seconds_both_ways(verifier, key, changes, error):
-    now_s = int(time.time())
-    claims = claims_with(**{name: now_s + seconds for name, seconds in changes.items()})
+@pytest.mark.parametrize(("claim", "seconds"), [("exp", -25), ("nbf", 25), ("iat", 25)])
+async def test_clocks_may_differ_by_half_a_minute(verifier, key, claim, seconds):
+    claims = claims_with(**{claim: int(time.time()) + seconds})
 
-    try:
-        found = await verifier.verify(by_hand(HEADER, claims, key=key))
-    except Unauthenticated as refusal:
-        assert type(refusal) is error
-    else:
-        assert (found, error) == (claims, None)
+    assert await verifier.verify(by_hand(HEADER, claims, key=key)) == claims
+
+
+@pytest.mark.parametrize(
+    ("claim", "seconds", "error"),
+    [("exp", -32, TokenExpired), ("nbf", 60, TokenInvalid), ("iat", 60, TokenInvalid)],
+)
+async def test_clocks_may_not_differ_by_more(verifier, key, claim, seconds, error):
+    claims = claims_with(**{claim: int(time.time()) + seconds})
+
+    with pytest.raises(error):
+        await verifier.verify(by_hand(HEADER, claims, key=key))
 
 
 async def test_the_audience_may_be_one_of_several(verifier, key):

@@ -25,6 +25,7 @@ _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.InternalClientError,  # a connection that dies while it is used may end up confused
 )
 
 _admin: ContextVar[Borrowed | None] = ContextVar("admin_connection", default=None)
@@ -70,9 +71,10 @@ async def _transaction(pool: Pool, begin: str) -> AsyncGenerator[Borrowed]:
         await connection.execute(begin)
         try:
             yield connection
+        except _LOST:
+            raise  # with the connection, and so with the transaction, it is over
         except Exception:
-            if not connection.is_closed():
-                await connection.execute("rollback")
+            await connection.execute("rollback")
             raise
         await connection.execute("commit")
 

@@ -16,6 +16,7 @@ from tests.support import claims_of
 
 MINE = "select account_id from public.memberships"
 BALANCE = "select account_id from caller.credit_balance($1, null)"
+LEFT_OVER = "select nullif(current_setting('request.jwt.claims', true), '') as claims"
 BALANCES = "select account_id from caller.credit_balances($1, $2)"
 
 
@@ -127,16 +128,26 @@ async def test_one_round_trip_for_many_answers_each_under_their_own_claims(datab
     assert [row["account_id"] for row in rows] == [tenant.account_id for tenant in tenants] + [None] * 3
 
 
-async def test_claims_end_with_their_transaction(small_database, tenants):
-    session = small_database.user(tenants[0].claims)
-    async with session.transaction():
-        assert await session.fetch(MINE)
+@pytest.mark.parametrize("way", ["call", "call for many", "transaction"])
+async def test_claims_end_with_their_transaction(addresses, tenants, way):
+    async with connect(
+        user_url=lambda: _answer(addresses.user),
+        admin_url=lambda: _answer(addresses.admin),
+        pool_size=1,
+        statement_cache=True,
+    ) as database:
+        session = database.user(tenants[0].claims)
+        if way == "call":
+            await session.call(BALANCE)
+        elif way == "call for many":
+            await database.call_for_many(BALANCES, [tenants[0].claims], [None])
+        else:
+            async with session.transaction():
+                await session.fetch(MINE)
 
-    left_over = await small_database.call_for_many(
-        "select nullif(current_setting('request.jwt.claims', true), '') as claims"
-    )
+        (row,) = await database.call_for_many(LEFT_OVER)
 
-    assert [row["claims"] for row in left_over] == [None]
+        assert row["claims"] is None
 
 
 @pytest.mark.parametrize("name", ["O'Brien", "'); drop table accounts; --", "\\'", "a\\u0000b", "日本"])

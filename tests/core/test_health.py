@@ -1,0 +1,143 @@
+"""Whether the process can do its work, and what it says when it cannot."""
+
+import asyncio
+import dataclasses
+
+import httpx
+import pytest
+
+from core import health as health_module
+from core.app import create_app
+from core.health import Health, ProbeFailed
+
+
+async def works():
+    return "PostgreSQL 18"
+
+
+async def hangs():
+    await asyncio.Event().wait()
+
+
+def failing(error, cause=None):
+    async def probe():
+        raise error from cause
+
+    return probe
+
+
+class Counting:
+    """A probe that counts how often it is asked."""
+
+    asked = 0
+
+    async def __call__(self):
+        self.asked += 1
+        return "fine"
+
+
+def health_with(**probes):
+    return Health("local", {name: ("real", probe) for name, probe in probes.items()})
+
+
+@pytest.fixture
+def ask(application):
+    """A function: the readiness of an application with other probes, over HTTP."""
+
+    async def get(**probes):
+        app = create_app(dataclasses.replace(application, health=health_with(**probes)))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            return await client.get("/health/ready")
+
+    return get
+
+
+async def test_a_process_that_answers_is_alive(client):
+    answer = await client.get("/health")
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "ok")
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_the_real_application_is_ready_and_says_what_each_binding_is(client):
+    answer = await client.get("/health/ready")
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "ready")
+    modes = {name: binding["mode"] for name, binding in answer.json()["bindings"].items()}
+    assert modes == {
+        "database": "real",
+        "migrations": "real",
+        "role_separation": "real",
+        "object_store": "local",
+        "secrets": "local",
+        "openai": "simulated",
+        "anthropic": "simulated",
+        "apify": "simulated",
+        "stripe": "simulated",
+    }
+
+
+async def test_liveness_does_not_depend_on_any_binding(application):
+    app = create_app(dataclasses.replace(application, health=health_with(database=failing(OSError()))))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+        answer = await client.get("/health")
+
+    assert answer.status_code == 200
+
+
+async def test_a_failing_binding_makes_it_not_ready_and_is_named(ask):
+    answer = await ask(database=works, migrations=failing(ProbeFailed("2 wait: run oslira migrate")))
+
+    assert (answer.status_code, answer.json()["status"]) == (503, "not_ready")
+    assert answer.json()["bindings"] == {
+        "database": {"ok": True, "mode": "real", "detail": "PostgreSQL 18"},
+        "migrations": {"ok": False, "mode": "real", "detail": "2 wait: run oslira migrate"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("probe", "detail"),
+    [
+        (failing(OSError("postgresql://u:canary@h/d")), "OSError"),
+        (failing(RuntimeError("canary"), OSError("canary")), "RuntimeError (OSError)"),
+        (failing(ValueError("canary"), ValueError("canary")), "ValueError (ValueError)"),
+    ],
+)
+async def test_of_an_unexpected_error_only_its_kind_is_shown(ask, probe, detail):
+    answer = await ask(database=probe)
+
+    assert answer.status_code == 503
+    assert answer.json()["bindings"]["database"]["detail"] == detail
+    assert "canary" not in answer.text
+
+
+async def test_a_probe_that_hangs_is_cut_off_and_the_others_still_tell(ask, monkeypatch):
+    monkeypatch.setattr(health_module, "PROBE_TIMEOUT_S", 0.01)
+
+    answer = await ask(database=hangs, secrets=works)
+
+    assert answer.status_code == 503
+    bindings = answer.json()["bindings"]
+    assert (bindings["database"]["ok"], bindings["secrets"]["ok"]) == (False, True)
+    assert bindings["database"]["detail"].startswith("TimeoutError")
+
+
+async def test_many_questions_at_once_are_one_question_to_each_binding():
+    probe = Counting()
+    health = health_with(database=probe)
+
+    answers = await asyncio.gather(*(health.readiness() for _ in range(20)))
+
+    assert probe.asked == 1
+    assert {answer.status for answer in answers} == {"ready"}
+
+
+async def test_an_answer_does_not_serve_for_longer_than_it_should(monkeypatch):
+    monkeypatch.setattr(health_module, "REMEMBERED_FOR_S", 0.0)
+    probe = Counting()
+    health = health_with(database=probe)
+
+    await health.readiness()
+    await health.readiness()
+
+    assert probe.asked == 2

@@ -1,0 +1,191 @@
+"""Pages and exports of a ledger that is a list, and cursors that strangers made up."""
+
+import base64
+import uuid
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from features.credits.application import statements as statements_module
+from features.credits.application.ports import EntryFilter
+from features.credits.application.statements import Statements
+from features.credits.domain.ledger import Entry
+from shared.caller import Caller
+from shared.pages import CursorInvalid, decode_cursor, encode_cursor
+from tests.support import NOON
+
+CALLER = Caller(user_id=uuid.uuid4(), claims="{}", is_operator=False)
+EVERY_KIND = EntryFilter()
+
+
+def entry_at(position):
+    return Entry(
+        position=position,
+        kind="grant",
+        transaction_type="admin_grant",
+        reference=f"r{position}",
+        credits_delta=1,
+        held_delta=0,
+        balance_after=position,
+        held_after=0,
+        description=None,
+        created_at=NOON,
+    )
+
+
+class ListedEntries:
+    """A reader of entries 1 to ``count`` that counts how often it is asked."""
+
+    def __init__(self, count):
+        self.count = count
+        self.questions = []
+
+    async def entries(self, caller, only, *, before, entries_max):
+        self.questions.append((caller, only, before, entries_max))
+        last = self.count if before is None else min(before - 1, self.count)
+        return [entry_at(position) for position in range(last, 0, -1)][:entries_max]
+
+
+def positions(entries):
+    return [entry.position for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("count", "limit", "shown", "has_next"),
+    [
+        (0, 2, [], False),
+        (1, 2, [1], False),
+        (2, 2, [2, 1], False),
+        (3, 2, [3, 2], True),
+        (200, 1, [200], True),
+    ],
+)
+async def test_there_is_a_next_page_exactly_if_an_entry_is_left(count, limit, shown, has_next):
+    page = await Statements(ListedEntries(count)).page(CALLER, EVERY_KIND, cursor=None, limit=limit)
+
+    assert positions(page.entries) == shown
+    assert (page.next_cursor is not None) is has_next
+
+
+async def test_following_the_cursors_shows_every_entry_once():
+    statements = Statements(ListedEntries(7))
+
+    seen, cursor = [], None
+    while True:
+        page = await statements.page(CALLER, EVERY_KIND, cursor=cursor, limit=3)
+        seen += positions(page.entries)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+
+
+async def test_the_reader_is_asked_for_the_caller_the_filter_and_one_more_than_the_page():
+    reader = ListedEntries(0)
+    only = EntryFilter(kind="hold", since=NOON)
+
+    await Statements(reader).page(CALLER, only, cursor=encode_cursor(5), limit=2)
+
+    assert reader.questions == [(CALLER, only, 5, 3)]
+
+
+async def test_a_foreign_cursor_is_refused_before_the_reader_is_asked():
+    reader = ListedEntries(3)
+
+    with pytest.raises(CursorInvalid):
+        await Statements(reader).page(CALLER, EVERY_KIND, cursor="x", limit=2)
+
+    assert reader.questions == []
+
+
+@pytest.mark.parametrize(("count", "questions"), [(0, 1), (2, 1), (3, 2), (6, 3), (7, 3)])
+async def test_everything_comes_in_chunks_and_ends(monkeypatch, count, questions):
+    monkeypatch.setattr(statements_module, "EXPORT_CHUNK", 3)
+    reader = ListedEntries(count)
+
+    chunks = [chunk async for chunk in Statements(reader).everything(CALLER, EVERY_KIND)]
+
+    assert [position for chunk in chunks for position in positions(chunk)] == list(range(count, 0, -1))
+    assert len(reader.questions) == questions
+
+
+async def test_entries_appended_during_an_export_do_not_shift_it(monkeypatch):
+    monkeypatch.setattr(statements_module, "EXPORT_CHUNK", 2)
+    reader = ListedEntries(4)
+
+    seen = []
+    async for chunk in Statements(reader).everything(CALLER, EVERY_KIND):
+        seen += positions(chunk)
+        reader.count += 10
+
+    assert seen == [4, 3, 2, 1]
+
+
+@settings(deadline=None)
+@given(st.integers(min_value=0, max_value=10**18 - 1))
+def test_a_cursor_comes_back_as_the_position_it_was(position):
+    cursor = encode_cursor(position)
+
+    assert decode_cursor(cursor) == position
+    assert cursor.replace("-", "").replace("_", "").isalnum()
+    assert len(cursor) <= 64
+
+
+def opaque(text):
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "!!!",
+        "=",
+        "====",
+        "A",
+        "5",
+        "p5",
+        "\0",
+        "ä",
+        "\ud800",
+        "/w",
+        "x" * 10_000,
+        opaque(""),
+        opaque("p"),
+        opaque("5"),
+        opaque("q5"),
+        opaque("pp5"),
+        opaque("p-5"),
+        opaque("p+5"),
+        opaque("p 5"),
+        opaque("p5 "),
+        opaque("p5\n"),
+        opaque("p1_000"),
+        opaque("p1e3"),
+        opaque("p5.0"),
+        opaque("p٣"),
+        opaque("p²"),
+        opaque("p" + "9" * 19),
+        opaque("p" + "9" * 10_000),
+        opaque("p5'; drop table credit_entries; --"),
+        msgspec.json.encode({"position": 5}).decode(),
+    ],
+    ids=lambda cursor: ascii(cursor[:30]),
+)
+def test_a_hostile_cursor_is_refused(cursor):
+    with pytest.raises(CursorInvalid):
+        decode_cursor(cursor)
+
+
+@settings(deadline=None)
+@given(st.text() | st.text(alphabet="ABCDEFcpPDEyMz019-_=", max_size=12) | st.text().map(opaque))
+def test_any_text_is_a_position_or_refused_and_nothing_else(text):
+    try:
+        position = decode_cursor(text)
+    except CursorInvalid:
+        return
+
+    assert 0 <= position < 10**18

@@ -1,0 +1,373 @@
+"""The layer around the application, driven message by message as a server would."""
+
+import asyncio
+import json
+import time
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shared.middleware.edge import Edge, Limits, depth_exceeds
+from shared.middleware.request_id import current_request_id
+
+JSON = "application/json"
+
+
+class Application:
+    """Reads the whole body, remembers it, and answers 200 with its own headers."""
+
+    def __init__(self):
+        self.headers = []
+        self.bodies = []
+        self.request_ids = []
+        self.scopes = []
+
+    async def __call__(self, scope, receive, send):
+        self.scopes.append(scope)
+        if scope["type"] != "http":
+            return
+        self.request_ids.append(current_request_id.get())
+        self.bodies.append((await receive())["body"])
+        await send({"type": "http.response.start", "status": 200, "headers": self.headers})
+        await send({"type": "http.response.body", "body": b"ok", "more_body": False})
+
+
+class Arriving:
+    """What a client sends, piece by piece; afterwards it stays silent."""
+
+    def __init__(self, *messages):
+        self.messages = list(messages)
+        self.taken = 0
+
+    async def __call__(self):
+        if not self.messages:
+            await asyncio.Event().wait()
+        self.taken += 1
+        return self.messages.pop(0)
+
+
+def body_of(*pieces):
+    """The messages of a body in pieces."""
+    return [
+        {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
+        for number, piece in enumerate(pieces, start=1)
+    ]
+
+
+class Answer(msgspec.Struct):
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+    def header(self, name):
+        """The only header of this name; None without one."""
+        values = [value.decode() for key, value in self.headers if key == name.encode()]
+        assert len(values) <= 1
+        return values[0] if values else None
+
+    @property
+    def code(self):
+        return json.loads(self.body)["code"]
+
+
+async def ask(edge, *messages, method="POST", content_type=JSON, receive=None, **headers):
+    """Send one request; the answer, or None when there was none."""
+    headers = {"content-type": content_type, **headers}
+    scope = {
+        "type": "http",
+        "method": method,
+        "headers": [
+            (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()
+        ],
+    }
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    await edge(scope, receive or Arriving(*messages), send)
+    if not sent:
+        return None
+    start, body = sent
+    return Answer(start["status"], start["headers"], body["body"])
+
+
+@pytest.fixture
+def application():
+    return Application()
+
+
+@pytest.fixture
+def edge(application):
+    return Edge(application, Limits(body_bytes_max=1_000, body_deadline_s=5), https_only=False)
+
+
+@pytest.mark.parametrize("given_id", ["12345678", "a-b_c.D-0", "x" * 64])
+async def test_a_plain_request_id_is_kept_for_the_answer_and_the_logs(edge, application, given_id):
+    answer = await ask(edge, *body_of(b"{}"), x_request_id=given_id)
+
+    assert answer.header("x-request-id") == given_id
+    assert application.request_ids == [given_id]
+
+
+@pytest.mark.parametrize(
+    "given_id", ["", "short", "x" * 65, "with space", "line\nbreak1", "ümlautümlaut", "<script>alert"]
+)
+async def test_any_other_request_id_is_replaced(edge, application, given_id):
+    answer = await ask(edge, *body_of(b"{}"), x_request_id=given_id)
+
+    request_id = answer.header("x-request-id")
+    assert len(bytes.fromhex(request_id)) == 16
+    assert application.request_ids == [request_id]
+
+
+async def test_without_a_request_id_each_request_gets_its_own(edge, application):
+    first = await ask(edge, *body_of(b"{}"))
+    second = await ask(edge, *body_of(b"{}"))
+
+    assert application.request_ids == [first.header("x-request-id"), second.header("x-request-id")]
+    assert len(set(application.request_ids)) == 2
+
+
+SAFE_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+@pytest.mark.parametrize("size", [2, 2_000], ids=["answer", "refusal"])
+async def test_every_answer_has_the_safe_headers(edge, size):
+    answer = await ask(edge, *body_of(b" " * size))
+
+    assert {name: answer.header(name) for name in SAFE_HEADERS} == SAFE_HEADERS
+
+
+@pytest.mark.parametrize("name", ["cache-control", "content-security-policy"])
+async def test_a_handlers_own_header_wins(edge, application, name):
+    application.headers = [(name.encode(), b"its own")]
+
+    answer = await ask(edge, *body_of(b"{}"))
+
+    assert answer.header(name) == "its own"
+
+
+@pytest.mark.parametrize(("https_only", "present"), [(True, True), (False, False)])
+async def test_browsers_are_bound_to_https_only_where_there_is_https(application, https_only, present):
+    edge = Edge(application, Limits(), https_only=https_only)
+
+    answer = await ask(edge, *body_of(b"{}"))
+
+    assert (answer.header("strict-transport-security") is not None) is present
+
+
+@pytest.mark.parametrize("length", ["1001", "9" * 30, "-1", "x", "1e3"])
+async def test_a_declared_length_beyond_the_limit_is_refused_unread(edge, application, length):
+    arriving = Arriving(*body_of(b"{}"))
+
+    answer = await ask(edge, receive=arriving, content_length=length)
+
+    assert (answer.status, answer.code) == (413, "body_too_large")
+    assert answer.header("connection") == "close"
+    assert (arriving.taken, application.scopes) == (0, [])
+
+
+async def test_a_body_beyond_the_limit_is_refused_as_soon_as_it_shows(edge, application):
+    arriving = Arriving(*body_of(b" " * 600, b" " * 600, b" " * 600))
+
+    answer = await ask(edge, receive=arriving, content_length="2")
+
+    assert (answer.status, answer.code) == (413, "body_too_large")
+    assert (arriving.taken, application.scopes) == (2, [])
+
+
+async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
+    answer = await ask(edge, *body_of(b"[", b" " * 998, b"]"), content_length="1000")
+
+    assert answer.status == 200
+    assert application.bodies == [b"[" + b" " * 998 + b"]"]
+
+
+@pytest.mark.parametrize("messages", [[], body_of(b"{", b"}")[:1]], ids=["nothing", "half"])
+async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messages):
+    edge = Edge(application, Limits(body_deadline_s=0.01), https_only=False)
+
+    answer = await ask(edge, *messages)
+
+    assert (answer.status, answer.code) == (408, "body_too_slow")
+    assert application.scopes == []
+
+
+async def test_a_client_that_hangs_up_in_its_own_body_is_not_answered(edge, application):
+    answer = await ask(edge, *body_of(b"{", b"}")[:1], {"type": "http.disconnect"})
+
+    assert answer is None
+    assert application.scopes == []
+
+
+async def test_after_the_body_the_application_hears_what_the_server_says():
+    heard = []
+
+    async def listener(_, receive, __):
+        heard.extend([await receive(), await receive()])
+
+    await ask(Edge(listener, Limits(), https_only=False), *body_of(b"[", b"]"), {"type": "http.disconnect"})
+
+    assert heard == [
+        {"type": "http.request", "body": b"[]", "more_body": False},
+        {"type": "http.disconnect"},
+    ]
+
+
+async def test_a_message_may_leave_out_what_is_empty(edge, application):
+    # BUG: ASGI makes "body" and "more_body" optional; Edge._read is a KeyError without them.
+    answer = await ask(edge, {"type": "http.request"})
+
+    assert answer.status == 200
+    assert application.bodies == [b""]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+async def test_methods_without_a_body_are_passed_on_unread(edge, application, method):
+    unread = Arriving({"type": "http.request", "body": b"[" * 990, "more_body": False})
+
+    answer = await ask(edge, method=method, content_type="text/plain", receive=unread)
+
+    assert answer.status == 200
+    assert application.bodies == [b"[" * 990]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_an_empty_body_needs_no_media_type(edge, method):
+    answer = await ask(edge, *body_of(b""), method=method, content_type="")
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=UTF-8",
+        'application/json;charset="utf-8"',
+        # BUG: whatever follows the charset is taken for a part of it (edge._check_media_type).
+        "application/json; charset=utf-8; profile=x",
+    ],
+)
+async def test_json_in_utf_8_is_accepted(edge, content_type):
+    answer = await ask(edge, *body_of(b"{}"), content_type=content_type)
+
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "text/plain",
+        "text/json",
+        "application/json-patch+json",
+        "application/jsonx",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=application/json",
+        "application/json; charset=latin-1",
+        "application/json; charset=utf-16",
+        # BUG: a parameter's name is case-insensitive (edge._check_media_type).
+        "application/json; Charset=latin-1",
+    ],
+)
+async def test_anything_else_is_refused(edge, application, content_type):
+    answer = await ask(edge, *body_of(b"{}"), content_type=content_type)
+
+    assert (answer.status, answer.code) == (415, "unsupported_media_type")
+    assert application.scopes == []
+
+
+def nested(depth):
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (nested(64), 200),
+        (nested(65), 400),
+        (b"[" + nested(63) * 3 + b"]", 200),
+        (b"[" + nested(64) + b"]", 400),
+        (b'{"a":' * 64 + b"1" + b"}" * 64, 200),
+        (b'{"a":' * 65 + b"1" + b"}" * 65, 400),
+        (b"[" * 65, 400),
+        (b"[]" * 200, 200),
+        (b'["' + b"[" * 500 + b'"]', 200),
+        (b'["\\"' + b"[" * 500 + b'"]', 200),
+        (b'["\\\\",' + nested(64) + b"]", 400),
+        (b'["\\\\\\"' + b"{" * 500 + b'"]', 200),
+        (b'{"' + b"]" * 100 + b'":' + nested(64) + b"}", 400),
+    ],
+    ids=lambda value: ascii(value[:24]) if isinstance(value, bytes) else str(value),
+)
+async def test_json_may_be_nested_64_deep_and_what_strings_hold_does_not_count(edge, body, status):
+    answer = await ask(edge, *body_of(body))
+
+    assert answer.status == status
+
+
+async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application):
+    edge = Edge(application, Limits(), https_only=False)
+
+    answer = await ask(edge, *body_of(nested(990)))
+
+    assert (answer.status, answer.code) == (400, "json_too_deep")
+    assert answer.header("content-type") == "application/problem+json"
+    assert json.loads(answer.body)["request_id"] == answer.header("x-request-id")
+
+
+def depth_of(value):
+    if isinstance(value, dict):
+        return 1 + max(map(depth_of, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(depth_of, value), default=0)
+    return 0
+
+
+TEXTS = st.text(alphabet='[]{}"\\a,:\n') | st.text()
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=30,
+)
+
+
+@settings(deadline=None)
+@given(
+    VALUES,
+    st.integers(0, 8),
+    st.sampled_from([msgspec.json.encode, lambda value: json.dumps(value).encode()]),
+)
+def test_the_depth_agrees_with_a_decoders(value, depth_max, encode):
+    assert depth_exceeds(encode(value), depth_max) is (depth_of(value) > depth_max)
+
+
+@pytest.mark.parametrize("piece", [rb"\"", rb"\\", b'"', b"[", b"a", b'"\\'], ids=ascii)
+def test_no_body_makes_the_check_slower_than_its_length(piece):
+    body = b"[]" * 65 + b'"' + piece * (16_000 // len(piece))
+    began = time.process_time()
+
+    depth_exceeds(body, 64)
+
+    # BUG: a string without an end and full of escaped quotes takes time by the square: a megabyte of it,
+    # sent by anybody, stops the process for an hour (edge._STRING). Linear is a millisecond here.
+    assert time.process_time() - began < 0.3
+
+
+@pytest.mark.parametrize("kind", ["lifespan", "websocket"])
+async def test_what_is_not_http_passes_untouched(edge, application, kind):
+    scope = {"type": kind}
+
+    await edge(scope, None, None)
+
+    assert application.scopes == [scope]
