@@ -1,7 +1,6 @@
 """The HTTP application."""
 
 from litestar import Litestar, Router
-from litestar.config.cors import CORSConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
 from litestar.middleware import DefineMiddleware
@@ -10,9 +9,8 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
-from core.documentation import DocumentationPage
+from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.health import VERSION, HealthController
-from core.settings import Settings
 from core.wiring import Application
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
@@ -49,7 +47,6 @@ def create_app(application: Application) -> ASGIApp:
             HTTPException: refused_by_framework,
             Exception: broken,
         },
-        cors_config=_cors(settings),
         openapi_config=_openapi(),
         logging_config=None,
         request_max_body_size=settings.body_bytes_max,
@@ -58,18 +55,7 @@ def create_app(application: Application) -> ASGIApp:
         litestar,
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
         https_only=not settings.is_local,
-    )
-
-
-def _cors(settings: Settings) -> CORSConfig | None:
-    if not settings.cors_origins:
-        return None
-    return CORSConfig(
-        allow_origins=list(settings.cors_origins),
-        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-        allow_headers=["authorization", "content-type", "oslira-account", "x-request-id"],
-        expose_headers=["x-request-id", "retry-after"],
-        max_age=600,
+        cors_origins=settings.cors_origins,
     )
 
 
@@ -84,5 +70,11 @@ def _openapi() -> OpenAPIConfig:
             security_schemes={"token": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
         ),
         render_plugins=[DocumentationPage(path="/"), JsonRenderPlugin(path="/openapi.json")],
-        openapi_router=Router(path="/schema", route_handlers=[], opt=PUBLIC),
+        openapi_router=Router(
+            path="/schema",
+            route_handlers=[],
+            opt=PUBLIC,
+            include_in_schema=False,
+            response_headers={"content-security-policy": CONTENT_SECURITY_POLICY},
+        ),
     )

@@ -15,7 +15,8 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from core.server import PortTaken, serve
+from core.health import Readiness
+from core.server import serve
 from core.settings import SettingsRefused
 from core.tour import tour
 from core.wiring import (
@@ -27,8 +28,11 @@ from core.wiring import (
     start_logs,
     surroundings,
 )
+from shared.errors import DomainError
 
 T = TypeVar("T")
+MINUTE_H = 1 / 60
+YEAR_H = 8_760.0
 console = Console(width=None if sys.stdout.isatty() else 140)
 
 
@@ -44,10 +48,20 @@ def _surroundings(log_level: int = logging.INFO, **overrides: object) -> Surroun
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; what an operator can do something about is told without a traceback."""
     try:
         return uvloop.run(work)
-    except (PortTaken, RuntimeError) as error:
+    except DomainError as error:
+        reason = f" ({error.__cause__})" if error.__cause__ else ""
+        raise click.ClickException(f"{error}{reason}") from error
+    except RuntimeError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _lifetime(_: click.Context, __: click.Parameter, hours: float) -> timedelta:
+    if not MINUTE_H <= hours <= YEAR_H:  # which NaN is not, either
+        raise click.BadParameter(f"from {MINUTE_H:.3f} to {YEAR_H:,.0f} hours")
+    return timedelta(hours=hours)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -116,13 +130,13 @@ def migrate_command() -> None:
 @main.command("token")
 @click.argument("email")
 @click.option("--operator", is_flag=True, help="May use the administration routes.")
-@click.option("--hours", type=click.FloatRange(min=0.001, max=8_760), default=1.0, show_default=True)
-def token_command(email: str, operator: bool, hours: float) -> None:  # noqa: FBT001
+@click.option("--hours", "lifetime", type=float, default=1.0, show_default=True, callback=_lifetime)
+def token_command(email: str, operator: bool, lifetime: timedelta) -> None:  # noqa: FBT001
     """Sign an access token for a local user, known by their e-mail address."""
     place = _surroundings()
     if not place.settings.is_local:
         raise click.ClickException("Outside a local environment the identity service signs tokens.")
-    token = local_issuer(place.settings).token(email, lifetime=timedelta(hours=hours), is_operator=operator)
+    token = local_issuer(place.settings).token(email, lifetime=lifetime, is_operator=operator)
     click.echo(token)
 
 
@@ -133,15 +147,18 @@ def health_command(url: str | None) -> None:
     settings = _surroundings().settings
     url = url or f"http://{settings.host}:{settings.port}"
     try:
-        readiness = httpx.get(f"{url}/health/ready", timeout=10).json()
-    except (httpx.HTTPError, ValueError):
+        content = httpx.get(f"{url}/health/ready", timeout=10).content
+        readiness = msgspec.json.decode(content, type=Readiness)
+    except (httpx.HTTPError, httpx.InvalidURL):
         raise click.ClickException(f"Nothing answers at {url}. Start it with: oslira serve") from None
-    table = Table("binding", "works", "is", "detail", title=f"{url}: {readiness['status']}")
-    for name, binding in readiness["bindings"].items():
-        works = "[green]yes[/]" if binding["ok"] else "[red]no[/]"
-        table.add_row(name, works, binding["mode"], binding["detail"])
+    except msgspec.DecodeError:
+        raise click.ClickException(f"What answers at {url} is not Oslira.") from None
+    table = Table("binding", "works", "is", "detail", title=f"{url}: {readiness.status}")
+    for name, binding in readiness.bindings.items():
+        works = "[green]yes[/]" if binding.ok else "[red]no[/]"
+        table.add_row(name, works, binding.mode, binding.detail)
     console.print(table)
-    sys.exit(0 if readiness["status"] == "ready" else 1)
+    sys.exit(0 if readiness.status == "ready" else 1)
 
 
 @main.group("credits")

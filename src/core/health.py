@@ -97,6 +97,7 @@ class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
     opt = PUBLIC
+    security = ({},)
 
     @get(
         "/",

@@ -11,6 +11,7 @@ Environment = Literal["local", "staging", "production"]
 
 PROJECT = Path(__file__).parents[2]
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
+DIGITS_MAX = 18
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
 # Variables that hosting platforms set. On one of them, not having said where we are means production.
 HOSTS = (
@@ -97,16 +98,18 @@ def read_settings(lookup: Lookup) -> Settings:
     wrongs: list[str] = []
     environment = _environment(lookup, wrongs)
     database_url = lookup("DATABASE_URL") or ""
+    user_url = lookup("OSLIRA_DATABASE_USER_URL") or ""
+    admin_url = lookup("OSLIRA_DATABASE_ADMIN_URL") or ""
     settings = Settings(
         environment=environment,
         host=lookup("OSLIRA_HOST") or "127.0.0.1",
         port=_number(lookup, "OSLIRA_PORT", 8000, 0, 65_535, wrongs),
         data_dir=Path(lookup("OSLIRA_DATA_DIR") or PROJECT / ".data").expanduser().absolute(),
         database_url=database_url,
-        database_user_url=lookup("OSLIRA_DATABASE_USER_URL") or "",
-        database_admin_url=lookup("OSLIRA_DATABASE_ADMIN_URL") or "",
+        database_user_url=user_url,
+        database_admin_url=admin_url,
         database_pool_size=_number(lookup, "OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200, wrongs),
-        database_pooler=_pooler(lookup, database_url, wrongs),
+        database_pooler=_pooler(lookup, (database_url, user_url, admin_url), wrongs),
         jwt_issuer=lookup("OSLIRA_JWT_ISSUER") or LOCAL_ISSUER,
         jwt_audience=lookup("OSLIRA_JWT_AUDIENCE") or "authenticated",
         jwt_public_key=(lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n"),
@@ -142,19 +145,34 @@ def _number(lookup: Lookup, name: str, default: int, least: int, most: int, wron
     value = lookup(name)
     if not value:
         return default
-    if not (value.isascii() and value.isdigit()) or not least <= int(value) <= most:
+    is_number = value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX
+    if not is_number or not least <= int(value) <= most:
         wrongs.append(f"{name} is {value!r}; use a whole number from {least} to {most}.")
         return default
     return int(value)
 
 
-def _pooler(lookup: Lookup, database_url: str, wrongs: list[str]) -> Literal["session", "transaction"]:
+def _pooler(lookup: Lookup, urls: tuple[str, ...], wrongs: list[str]) -> Literal["session", "transaction"]:
     value = lookup("OSLIRA_DATABASE_POOLER")
     if value not in (None, "", "session", "transaction"):
         wrongs.append(f"OSLIRA_DATABASE_POOLER is {value!r}; use session or transaction.")
     if value:
         return "transaction" if value == "transaction" else "session"
-    return "transaction" if f":{TRANSACTION_POOLER_PORT}/" in database_url else "session"
+    return "transaction" if any(_port(url) == TRANSACTION_POOLER_PORT for url in urls) else "session"
+
+
+def _port(url: str) -> int | None:
+    try:
+        return urlsplit(url).port
+    except ValueError:
+        return None
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in ("postgresql", "postgres")
+    except ValueError:
+        return False
 
 
 def _contradictions(settings: Settings) -> list[str]:
@@ -162,8 +180,10 @@ def _contradictions(settings: Settings) -> list[str]:
     if bool(settings.database_user_url) != bool(settings.database_admin_url):
         wrongs.append("OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together.")
     urls = (settings.database_url, settings.database_user_url, settings.database_admin_url)
-    if any(url and urlsplit(url).scheme not in ("postgresql", "postgres") for url in urls):
-        wrongs.append("A database address starts with postgresql://.")
+    if any(url and not _is_address(url) for url in urls):
+        wrongs.append(
+            "A database address is postgresql://user:password@host/name, special characters escaped."
+        )
     return wrongs
 
 

@@ -36,7 +36,6 @@ async def test_the_document_is_openapi_3_1(client):
 
 
 def test_the_document_is_about_the_product_and_not_about_itself(document):
-    # BUG: core.app._openapi hands Litestar a router without include_in_schema=False.
     assert [path for path in document["paths"] if not path.startswith(("/v1/", "/health"))] == []
 
 
@@ -49,7 +48,6 @@ def test_every_operation_has_an_id_of_its_own(operations):
 
 @pytest.mark.parametrize("field", ["summary", "description", "tags"])
 def test_every_operation_says_what_it_is(operations, field):
-    # BUG: Litestar's own three routes have none (see above).
     assert [name for name, operation in operations if not operation.get(field)] == []
 
 
@@ -63,7 +61,6 @@ def shows_success(operation):
 
 
 def test_every_operation_shows_what_success_looks_like(operations):
-    # BUG: Litestar's own three routes do not (see above).
     assert [name for name, operation in operations if not shows_success(operation)] == []
 
 
@@ -74,7 +71,6 @@ def test_a_token_is_asked_for_by_default(document):
 
 @pytest.mark.parametrize("path", ["/health", "/health/ready"])
 def test_public_operations_say_that_they_need_no_token(document, path):
-    # BUG: HealthController inherits the document's security requirement.
     assert document["paths"][path]["get"].get("security") in ([], [{}])
 
 
@@ -108,5 +104,4 @@ def test_the_pages_policy_allows_its_own_style_and_nothing_else(page):
     )
 
     assert policy["default-src"] == "'none'"
-    # BUG: the edge's default policy forbids the inline style: browsers show the page unstyled.
     assert policy.get("style-src") in (f"'sha256-{digest}'", "'unsafe-inline'")

@@ -118,7 +118,6 @@ def test_a_bad_number_is_refused_by_name(name, value):
 
 
 def test_a_number_that_python_would_not_even_read_is_refused_too():
-    # BUG: more than 4,300 digits raise int()'s own ValueError (core.settings._number).
     refusal = refused(OSLIRA_PORT="9" * 5_000)
 
     assert len(refusal.wrongs) == 1
@@ -148,7 +147,6 @@ def test_all_wrongs_are_told_at_once():
             "transaction",
         ),
         ({"DATABASE_URL": "postgresql://u:p@h:6543/d", "OSLIRA_DATABASE_POOLER": "session"}, "session"),
-        # BUG: core.settings._pooler looks for ":6543/" in DATABASE_URL only, so it misses these.
         ({"DATABASE_URL": "postgresql://u:p@h:6543"}, "transaction"),
         ({"DATABASE_URL": "postgresql://u:p@h:6543?sslmode=require"}, "transaction"),
         (
@@ -185,7 +183,6 @@ def test_the_two_roles_addresses_do_without_the_owners():
     assert (settings.embedded_database, settings.database_url) == (False, "")
 
 
-# BUG: a bracket in the password makes urlsplit raise its own ValueError (core.settings._contradictions).
 @pytest.mark.parametrize(
     "url", ["mysql://u:canary@h/d", "canary:5432/d", "canary", "postgresql://u:canary[@h/d"]
 )

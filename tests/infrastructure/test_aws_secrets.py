@@ -143,7 +143,6 @@ def test_a_refusal_of_the_service_is_told_by_its_code(secrets, keep, clock, pref
 def test_a_secret_of_bytes_does_not_stop_the_process(secrets, prefix):
     boto3.client("secretsmanager").create_secret(Name=prefix + "DATABASE_URL", SecretBinary=b"\xff")
 
-    # BUG: answer["SecretString"] is a KeyError here (infrastructure.secrets.aws._ask).
     assert secrets.lookup("DATABASE_URL") == "from the environment"
     assert secrets.failure
 

@@ -46,7 +46,6 @@ def lines(start):
         (ADDRESS, "postgresql://owner:[redacted]@db.example:5432/oslira"),
         ("redis://:canary@cache:6379", "redis://:[redacted]@cache:6379"),
         ("amqp://u:can%40ary/x?y@h, again", "amqp://u:[redacted]@h, again"),
-        # BUG: a password with an @ of its own leaves its rest behind (infrastructure.monitoring.logs).
         ("postgresql://owner:can@ary@db.example/d", "postgresql://owner:[redacted]@db.example/d"),
         (TOKEN, "[redacted]"),
         (f"token={TOKEN}&x=1", "token=[redacted]&x=1"),
@@ -58,7 +57,6 @@ def lines(start):
         ("apify_api_canarycanary", "[redacted]"),
         ("Authorization: Bearer canary/canary+canary==", "Authorization: Bearer [redacted]"),
         ("authorization: bearer canary", "authorization: bearer [redacted]"),
-        # BUG: the scheme is case-insensitive for Callers, so it has to be here.
         ("Authorization: BEARER canary", "Authorization: BEARER [redacted]"),
         (f"{ADDRESS} and {TOKEN}", "postgresql://owner:[redacted]@db.example:5432/oslira and [redacted]"),
     ],
@@ -137,7 +135,6 @@ def test_an_exceptions_traceback_holds_no_secret(start, as_json):
     "value",
     [
         ADDRESS,
-        # BUG: only values that are strings themselves are redacted (logs._redact_values).
         {"authorization": f"Bearer {TOKEN}"},
         [ADDRESS],
         (TOKEN, 1),

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 
 import msgspec
 import pytest
@@ -223,7 +222,6 @@ async def test_after_the_body_the_application_hears_what_the_server_says():
 
 
 async def test_a_message_may_leave_out_what_is_empty(edge, application):
-    # BUG: ASGI makes "body" and "more_body" optional; Edge._read is a KeyError without them.
     answer = await ask(edge, {"type": "http.request"})
 
     assert answer.status == 200
@@ -254,7 +252,6 @@ async def test_an_empty_body_needs_no_media_type(edge, method):
         "Application/JSON",
         "application/json; charset=UTF-8",
         'application/json;charset="utf-8"',
-        # BUG: whatever follows the charset is taken for a part of it (edge._check_media_type).
         "application/json; charset=utf-8; profile=x",
     ],
 )
@@ -276,7 +273,6 @@ async def test_json_in_utf_8_is_accepted(edge, content_type):
         "multipart/form-data; boundary=application/json",
         "application/json; charset=latin-1",
         "application/json; charset=utf-16",
-        # BUG: a parameter's name is case-insensitive (edge._check_media_type).
         "application/json; Charset=latin-1",
     ],
 )
@@ -352,16 +348,12 @@ def test_the_depth_agrees_with_a_decoders(value, depth_max, encode):
     assert depth_exceeds(encode(value), depth_max) is (depth_of(value) > depth_max)
 
 
-@pytest.mark.parametrize("piece", [rb"\"", rb"\\", b'"', b"[", b"a", b'"\\'], ids=ascii)
-def test_no_body_makes_the_check_slower_than_its_length(piece):
-    body = b"[]" * 65 + b'"' + piece * (16_000 // len(piece))
-    began = time.process_time()
+@pytest.mark.parametrize("piece", [rb"\"", rb"\\", b"[", b"a"], ids=ascii)
+def test_a_string_without_an_end_is_looked_at_once(piece):
+    body = b"[]" * 65 + b'"' + piece * 1_000
 
-    depth_exceeds(body, 64)
-
-    # BUG: a string without an end and full of escaped quotes takes time by the square: a megabyte of it,
-    # sent by anybody, stops the process for an hour (edge._STRING). Linear is a millisecond here.
-    assert time.process_time() - began < 0.3
+    # Were it not one match, each of its quotes would begin a search of the rest.
+    assert _STRING.findall(body) == [body[130:]]
 
 
 @pytest.mark.parametrize("kind", ["lifespan", "websocket"])

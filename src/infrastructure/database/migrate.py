@@ -11,6 +11,7 @@ import asyncpg
 import msgspec
 from asyncpg import Connection, Record
 
+from infrastructure.database.sessions import DatabaseUnavailable
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_password
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -85,8 +86,11 @@ def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migrat
 async def migrate(url: str, *, set_passwords: bool = True, folder: Path = FOLDER) -> list[str]:
     """Apply what is missing and return its names. Any number of processes may call it at once."""
     migrations = read_migrations(folder)
-    # No statement cache: the owner's address may be that of a transaction pooler.
-    connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
+    try:
+        # No statement cache: the owner's address may be that of a transaction pooler.
+        connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
+    except (OSError, TimeoutError, asyncpg.PostgresError) as error:
+        raise DatabaseUnavailable from error
     try:
         await _check_owner(connection)
         async with connection.transaction():

@@ -132,11 +132,9 @@ class Pool:
 
 @asynccontextmanager
 async def open_pool(url: Url, *, size_max: int, statement_cache: bool) -> AsyncGenerator[Pool]:
-    """The first connection is made at once: a wrong address is better known now than later."""
     pool = Pool(url, size_max=size_max, statement_cache=statement_cache)
     watch = asyncio.create_task(pool.end_the_stuck())
     try:
-        pool.release(await pool.acquire())
         yield pool
     finally:
         watch.cancel()

@@ -44,7 +44,7 @@ async def _borrowed(pool: Pool) -> AsyncGenerator[Borrowed]:
     """A connection for as long as it takes; what breaks it is told in our words."""
     try:
         connection = await pool.acquire()
-    except _LOST as error:
+    except (*_LOST, asyncpg.PostgresError) as error:
         raise DatabaseUnavailable from error
     try:
         yield connection
@@ -175,9 +175,15 @@ def _quoted(text: str) -> str:
 async def connect(
     *, user_url: Url, admin_url: Url, pool_size: int, statement_cache: bool
 ) -> AsyncGenerator[Database]:
-    """``statement_cache=False`` behind a transaction pooler, where sessions are shared."""
+    """``statement_cache=False`` behind a transaction pooler, where sessions are shared.
+
+    A connection a side is made at once: a wrong address is better known now than later.
+    """
     async with (
         open_pool(user_url, size_max=pool_size, statement_cache=statement_cache) as user_pool,
         open_pool(admin_url, size_max=pool_size, statement_cache=statement_cache) as admin_pool,
     ):
+        for pool in (user_pool, admin_pool):
+            async with _borrowed(pool):
+                pass
         yield Database(user_pool, admin_pool)

@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from typing import cast
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -10,10 +11,10 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from shared.middleware.request_id import current_request_id
 
 _SECRETS = re.compile(
-    r"(?P<scheme>\w+://[^:/\s@]*:)[^@\s]+(?=@)"  # a password in an address
+    r"(?P<scheme>\w+://[^:/\s@]*:)\S+(?=@)"  # a password in an address
     r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # a token
     r"|\b(?:sk|rk|whsec|osl_live|osl_test|apify_api)[_-][\w-]{8,}"  # a provider's key
-    r"|(?P<bearer>[Bb]earer )[\w.~+/=-]+"
+    r"|(?P<bearer>(?i:bearer) )[\w.~+/=-]+"
 )
 
 
@@ -21,8 +22,23 @@ def redact(text: str) -> str:
     return _SECRETS.sub(lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text)
 
 
+def _redacted(value: object) -> object:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case dict():
+            return {name: _redacted(item) for name, item in cast("dict[object, object]", value).items()}
+        case list() | tuple():
+            return [_redacted(item) for item in cast("list[object]", value)]
+        case str():
+            return redact(value)
+        case _:
+            return redact(repr(value))
+
+
 def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    return {name: redact(value) if isinstance(value, str) else value for name, value in event.items()}
+    # The record and the exception are the formatter's own and are text by now or never printed.
+    return {name: value if name.startswith("_") else _redacted(value) for name, value in event.items()}
 
 
 def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

@@ -69,5 +69,6 @@ class AwsSecrets:
             self.failure = type(error).__name__
             log.warning("secret_not_read", secret=name, reason=self.failure)
             return last_known
-        self.failure = None
-        return answer["SecretString"]
+        value = answer.get("SecretString")
+        self.failure = None if value is not None else "the secret is binary, not text"
+        return value

@@ -1,7 +1,7 @@
 """What holds for every request, in one layer around the application, because each layer costs.
 
-Request id in and out, security headers, and bodies that are whole, small, shallow JSON before anything
-decodes them. Slow headers and idle connections are the server's business (see ``core.server``).
+Request id in and out, security and CORS headers, and bodies that are whole, small, shallow JSON before
+anything decodes them. Slow headers and idle connections are the server's business (see ``core.server``).
 """
 
 import asyncio
@@ -9,24 +9,27 @@ import re
 from http import HTTPStatus
 
 import msgspec
-from litestar.types import ASGIApp, HTTPRequestEvent, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Message, Receive, Scope, Send
 
+from shared.middleware.cors import Cors, Headers
 from shared.middleware.problems import MEDIA_TYPE, problem
 from shared.middleware.request_id import HEADER, current_request_id, request_id_from
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# A string that never ends is one match too, so that no text is looked at twice.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_CONTENT_LENGTH_DIGITS_MAX = 18
 
-DEFAULT_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+ALWAYS_HEADERS: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
-)
+]
 # Ours unless the handler has said otherwise.
-OVERRIDABLE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+DEFAULT_HEADERS: Headers = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
+]
 HSTS = (b"strict-transport-security", b"max-age=63072000; includeSubDomains")
 
 
@@ -59,43 +62,57 @@ def depth_exceeds(body: bytes, depth_max: int) -> bool:
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, limits: Limits, *, https_only: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, *, https_only: bool, cors_origins: tuple[str, ...] = ()
+    ) -> None:
         self._app = app
         self._limits = limits
-        self._always = DEFAULT_HEADERS + ((HSTS,) if https_only else ())
+        self._cors = Cors(cors_origins)
+        self._always = [*ALWAYS_HEADERS, HSTS] if https_only else ALWAYS_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = request_id_from(scope["headers"])  # type: ignore[arg-type]
+        request_id = request_id_from(scope["headers"])
         current_request_id.set(request_id)
-        always = (*self._always, (HEADER, request_id.encode()))
+        always = [*self._always, (HEADER, request_id.encode())]
+        if self._cors:
+            always += self._cors.answer_headers(_header(scope, b"origin"))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = list(message["headers"])
                 present = {name for name, _ in headers}
-                headers += [item for item in OVERRIDABLE_HEADERS if item[0] not in present]
+                headers += [item for item in DEFAULT_HEADERS if item[0] not in present]
                 headers += always
                 message["headers"] = headers
             await send(message)
 
-        if scope["method"] in _WITHOUT_BODY:
-            await self._app(scope, receive, send_with_headers)
-            return
+        await self._answer(scope, receive, send_with_headers)
+
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        method = scope["method"]
         try:
-            body = await self._body(scope, receive)
+            if method == "OPTIONS" and self._cors and _header(scope, b"access-control-request-method"):
+                await self._preflight(scope, send)
+            elif method in _WITHOUT_BODY:
+                await self._app(scope, receive, send)
+            else:
+                body = await self._body(scope, receive)
+                await self._app(scope, _replay(body, receive), send)
         except _Refusal as refusal:
-            await _refuse(send_with_headers, refusal)
+            await _refuse(send, refusal)
         except _Gone:
             return
-        else:
-            await self._app(scope, _replay(body, receive), send_with_headers)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        headers = dict(scope["headers"])
-        self._check_size(headers)
+    async def _preflight(self, scope: HTTPScope, send: Send) -> None:
+        if not self._cors.knows(_header(scope, b"origin")):
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "origin_not_allowed", "This origin may not call us.")
+        await _send(send, HTTPStatus.NO_CONTENT, self._cors.preflight_headers(), b"")
+
+    async def _body(self, scope: HTTPScope, receive: Receive) -> bytes:
+        self._check_length(_header(scope, b"content-length"))
         try:
             async with asyncio.timeout(self._limits.body_deadline_s):
                 body = await self._read(receive)
@@ -104,19 +121,27 @@ class Edge:
                 HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", "The body took too long to arrive."
             ) from None
         if body:
-            _check_media_type(headers.get(b"content-type", b""))
-            if depth_exceeds(body, self._limits.json_depth_max):
-                raise _Refusal(
-                    HTTPStatus.BAD_REQUEST,
-                    "json_too_deep",
-                    f"JSON may be nested {self._limits.json_depth_max} deep at the most.",
-                )
+            _check_media_type(_header(scope, b"content-type"))
+            self._check_json(body)
         return body
 
-    def _check_size(self, headers: dict[bytes, bytes]) -> None:
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:19]) > self._limits.body_bytes_max:
+    def _check_length(self, length: bytes) -> None:
+        is_number = not length or (length.isdigit() and len(length) <= _CONTENT_LENGTH_DIGITS_MAX)
+        if not is_number or int(length or b"0") > self._limits.body_bytes_max:
             raise self._too_large()
+
+    def _check_json(self, body: bytes) -> None:
+        """What a decoder would stumble over; whether it is JSON at all is the decoder's to say."""
+        if depth_exceeds(body, self._limits.json_depth_max):
+            raise _Refusal(
+                HTTPStatus.BAD_REQUEST,
+                "json_too_deep",
+                f"JSON may be nested {self._limits.json_depth_max} deep at the most.",
+            )
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "invalid_request", "The body is not UTF-8.") from None
 
     def _too_large(self) -> _Refusal:
         return _Refusal(
@@ -131,17 +156,28 @@ class Edge:
             message = await receive()
             if message["type"] != "http.request":
                 raise _Gone
-            body += message["body"]
+            body += message.get("body", b"")
             if len(body) > self._limits.body_bytes_max:
                 raise self._too_large()
-            if not message["more_body"]:
+            if not message.get("more_body"):
                 return bytes(body)
 
 
+def _header(scope: HTTPScope, name: bytes) -> bytes:
+    for candidate, value in scope["headers"]:
+        if candidate == name:
+            return value
+    return b""
+
+
 def _check_media_type(content_type: bytes) -> None:
-    media_type, _, parameters = content_type.partition(b";")
-    charset = parameters.partition(b"charset=")[2].strip(b' "').lower()
-    if media_type.strip().lower() != b"application/json" or charset not in (b"", b"utf-8"):
+    media_type, *parameters = content_type.lower().split(b";")
+    charsets = [
+        value.strip(b' "')
+        for name, _, value in (parameter.partition(b"=") for parameter in parameters)
+        if name.strip() == b"charset"
+    ]
+    if media_type.strip() != b"application/json" or charsets not in ([], [b"utf-8"]):
         raise _Refusal(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             "unsupported_media_type",
@@ -163,10 +199,12 @@ async def _refuse(send: Send, refusal: _Refusal) -> None:
     content = msgspec.json.encode(problem(refusal.status, refusal.code, refusal.detail))
     headers = [
         (b"content-type", MEDIA_TYPE.encode()),
-        (b"content-length", str(len(content)).encode()),
         (b"connection", b"close"),  # the rest of the body is not worth reading
     ]
-    await send(
-        {"type": "http.response.start", "status": refusal.status, "headers": headers}  # type: ignore[arg-type]
-    )
+    await _send(send, refusal.status, headers, content)
+
+
+async def _send(send: Send, status: HTTPStatus, headers: Headers, content: bytes) -> None:
+    headers = [*headers, (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content, "more_body": False})

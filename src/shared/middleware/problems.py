@@ -106,6 +106,9 @@ class _Extra(msgspec.Struct):
     message: str = ""
 
 
+_NO_BODY = _Extra(key="data", message="'data'")
+
+
 def _field_errors(error: HTTPException) -> list[FieldError]:
     if not isinstance(error, ValidationException):
         return []
@@ -113,6 +116,8 @@ def _field_errors(error: HTTPException) -> list[FieldError]:
         extras = msgspec.convert(error.extra, list[_Extra])
     except msgspec.ValidationError:
         return []
+    if extras == [_NO_BODY]:
+        return [FieldError(field="body", message="A JSON body is needed")]
     return [FieldError(field=extra.key, message=extra.message) for extra in extras]
 
 
@@ -123,7 +128,7 @@ def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Res
     errors = _field_errors(error)
     detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or error.detail
     code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
-    headers = {name: value for name, value in (error.headers or {}).items() if name == "Allow"}
+    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     return _response(problem(status, code, detail, errors=errors), headers)
 
 

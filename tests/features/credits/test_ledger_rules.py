@@ -106,7 +106,6 @@ RIGHT = {
         (HOLDS.settle, {"credits_spent": -1}),
         (HOLDS.refund, {"credits_refunded": 0}),
         (HOLDS.refund, {"reference": "\0"}),
-        # BUG: these reach the database, which cannot hold a NUL (features.credits.application).
         (HOLDS.settle, {"reference": "\0"}),
         (HOLDS.release, {"reference": "\0"}),
         (HOLDS.refund, {"hold_reference": "\0"}),

@@ -38,8 +38,8 @@ class Callers:
         if len(authorization) > TOKEN_LENGTH_MAX or not authorization.lower().startswith(SCHEME):
             raise TokenInvalid
         verified = await self.verifier.verify(authorization[len(SCHEME) :].strip())
-        claims = read_claims(verified)
-        caller = caller_of(verified, claims)
+        claims, text = read_claims(verified)
+        caller = caller_of(claims, text)
         await self.sign_ups.first_sight(
             caller.user_id, account_name=claims.account_name, bonus_credits=self.bonus_credits
         )

@@ -13,6 +13,7 @@ from shared.ids import UserId
 ROLE = "authenticated"
 OPERATOR = "operator"
 NAME_LENGTH_MAX = 200
+NUL = "\\u0000"  # as JSON writes it
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,22 +35,25 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
         return (self.email.partition("@")[0] or "My account")[:NAME_LENGTH_MAX]
 
 
-def read_claims(verified: dict[str, Any]) -> Claims:
-    """Refuse tokens that are well signed but not meant for a signed-in user."""
+def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
+    """The claims, and their JSON for the database. Refuses tokens that are well signed but not meant for
+    a signed-in user, or that hold text which no database can keep.
+    """
     try:
         claims = msgspec.convert(verified, Claims)
         _ = claims.expires_at
+        text = msgspec.json.encode(verified).decode()
     except (msgspec.ValidationError, OverflowError, OSError, ValueError):
         raise TokenInvalid from None
-    if claims.role != ROLE:
+    if claims.role != ROLE or NUL in text:
         raise TokenInvalid
-    return claims
+    return claims, text
 
 
-def caller_of(verified: dict[str, Any], claims: Claims) -> Caller:
+def caller_of(claims: Claims, text: str) -> Caller:
     """app_metadata is written by the identity service alone, so an operator cannot name themself."""
     return Caller(
         user_id=UserId(claims.sub),
-        claims=msgspec.json.encode(verified).decode(),
+        claims=text,
         is_operator=claims.app_metadata.get("oslira_role") == OPERATOR,
     )

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from features.credits.application.ports import Ledger
-from features.credits.domain.ledger import Movement, check_credits, check_reference
+from features.credits.domain.ledger import Movement, check_credits, check_description, check_reference
 from shared.ids import AccountId
 
 
@@ -23,6 +23,7 @@ class Grants:
         """Open a lot of new credits. Which kind of lot follows from the transaction type."""
         check_credits(credits_granted)
         check_reference(reference)
+        check_description(description)
         return await self.ledger.grant(
             account_id,
             credits_granted,

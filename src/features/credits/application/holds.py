@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from features.credits.application.ports import Ledger
 from features.credits.domain.errors import MovementInvalid
-from features.credits.domain.ledger import Movement, check_credits, check_reference
+from features.credits.domain.ledger import Movement, check_credits, check_description, check_reference
 from shared.ids import AccountId
 
 
@@ -23,6 +23,7 @@ class Holds:
     ) -> Movement:
         check_credits(credits_held)
         check_reference(reference)
+        check_description(description)
         return await self.ledger.place_hold(
             account_id,
             credits_held,
@@ -33,12 +34,14 @@ class Holds:
 
     async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement:
         """The work was done: spend up to what was held; the rest is available again."""
+        check_reference(reference)
         if credits_spent < 0:
             raise MovementInvalid("Nothing less than 0 credits can be spent.")
         return await self.ledger.settle_hold(account_id, reference=reference, credits_spent=credits_spent)
 
     async def release(self, account_id: AccountId, *, reference: str) -> Movement:
         """The work was not done: everything held is available again."""
+        check_reference(reference)
         return await self.ledger.release_hold(account_id, reference=reference)
 
     async def refund(
@@ -52,7 +55,9 @@ class Holds:
     ) -> Movement:
         """Give back credits of a settled hold, to the lots they came from."""
         check_credits(credits_refunded)
+        check_reference(hold_reference)
         check_reference(reference)
+        check_description(description)
         return await self.ledger.refund(
             account_id,
             credits_refunded,

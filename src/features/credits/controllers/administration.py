@@ -17,6 +17,7 @@ from features.credits.application.holds import Holds
 from features.credits.domain.ledger import Movement
 from shared.caller import Caller
 from shared.ids import AccountId
+from shared.instants import as_utc
 from shared.middleware.authentication import operators_only
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
@@ -128,7 +129,7 @@ class CreditsAdministrationController(Controller):
             data.credits,
             reference=data.reference,
             transaction_type=data.transaction_type,
-            expires_at=data.expires_at,
+            expires_at=as_utc(data.expires_at),
             description=data.description,
         )
         return _done("grant", request.user, account_id, movement)

@@ -20,6 +20,7 @@ from features.credits.application.ports import EntryFilter
 from features.credits.application.statements import Statements
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
+from shared.instants import as_utc
 
 LIMIT_MAX = 200
 
@@ -133,7 +134,8 @@ class CreditsController(Controller):
         With `at`, the balance as it was at that time. Credits that have expired never count.
         """
         caller = request.user
-        balance = await (balances.as_of(caller, at) if at else balances.current(caller))
+        instant = as_utc(at)
+        balance = await (balances.as_of(caller, instant) if instant else balances.current(caller))
         return BalanceOut(
             account_id=balance.account_id,
             credits_available=balance.credits_available,
@@ -168,7 +170,7 @@ class CreditsController(Controller):
         """
         page = await statements.page(
             request.user,
-            EntryFilter(kind=kind, since=since, until=until),
+            EntryFilter(kind=kind, since=as_utc(since), until=as_utc(until)),
             cursor=cursor,
             limit=limit,
         )
@@ -196,7 +198,9 @@ class CreditsController(Controller):
         until: At = None,
     ) -> Stream:
         """The whole statement as one file, with the same filters."""
-        chunks = statements.everything(request.user, EntryFilter(kind=kind, since=since, until=until))
+        chunks = statements.everything(
+            request.user, EntryFilter(kind=kind, since=as_utc(since), until=as_utc(until))
+        )
         # The first chunk is read before the answer starts, so that a refusal is still a problem.
         first = await anext(chunks)
         return Stream(

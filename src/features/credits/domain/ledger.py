@@ -16,6 +16,7 @@ Kind = Literal["grant", "hold", "settle", "release", "spend", "refund", "expire"
 
 CREDITS_MAX = 1_000_000_000_000
 REFERENCE_LENGTH_MAX = 200
+DESCRIPTION_LENGTH_MAX = 500
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,3 +67,10 @@ def check_credits(credits_moved: int) -> None:
 def check_reference(reference: str) -> None:
     if not 1 <= len(reference) <= REFERENCE_LENGTH_MAX or not reference.isprintable():
         raise MovementInvalid(f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")
+
+
+def check_description(description: str | None) -> None:
+    if description is not None and (len(description) > DESCRIPTION_LENGTH_MAX or "\0" in description):
+        raise MovementInvalid(
+            f"A description is {DESCRIPTION_LENGTH_MAX} characters at the most, none of them NUL."
+        )
