@@ -250,7 +250,6 @@ NOT_A_USER = [
     {"exp": 4e9},
     {"app_metadata": "operator"},
     {"email": 1},
-    # fails everybody else in the same batch of balances (features.auth.domain.claims).
     {"email": "\0@example.com"},
     {"email": "\ud800@example.com"},
     {"user_metadata": {"name": "\0"}},

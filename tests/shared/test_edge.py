@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.middleware.edge import Edge, Limits, depth_exceeds
+from shared.middleware.edge import _STRING, Edge, Limits, depth_exceeds
 from shared.middleware.request_id import current_request_id
 
 JSON = "application/json"

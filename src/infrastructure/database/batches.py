@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from shared.errors import Unavailable
+
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
@@ -44,14 +46,22 @@ class Batches(Generic[Question, Answer]):
     async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._ask_all([question for question, _ in batch])
-        except Exception as error:  # noqa: BLE001  it is for each asker to handle
-            for _, waiter in batch:
-                if not waiter.done():
-                    waiter.set_exception(error)
+        except Exception as error:  # noqa: BLE001  it is for the askers to handle
+            await self._fail(batch, error)
             return
         for (_, waiter), answer in zip(batch, answers, strict=True):
             if not waiter.done():
                 waiter.set_result(answer)
+
+    async def _fail(self, batch: list[tuple[Question, asyncio.Future[Answer]]], error: Exception) -> None:
+        """One question may have spoilt it for all: each is asked again alone, unless nobody answers."""
+        if len(batch) > 1 and not isinstance(error, Unavailable):
+            for one in batch:
+                await self._run([one])
+            return
+        for _, waiter in batch:
+            if not waiter.done():
+                waiter.set_exception(error)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from infrastructure.database.batches import Batches
+from shared.errors import Unavailable
 
 
 class Oracle:
@@ -17,6 +18,8 @@ class Oracle:
         await self.gate.wait()
         if 13 in numbers:
             raise ValueError(13)
+        if 404 in numbers:
+            raise Unavailable
         return [number * 2 for number in numbers]
 
 
@@ -50,7 +53,7 @@ async def test_a_batch_has_a_largest_size(oracle):
     assert max(len(batch) for batch in oracle.batches) == 2
 
 
-async def test_a_failed_batch_fails_its_askers_and_no_others(oracle):
+async def test_one_bad_question_spoils_its_own_answer_only(oracle):
     batches = Batches(oracle, under_way_max=1)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
     await turns()
@@ -58,9 +61,19 @@ async def test_a_failed_batch_fails_its_askers_and_no_others(oracle):
     oracle.gate.set()
 
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
-    assert outcomes[0] == 2
-    assert [type(outcome) for outcome in outcomes[1:]] == [ValueError, ValueError]
-    assert await batches.ask(3) == 6
+    assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (2, ValueError, 4)
+
+
+async def test_when_nobody_answers_nobody_asks_again(oracle):
+    batches = Batches(oracle, under_way_max=1)
+    asked = [asyncio.create_task(batches.ask(number)) for number in (1, 404, 2)]
+    await turns()
+
+    oracle.gate.set()
+
+    outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [int, Unavailable, Unavailable]
+    assert oracle.batches == [[1], [404, 2]]
 
 
 async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
