@@ -11,6 +11,8 @@ from typing import Any
 from litestar import Request
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 
+from shared.middleware.problems import MEDIA_TYPE
+
 METHODS = ("get", "post", "put", "patch", "delete")
 
 STYLE = files("core").joinpath("documentation.css").read_text("utf-8")
@@ -79,10 +81,16 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
         yield "</table>"
     if body := operation.get("requestBody"):
         yield from _content(document, "Body", body["content"])
+    refusals: list[str] = []
     for status, response in operation.get("responses", {}).items():
-        yield from _content(
-            document, f"{status} {response.get('description', '')}", response.get("content", {})
-        )
+        content, description = response.get("content", {}), response.get("description", "")
+        if MEDIA_TYPE in content:
+            refusals.append(f"{status} {description}")
+        else:
+            yield from _content(document, f"{status} {description}", content)
+    if refusals:
+        yield f"<h4>Refusals <span class=faint>{MEDIA_TYPE}</span></h4>"
+        yield f"<p class=faint>{escape(', '.join(refusals))}</p>"
 
 
 def _content(document: dict[str, Any], title: str, content: dict[str, Any]) -> Iterator[str]:

@@ -104,7 +104,9 @@ class HealthController(Controller):
         operation_id="getHealth",
         summary="Liveness",
         sync_to_thread=False,
-        responses={200: ResponseSpec(Liveness, examples=[Example(value=LIVENESS_EXAMPLE)])},
+        responses={
+            200: ResponseSpec(Liveness, description="It answers", examples=[Example(value=LIVENESS_EXAMPLE)])
+        },
     )
     def liveness(self) -> Liveness:
         """Whether the process answers at all. Restart it when this fails."""
@@ -115,7 +117,7 @@ class HealthController(Controller):
         operation_id="getReadiness",
         summary="Readiness",
         responses={
-            200: ResponseSpec(Readiness, examples=[Example(value=READINESS_EXAMPLE)]),
+            200: ResponseSpec(Readiness, description="Ready", examples=[Example(value=READINESS_EXAMPLE)]),
             503: ResponseSpec(Readiness, description="A binding does not work"),
         },
     )

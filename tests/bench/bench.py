@@ -10,17 +10,16 @@ from pathlib import Path
 import click
 import msgspec
 import uvloop
-from database_rows import (
-    balance_and_bare_query_on_our_pool,
-    long_and_short_history,
-    session_and_bare_query,
-    session_and_bare_query_on_our_pool,
-    spends_and_pgbench,
-)
+from ledger_rows import long_and_short_history, spends_and_pgbench
 from place import BenchFailed, open_place
 from rich.console import Console
 from rich.table import Table
 from rounds import Result, Row, measure
+from session_rows import (
+    balance_and_bare_query_on_our_pool,
+    session_and_bare_query,
+    session_and_bare_query_on_our_pool,
+)
 from web_rows import balance_and_empty_route, balance_and_peer
 
 ROWS = [

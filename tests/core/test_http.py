@@ -393,3 +393,14 @@ async def test_without_configured_origins_there_are_no_such_headers(client):
     answer = await client.get("/health", headers={"Origin": ORIGIN})
 
     assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("path", ["/health", "/health/ready", "/schema", "/v1/credits/transactions.csv"])
+async def test_a_head_is_a_get_without_its_body(client, bearer, path):
+    headers = bearer()
+
+    get, head = await client.get(path, headers=headers), await client.head(path, headers=headers)
+
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    assert head.headers["content-type"] == get.headers["content-type"]
+    assert head.headers.get("content-length") == get.headers.get("content-length")

@@ -9,6 +9,7 @@ import re
 from http import HTTPStatus
 
 import msgspec
+from litestar.enums import HttpMethod
 from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Message, Receive, Scope, Send
 
 from shared.middleware.cors import Cors, Headers
@@ -93,6 +94,8 @@ class Edge:
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         method = scope["method"]
+        if method == "HEAD":  # a GET without the body, for every route
+            scope["method"], send = HttpMethod.GET, _without_body(send)
         try:
             if method == "OPTIONS" and self._cors and _header(scope, b"access-control-request-method"):
                 await self._preflight(scope, send)
@@ -183,6 +186,15 @@ def _check_media_type(content_type: bytes) -> None:
             "unsupported_media_type",
             "Send the body as application/json in UTF-8.",
         )
+
+
+def _without_body(send: Send) -> Send:
+    async def send_head(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message["body"] = b""
+        await send(message)
+
+    return send_head
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -7,6 +7,7 @@ import msgspec
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.datastructures import ResponseSpec
 
 from shared.errors import (
     Conflict,
@@ -66,6 +67,14 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     request_id: str
     errors: list[FieldError] = []
     facts: dict[str, int | str] = {}
+
+
+def refusals(*statuses: int) -> dict[int, ResponseSpec]:
+    """How an operation may refuse, for its documentation."""
+    return {
+        status: ResponseSpec(Problem, description=HTTPStatus(status).phrase, media_type=MEDIA_TYPE)
+        for status in statuses
+    }
 
 
 def problem(

@@ -19,6 +19,7 @@ from shared.caller import Caller
 from shared.ids import AccountId
 from shared.instants import as_utc
 from shared.middleware.authentication import operators_only
+from shared.middleware.problems import refusals
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
@@ -74,21 +75,19 @@ class MovementOut(msgspec.Struct, frozen=True, kw_only=True):
     credits_held: int
 
 
+MOVEMENT_EXAMPLE = {
+    "repeated": False,
+    "credits_moved": 5,
+    "credits_available": 20,
+    "credits_held": 5,
+}
 ANSWERS = {
     200: ResponseSpec(
         MovementOut,
         description="Done, now or by an earlier request with the same reference",
-        examples=[
-            Example(
-                value={
-                    "repeated": False,
-                    "credits_moved": 5,
-                    "credits_available": 20,
-                    "credits_held": 5,
-                }
-            )
-        ],
-    )
+        examples=[Example(value=MOVEMENT_EXAMPLE)],
+    ),
+    **refusals(400, 401, 402, 403, 404, 409, 413, 415, 422, 503),
 }
 
 
@@ -113,7 +112,6 @@ class CreditsAdministrationController(Controller):
     path = "/v1/admin/accounts/{account_id:uuid}/credits"
     tags = ("Administration",)
     guards = (operators_only,)
-    status_code = 200
 
     @post("/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS)
     async def grant(

@@ -21,6 +21,7 @@ from features.credits.application.statements import Statements
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
 from shared.instants import as_utc
+from shared.middleware.problems import refusals
 
 LIMIT_MAX = 200
 
@@ -56,6 +57,8 @@ class StatementOut(msgspec.Struct, frozen=True, kw_only=True):
     items: list[EntryOut]
     next_cursor: str | None
 
+
+REFUSALS = refusals(400, 401, 404, 422, 503)
 
 BALANCE_EXAMPLE = {
     "account_id": "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11",
@@ -121,7 +124,12 @@ class CreditsController(Controller):
         "/balance",
         operation_id="getCreditBalance",
         summary="Balance",
-        responses={200: ResponseSpec(BalanceOut, examples=[Example(value=BALANCE_EXAMPLE)])},
+        responses={
+            200: ResponseSpec(
+                BalanceOut, description="The balance", examples=[Example(value=BALANCE_EXAMPLE)]
+            ),
+            **REFUSALS,
+        },
     )
     async def balance(
         self,
@@ -150,8 +158,10 @@ class CreditsController(Controller):
         responses={
             200: ResponseSpec(
                 StatementOut,
+                description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
-            )
+            ),
+            **REFUSALS,
         },
     )
     async def transactions(
@@ -184,9 +194,11 @@ class CreditsController(Controller):
         responses={
             200: ResponseSpec(
                 str,
+                description="A file",
                 media_type="text/csv",
                 examples=[Example(value=",".join(EntryOut.__struct_fields__))],
-            )
+            ),
+            **REFUSALS,
         },
     )
     async def export(

@@ -1,0 +1,63 @@
+"""Accounts with a history, and the database as the application opens it."""
+
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import asyncpg
+from place import Place
+from rounds import TASKS
+
+from infrastructure.database.sessions import Database, connect
+
+ENTRIES_FEW = 10
+BALANCE = "select * from caller.credit_balance($1, $2)"
+
+# One grant, then a credit of it lapses with each entry: the audit finds nothing wrong with it.
+HISTORY = """
+with lot as (
+    insert into credit_lots (account_id, id, source, credits_granted, credits_available, granted_at)
+    values ($1, 1, 'promotion', 2 * $2, $2 + 1, now())
+), account as (
+    update credit_accounts set credits_available = $2 + 1, entries_count = $2 where account_id = $1
+)
+insert into credit_entries (
+    account_id, position, kind, reference, transaction_type, credits_delta, balance_after, held_after,
+    lot_id, created_at
+)
+select $1, position, case position when 1 then 'grant' else 'expire' end, 'bench:' || position,
+    case position when 1 then 'admin_grant' else 'expiry' end,
+    case position when 1 then 2 * $2 else -1 end, 2 * $2 - position + 1, 0, 1, now()
+from generate_series(1, $2::bigint) as position
+"""
+
+
+@asynccontextmanager
+async def open_database(place: Place) -> AsyncGenerator[Database]:
+    async def user_url() -> str:
+        return place.addresses.user
+
+    async def admin_url() -> str:
+        return place.addresses.admin
+
+    async with connect(
+        user_url=user_url, admin_url=admin_url, pool_size=TASKS, statement_cache=True
+    ) as database:
+        yield database
+
+
+async def make_tenant(owner: asyncpg.Connection, entries_count: int) -> tuple[uuid.UUID, str]:
+    """An account with so many entries, and its only member's claims."""
+    user_id = uuid.uuid4()
+    account_id = await owner.fetchval("select private.first_sight($1, 'Bench', 0)", user_id)
+    async with owner.transaction():
+        # Without a million looks at the same two foreign keys.
+        await owner.execute("set local session_replication_role = replica")
+        await owner.execute(HISTORY, account_id, entries_count)
+    return account_id, f'{{"sub": "{user_id}", "role": "authenticated"}}'
+
+
+async def settle(owner: asyncpg.Connection) -> None:
+    """Let no vacuum or checkpoint of what was just written fall into the measurement."""
+    await owner.execute("vacuum (analyze)")
+    await owner.execute("checkpoint")
