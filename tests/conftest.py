@@ -39,6 +39,7 @@ async def template(cluster):
     texts = "".join(migration.sql for migration in read_migrations())
     name = f"template_{hashlib.sha256(texts.encode()).hexdigest()[:16]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
+    await connection.execute("select pg_advisory_lock(1)")  # test processes side by side share it
     if not await connection.fetchval("select true from pg_database where datname = $1", name):
         draft = f"draft_{uuid.uuid4().hex}"
         await connection.execute(f'create database "{draft}"')

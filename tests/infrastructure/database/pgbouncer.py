@@ -56,17 +56,19 @@ async def one_pooler(address, folder, user):
     if os.geteuid() == 0:
         # It refuses to run as root, and has to reach both its file and the server's socket.
         account = pwd.getpwnam("postgres")
-        for parent in [path, *path.parents][:4]:
-            os.chmod(parent, 0o755)  # noqa: PTH101
+        for parent in path.parents:
+            parent.chmod(parent.stat().st_mode | 0o001)
         options = {"user": account.pw_uid, "group": account.pw_gid}
     else:
         options = {}
     process = await asyncio.create_subprocess_exec(*command, cwd="/", **options)
     try:
-        await until(lambda: answers(port))
+        await until(lambda: answers(port) or process.returncode is not None)
+        assert process.returncode is None, "pgbouncer did not start"
         yield f"postgresql://{user}@127.0.0.1:{port}/{database}"
     finally:
-        process.terminate()
+        if process.returncode is None:
+            process.terminate()
         await process.wait()
 
 
