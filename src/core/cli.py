@@ -54,7 +54,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     except DomainError as error:
         reason = f" ({error.__cause__})" if error.__cause__ else ""
         raise click.ClickException(f"{error}{reason}") from error
-    except RuntimeError as error:
+    except (RuntimeError, SettingsRefused) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -24,7 +24,7 @@ from infrastructure.database.migrate import migrate
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.sessions import Database, connect
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
-from infrastructure.identity.tokens import Es256Verifier, LocalIssuer
+from infrastructure.identity.tokens import Es256Verifier, LocalIssuer, PublicKeyInvalid
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.secrets.aws import AwsSecrets, NoRegion
 
@@ -119,11 +119,12 @@ async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str
 @asynccontextmanager
 async def build(place: Surroundings) -> AsyncGenerator[Application]:
     settings = place.settings
+    verifier = _verifier(settings)
     async with database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
         async with _database(place, addresses) as database:
-            yield _application(place, database)
+            yield _application(place, database, verifier)
 
 
 @asynccontextmanager
@@ -149,10 +150,17 @@ async def _database(place: Surroundings, addresses: Addresses) -> AsyncGenerator
         yield database
 
 
-def _application(place: Surroundings, database: Database) -> Application:
-    settings = place.settings
+def _verifier(settings: Settings) -> Es256Verifier:
     public_key = settings.jwt_public_key or local_issuer(settings).public_key
-    verifier = Es256Verifier(public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
+    try:
+        return Es256Verifier(public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
+    except PublicKeyInvalid:
+        wrong = "OSLIRA_JWT_PUBLIC_KEY is not the public half of an ES256 (P-256) key in PEM."
+        raise SettingsRefused(settings.environment, [wrong]) from None
+
+
+def _application(place: Surroundings, database: Database, verifier: Es256Verifier) -> Application:
+    settings = place.settings
     sign_ups = PostgresSignUps(database.admin("sign-up"))
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))

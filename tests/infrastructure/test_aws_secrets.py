@@ -130,6 +130,19 @@ def test_a_service_that_is_down_from_the_start_leaves_the_environment(secrets, o
     assert secrets.failure == "EndpointConnectionError"
 
 
+def test_after_a_failure_the_service_is_asked_again_in_seconds(secrets, keep, clock, prefix):
+    service, secret_id = boto3.client("secretsmanager"), prefix + "DATABASE_URL"
+    keep("DATABASE_URL", "before")
+    service.delete_secret(SecretId=secret_id, RecoveryWindowInDays=7)
+    assert secrets.lookup("DATABASE_URL") == "from the environment"
+    service.restore_secret(SecretId=secret_id)
+
+    clock.now_s += 11
+
+    assert secrets.lookup("DATABASE_URL") == "before"
+    assert secrets.failure is None
+
+
 def test_a_refusal_of_the_service_is_told_by_its_code(secrets, keep, clock, prefix):
     keep("DATABASE_URL", "from the service")
     secrets.lookup("DATABASE_URL")

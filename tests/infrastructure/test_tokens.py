@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from features.auth.application.callers import Callers
 from features.auth.domain.errors import TokenExpired, TokenInvalid
-from infrastructure.identity.tokens import Es256Verifier, LocalIssuer, user_id_of
+from infrastructure.identity.tokens import Es256Verifier, LocalIssuer, PublicKeyInvalid, user_id_of
 from shared.errors import Unauthenticated
 
 ISSUER, AUDIENCE = "http://id.test/auth/v1", "authenticated"
@@ -287,3 +287,19 @@ async def test_the_audience_may_be_one_of_several(verifier, key):
     claims = claims_with(aud=["another", AUDIENCE])
 
     assert await verifier.verify(by_hand(HEADER, claims, key=key)) == claims
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        rsa.generate_private_key(public_exponent=65537, key_size=2048).public_key(),
+        ec.generate_private_key(ec.SECP384R1()).public_key(),
+        None,
+    ],
+    ids=["rsa", "another curve", "no key at all"],
+)
+def test_a_key_of_another_kind_is_refused_before_any_token(key):
+    pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode() if key else "garbage"
+
+    with pytest.raises(PublicKeyInvalid):
+        Es256Verifier(pem, issuer=ISSUER, audience=AUDIENCE)

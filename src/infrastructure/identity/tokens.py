@@ -8,6 +8,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 import jwt
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -18,11 +19,15 @@ ALGORITHM = "ES256"
 LEEWAY = timedelta(seconds=30)
 
 
+class PublicKeyInvalid(ValueError):
+    """Not the public half of an ES256 key in PEM."""
+
+
 class Es256Verifier(TokenVerifier):
     """One issuer, one algorithm, one key; what the token's header asks for is not considered."""
 
     def __init__(self, public_key: str, *, issuer: str, audience: str) -> None:
-        self._key = serialization.load_pem_public_key(public_key.encode())
+        self._key = _load_public(public_key)
         self._issuer = issuer
         self._audience = audience
 
@@ -30,7 +35,7 @@ class Es256Verifier(TokenVerifier):
         try:
             return jwt.decode(
                 token,
-                self._key,  # pyright: ignore[reportArgumentType]  an EC key, as PEM of ES256 is
+                self._key,
                 algorithms=[ALGORITHM],
                 issuer=self._issuer,
                 audience=self._audience,
@@ -41,6 +46,16 @@ class Es256Verifier(TokenVerifier):
             raise TokenExpired from None
         except (jwt.PyJWTError, ValueError, TypeError):
             raise TokenInvalid from None
+
+
+def _load_public(pem: str) -> ec.EllipticCurvePublicKey:
+    try:
+        key = serialization.load_pem_public_key(pem.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        raise PublicKeyInvalid from None
+    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
+        raise PublicKeyInvalid
+    return key
 
 
 class LocalIssuer:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import structlog
 
 CACHE_S = 300.0
+RETRY_S = 10.0  # after a failure
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("secrets")
 
@@ -56,7 +57,7 @@ class AwsSecrets:
             value, until = self._known.get(name, (None, 0.0))
             if self._now_s() >= until:
                 value = self._ask(name, value)
-                self._known[name] = (value, self._now_s() + CACHE_S)
+                self._known[name] = (value, self._now_s() + (RETRY_S if self.failure else CACHE_S))
         return value if value is not None else self._environ.get(name)
 
     def _ask(self, name: str, last_known: str | None) -> str | None:

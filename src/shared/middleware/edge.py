@@ -129,8 +129,11 @@ class Edge:
         return body
 
     def _check_length(self, length: bytes) -> None:
-        is_number = not length or (length.isdigit() and len(length) <= _CONTENT_LENGTH_DIGITS_MAX)
-        if not is_number or int(length or b"0") > self._limits.body_bytes_max:
+        if not length:
+            return
+        if not length.isdigit():
+            raise _Refusal(HTTPStatus.BAD_REQUEST, "invalid_request", "Content-Length is not a number.")
+        if len(length) > _CONTENT_LENGTH_DIGITS_MAX or int(length) > self._limits.body_bytes_max:
             raise self._too_large()
 
     def _check_json(self, body: bytes) -> None:
