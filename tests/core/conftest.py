@@ -1,0 +1,49 @@
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from core.app import create_app
+
+
+@pytest.fixture(autouse=True)
+def logs():
+    """What was logged, as data instead of text on the terminal."""
+    with capture_logs() as logs:
+        yield logs
+
+
+@pytest.fixture
+def operator(bearer):
+    return bearer("operator@example.com", is_operator=True)
+
+
+@pytest.fixture
+async def account_id(client, bearer):
+    return (await client.get("/v1/credits/balance", headers=bearer())).json()["account_id"]
+
+
+@pytest.fixture
+def post(client, operator, account_id):
+    """A function: send a body, as it is, to one of the administration's routes."""
+
+    async def send(noun, content, content_type="application/json"):
+        url = f"/v1/admin/accounts/{account_id}/credits/{noun}"
+        headers = {**operator, "Content-Type": content_type}
+        return await client.post(url, headers=headers, content=content)
+
+    return send
+
+
+@pytest.fixture
+async def client_of():
+    """A function: a client of an application that a test has changed."""
+    clients = []
+
+    def make(application):
+        transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
+        clients.append(httpx.AsyncClient(transport=transport, base_url="http://test"))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        await client.aclose()

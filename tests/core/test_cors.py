@@ -1,0 +1,71 @@
+"""Which frontends may read answers, refusals included."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+ORIGIN = "https://app.example"
+
+
+@pytest.fixture
+def foreign(application, client_of):
+    """A client of an application that knows one origin."""
+    settings = msgspec.structs.replace(application.settings, cors_origins=(ORIGIN,))
+    return client_of(dataclasses.replace(application, settings=settings))
+
+
+@pytest.mark.parametrize("path", ["/health", "/v1/credits/balance", "/nothing"])
+async def test_the_configured_origin_may_read_answers_and_refusals(foreign, path):
+    answer = await foreign.get(path, headers={"Origin": ORIGIN})
+
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert "x-request-id" in answer.headers["access-control-expose-headers"]
+    assert answer.headers["vary"] == "Origin"
+
+
+async def test_the_configured_origin_may_read_a_refusal_at_the_edge(foreign):
+    answer = await foreign.post("/v1/credits/balance", content=b"x", headers={"Origin": ORIGIN})
+
+    assert answer.status_code == 415
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://app.example", "https://app.example.evil", "null"]
+)
+async def test_other_origins_may_read_nothing(foreign, origin):
+    answer = await foreign.get("/health", headers={"Origin": origin})
+
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_a_preflight_is_answered_without_a_token(foreign):
+    answer = await foreign.options(
+        "/v1/credits/balance",
+        headers={
+            "Origin": ORIGIN,
+            "Access-Control-Request-Method": "GET",
+            "Access-Control-Request-Headers": "authorization, oslira-account, x-request-id",
+        },
+    )
+
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-origin"] == ORIGIN
+    assert "GET" in answer.headers["access-control-allow-methods"]
+    assert "authorization" in answer.headers["access-control-allow-headers"]
+
+
+async def test_a_preflight_of_another_origin_is_refused(foreign):
+    headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
+
+    answer = await foreign.options("/v1/credits/balance", headers=headers)
+
+    assert answer.status_code == 400
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_without_configured_origins_there_are_no_such_headers(client):
+    answer = await client.get("/health", headers={"Origin": ORIGIN})
+
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
