@@ -158,7 +158,7 @@ def health_command(url: str | None) -> None:
         works = "[green]yes[/]" if binding.ok else "[red]no[/]"
         table.add_row(name, works, binding.mode, binding.detail)
     console.print(table)
-    sys.exit(0 if readiness.status == "ready" else 1)
+    sys.exit(1 if readiness.status == "not_ready" else 0)
 
 
 @main.group("credits")

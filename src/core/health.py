@@ -30,7 +30,7 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    status: Literal["ready", "not_ready"]
+    status: Literal["ready", "degraded", "not_ready"]
     environment: str
     version: str
     bindings: dict[str, Binding]
@@ -45,6 +45,7 @@ class Liveness(msgspec.Struct, frozen=True, kw_only=True):
 class Health:
     environment: str
     probes: Mapping[str, tuple[Mode, Probe]]
+    essential: frozenset[str]  # without these no request can be answered; without the others, most can
     _last: tuple[float, Readiness] | None = None
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -54,14 +55,18 @@ class Health:
             if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
                 return self._last[1]
             bindings = await asyncio.gather(*(_ask(mode, probe) for mode, probe in self.probes.values()))
+            found = dict(zip(self.probes, bindings, strict=True))
             readiness = Readiness(
-                status="ready" if all(binding.ok for binding in bindings) else "not_ready",
-                environment=self.environment,
-                version=VERSION,
-                bindings=dict(zip(self.probes, bindings, strict=True)),
+                status=self._status(found), environment=self.environment, version=VERSION, bindings=found
             )
             self._last = (time.monotonic(), readiness)
             return readiness
+
+    def _status(self, bindings: Mapping[str, Binding]) -> Literal["ready", "degraded", "not_ready"]:
+        broken = {name for name, binding in bindings.items() if not binding.ok}
+        if broken & self.essential:
+            return "not_ready"
+        return "degraded" if broken else "ready"
 
 
 async def _ask(mode: Mode, probe: Probe) -> Binding:
@@ -118,13 +123,13 @@ class HealthController(Controller):
         summary="Readiness",
         responses={
             200: ResponseSpec(Readiness, description="Ready", examples=[Example(value=READINESS_EXAMPLE)]),
-            503: ResponseSpec(Readiness, description="A binding does not work"),
+            503: ResponseSpec(Readiness, description="A binding that every request needs does not work"),
         },
     )
     async def ready(self, health: NamedDependency[Health]) -> Response[Readiness]:
         """Each binding: whether it works, and whether it is real, local or simulated.
 
-        Send no traffic while this answers 503.
+        Send no traffic while this answers 503. `degraded` means that most requests can be answered.
         """
         readiness = await health.readiness()
-        return Response(readiness, status_code=200 if readiness.status == "ready" else 503)
+        return Response(readiness, status_code=503 if readiness.status == "not_ready" else 200)

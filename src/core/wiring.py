@@ -172,7 +172,11 @@ def _application(place: Surroundings, database: Database, verifier: Es256Verifie
         holds=Holds(ledger),
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
-        health=Health(settings.environment, _probes(place, DatabaseProbes(database))),
+        health=Health(
+            settings.environment,
+            _probes(place, DatabaseProbes(database)),
+            essential=frozenset({"database", "migrations", "role_separation"}),
+        ),
     )
 
 
@@ -196,9 +200,12 @@ def _probes(place: Surroundings, database: DatabaseProbes) -> dict[str, tuple[Mo
 
 
 async def _migrations(database: DatabaseProbes) -> str:
-    applied, waiting = await database.migrations()
-    if waiting:
-        raise ProbeFailed(f"{waiting} wait: run oslira migrate")
+    applied, waiting, changed = await database.migrations()
+    if waiting or changed:
+        raise ProbeFailed(
+            f"waiting: {', '.join(waiting) or 'none'}; changed since they were applied:"
+            f" {', '.join(changed) or 'none'}. Run oslira migrate"
+        )
     return f"{applied} applied"
 
 
@@ -210,7 +217,7 @@ async def _roles(database: DatabaseProbes) -> str:
 
 async def _secrets(secrets: AwsSecrets | None) -> str:
     if secrets and secrets.failure:
-        raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}")
+        raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}; the last known values serve")
     return "AWS Secrets Manager" if secrets else "environment"
 
 

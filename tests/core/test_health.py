@@ -3,12 +3,14 @@
 import asyncio
 import dataclasses
 
+import asyncpg
 import httpx
 import pytest
 
 from core import health as health_module
 from core.app import create_app
 from core.health import Health, ProbeFailed
+from core.wiring import build, surroundings
 
 
 async def works():
@@ -37,7 +39,9 @@ class Counting:
 
 
 def health_with(**probes):
-    return Health("local", {name: ("real", probe) for name, probe in probes.items()})
+    """Everything is essential but the cache."""
+    checks = {name: ("real", probe) for name, probe in probes.items()}
+    return Health("local", checks, essential=frozenset(probes) - {"cache"})
 
 
 @pytest.fixture
@@ -141,3 +145,36 @@ async def test_an_answer_does_not_serve_for_longer_than_it_should(monkeypatch):
     await health.readiness()
 
     assert probe.asked == 2
+
+
+async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask):
+    answer = await ask(database=works, cache=failing(ProbeFailed("the folder is read-only")))
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert answer.json()["bindings"]["cache"] == {
+        "ok": False,
+        "mode": "real",
+        "detail": "the folder is read-only",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "ok", "said"),
+    [
+        ("insert into oslira.migrations values ('9999_newer.sql', 'x')", True, "applied"),
+        ("delete from oslira.migrations where name like '0003%'", False, "waiting: 0003_credits.sql"),
+        ("update oslira.migrations set checksum = 'x' where name like '0002%'", False, "0002_accounts.sql"),
+    ],
+    ids=["a newer version's", "one waits", "one was changed"],
+)
+async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path, change, ok, said):
+    place = surroundings({"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)})
+    async with build(place) as application:
+        connection = await asyncpg.connect(spoilable_addresses.owner)
+        await connection.execute(change)
+        await connection.close()
+
+        readiness = await application.health.readiness()
+
+    assert (readiness.status != "not_ready", readiness.bindings["migrations"].ok) == (ok, ok)
+    assert said in readiness.bindings["migrations"].detail

@@ -2,11 +2,10 @@
 
 from typing import LiteralString
 
-from infrastructure.database.migrate import pending, read_migrations
+from infrastructure.database.migrate import APPLIED, read_migrations
 from infrastructure.database.sessions import Database
 
 VERSION: LiteralString = "select current_setting('server_version') as version"
-APPLIED: LiteralString = "select name, checksum from oslira.migrations"
 WHO: LiteralString = """
 select session_user::text as login, current_user::text as acting,
     rolsuper as is_superuser, rolbypassrls as bypasses
@@ -24,10 +23,19 @@ class DatabaseProbes:
         (row,) = await self._session.fetch(VERSION)
         return f"PostgreSQL {row['version']}"
 
-    async def migrations(self) -> tuple[int, int]:
-        """How many are applied and how many wait."""
+    async def migrations(self) -> tuple[int, list[str], list[str]]:
+        """How many are applied, which wait, and which were changed after they had been applied. Ones of
+        a newer version do no harm: it migrates before its processes replace ours.
+        """
         applied = {row["name"]: row["checksum"] for row in await self._session.fetch(APPLIED)}
-        return len(applied), len(pending(read_migrations(), applied))
+        known = read_migrations()
+        waiting = [migration.name for migration in known if migration.name not in applied]
+        changed = [
+            migration.name
+            for migration in known
+            if applied.get(migration.name, migration.checksum) != migration.checksum
+        ]
+        return len(applied), waiting, changed
 
     async def roles_are_separate(self) -> bool:
         """Callers are subject to row level security, the system is not, and neither is a superuser."""

@@ -19,12 +19,13 @@ from asyncpg import Record
 from infrastructure.database.pool import Borrowed, Pool, Url, open_pool
 from shared.errors import Unavailable
 
+# What the server says, or asyncpg about it, when trying again is the thing to do.
 _LOST = (
-    OSError,
-    TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.TransactionRollbackError,
     asyncpg.InternalClientError,  # a connection that dies while it is used may end up confused
 )
 
@@ -44,15 +45,15 @@ async def _borrowed(pool: Pool) -> AsyncGenerator[Borrowed]:
     """A connection for as long as it takes; what breaks it is told in our words."""
     try:
         connection = await pool.acquire()
-    except (*_LOST, asyncpg.PostgresError) as error:
+    except (OSError, TimeoutError, asyncpg.InternalClientError, asyncpg.PostgresError) as error:
         raise DatabaseUnavailable from error
     try:
         yield connection
     except _LOST as error:
         connection.terminate()
         raise DatabaseUnavailable from error
-    except asyncpg.InterfaceError as error:
-        if connection.is_closed():
+    except (OSError, asyncpg.InterfaceError) as error:
+        if connection.is_closed():  # else it is the borrower's own
             raise DatabaseUnavailable from error
         raise
     except Exception:

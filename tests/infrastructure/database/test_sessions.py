@@ -213,3 +213,25 @@ async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
 
     with pytest.raises(DatabaseUnavailable):
         await Database(pool, pool).admin("test").fetch("select 1")
+
+
+@pytest.mark.parametrize("error", [OSError("disk"), TimeoutError(), ValueError("own")], ids=repr)
+async def test_what_the_borrower_raises_stays_the_borrowers(database, owner, tenant, error):
+    session = database.admin("test")
+
+    with pytest.raises(type(error)) as raised:
+        async with session.transaction():
+            await session.fetch("update accounts set name = 'changed' where id = $1", tenant.account_id)
+            raise error
+
+    assert raised.value is error
+    assert await owner.fetchval("select name from accounts where id = $1", tenant.account_id) == "Test"
+
+
+async def test_a_lock_that_is_not_to_be_had_is_worth_another_try(database, owner, tenant):
+    session = database.admin("test")
+    async with owner.transaction():
+        await owner.execute("select 1 from accounts where id = $1 for update", tenant.account_id)
+
+        with pytest.raises(DatabaseUnavailable):
+            await session.fetch("select 1 from accounts where id = $1 for update nowait", tenant.account_id)
