@@ -105,10 +105,15 @@ def _content(document: dict[str, Any], title: str, content: dict[str, Any]) -> I
                 text = _resolved(document, field).get("description", "")
                 yield _row(name, note, _type(document, field), text)
             yield "</table>"
-        for example in media.get("examples", {}).values():
-            value = example["value"]
+        for value in _examples(media):
             text = value if isinstance(value, str) else json.dumps(value, indent=2)
             yield f"<pre>{escape(text)}</pre>"
+
+
+def _examples(media: dict[str, Any]) -> list[Any]:
+    """A response's stand beside its schema, a body's within it."""
+    named = [example["value"] for example in media.get("examples", {}).values()]
+    return named or media.get("schema", {}).get("examples", [])
 
 
 def _row(name: str, note: str, kind: str, text: str) -> str:
@@ -119,9 +124,10 @@ def _row(name: str, note: str, kind: str, text: str) -> str:
 
 
 def _resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    reference = schema.get("$ref")
+    whole = schema["allOf"][0] if "allOf" in schema else schema
+    reference = whole.get("$ref")
     if not reference:
-        return schema
+        return whole
     return document["components"]["schemas"][reference.rpartition("/")[2]]
 
 

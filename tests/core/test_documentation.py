@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 import re
 
 import pytest
@@ -62,6 +63,19 @@ def shows_success(operation):
 
 def test_every_operation_shows_what_success_looks_like(operations):
     assert [name for name, operation in operations if not shows_success(operation)] == []
+
+
+def test_every_body_shows_what_to_send(operations, page):
+    bodies = [
+        operation["requestBody"]["content"]["application/json"]["schema"]
+        for _, operation in operations
+        if "requestBody" in operation
+    ]
+
+    assert len(bodies) == 5
+    for body in bodies:
+        (example,) = body["examples"]
+        assert html.escape(json.dumps(example, indent=2)) in page.text
 
 
 def test_a_token_is_asked_for_by_default(document):

@@ -10,7 +10,7 @@ from litestar import Controller, Request, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
-from litestar.params import FromPath, JSONBody
+from litestar.params import BodyKwarg, FromPath
 
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -68,6 +68,19 @@ class RefundIn(In, frozen=True, kw_only=True):
     description: Description | None = None
 
 
+def _body(example: dict[str, object]) -> BodyKwarg:
+    return BodyKwarg(examples=[Example(value=example)])
+
+
+GrantBody = Annotated[GrantIn, _body({"reference": "ticket:4711", "credits": 5})]
+HoldBody = Annotated[HoldIn, _body({"reference": "run:5b1c", "credits": 5})]
+SettlementBody = Annotated[SettlementIn, _body({"reference": "run:5b1c", "credits_spent": 3})]
+ReleaseBody = Annotated[ReleaseIn, _body({"reference": "run:5b1c"})]
+RefundBody = Annotated[
+    RefundIn, _body({"reference": "ticket:4712", "hold_reference": "run:5b1c", "credits": 3})
+]
+
+
 class MovementOut(msgspec.Struct, frozen=True, kw_only=True):
     repeated: bool
     credits_moved: int
@@ -118,7 +131,7 @@ class CreditsAdministrationController(Controller):
         self,
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
-        data: JSONBody[GrantIn],
+        data: GrantBody,
         grants: NamedDependency[Grants],
     ) -> MovementOut:
         """Give an account new credits, until `expires_at` or for good."""
@@ -137,7 +150,7 @@ class CreditsAdministrationController(Controller):
         self,
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
-        data: JSONBody[HoldIn],
+        data: HoldBody,
         holds: NamedDependency[Holds],
     ) -> MovementOut:
         """Set credits aside for work that has not happened yet."""
@@ -161,7 +174,7 @@ class CreditsAdministrationController(Controller):
         self,
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
-        data: JSONBody[SettlementIn],
+        data: SettlementBody,
         holds: NamedDependency[Holds],
     ) -> MovementOut:
         """Spend up to what a hold set aside; the rest becomes available again."""
@@ -181,7 +194,7 @@ class CreditsAdministrationController(Controller):
         self,
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
-        data: JSONBody[ReleaseIn],
+        data: ReleaseBody,
         holds: NamedDependency[Holds],
     ) -> MovementOut:
         """Make everything that a hold set aside available again."""
@@ -199,7 +212,7 @@ class CreditsAdministrationController(Controller):
         self,
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
-        data: JSONBody[RefundIn],
+        data: RefundBody,
         holds: NamedDependency[Holds],
     ) -> MovementOut:
         """Give back credits that were spent, to the lots they came from."""
