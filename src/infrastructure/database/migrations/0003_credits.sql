@@ -768,10 +768,17 @@ returns table (
     account_id uuid, credits_available bigint, credits_held bigint, next_lapse_at timestamptz,
     accounts_count bigint
 ) language plpgsql set search_path = '' as $$
+declare
+    balance record;
 begin
     for number in 1 .. cardinality(claims) loop
-        select * into account_id, credits_available, credits_held, next_lapse_at, accounts_count
-        from caller.credit_balance(claims[number], chosen[number]);
+        -- Assigned rather than selected: an expression costs a fraction of a query.
+        balance := caller.credit_balance(claims[number], chosen[number]);
+        account_id := balance.account_id;
+        credits_available := balance.credits_available;
+        credits_held := balance.credits_held;
+        next_lapse_at := balance.next_lapse_at;
+        accounts_count := balance.accounts_count;
         return next;
     end loop;
 end;
