@@ -82,8 +82,12 @@ async def _beside(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
 
 
 async def _until_drained(serving: asyncio.Task[None], server: Server, settings: Settings) -> None:
-    await server.main_loop_interrupt.wait()
+    asked_to_stop = asyncio.create_task(server.main_loop_interrupt.wait())
+    await asyncio.wait({serving, asked_to_stop}, return_when=asyncio.FIRST_COMPLETED)
+    asked_to_stop.cancel()
     log.info("draining", seconds_max=settings.drain_s)
     done, _ = await asyncio.wait({serving}, timeout=settings.drain_s)
     if not done:
         log.warning("drain_cut_short")
+    for task in done:
+        task.result()  # a server that ended by itself says why

@@ -1,5 +1,6 @@
 """What `scripts/run` shows: one piece of paid work, over REST, from sign-up to statement."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable
 from typing import Any
@@ -11,6 +12,7 @@ from rich.table import Table
 
 CREDITS_HELD = 5
 CREDITS_SPENT = 3
+START_TIMEOUT_S = 30
 
 
 async def tour(address: str, *, token: str, operator_token: str, console: Console) -> None:
@@ -29,6 +31,7 @@ async def tour(address: str, *, token: str, operator_token: str, console: Consol
             bar.update(progress, completed=number, description=steps[min(number, len(steps) - 1)])
 
         async with httpx.AsyncClient(base_url=address, timeout=30) as client:
+            await _until_it_answers(client)
             signed_up = await _json(client.get("/v1/credits/balance", headers=user))
             next_step(1)
             account = f"/v1/admin/accounts/{signed_up['account_id']}/credits"
@@ -55,6 +58,17 @@ async def tour(address: str, *, token: str, operator_token: str, console: Consol
         balances.add_row(name, str(balance["credits_available"]), str(balance["credits_held"]))
     console.print(balances)
     console.print(_statement(statement["items"]))
+
+
+async def _until_it_answers(client: httpx.AsyncClient) -> None:
+    async with asyncio.timeout(START_TIMEOUT_S):
+        while True:
+            try:
+                await client.get("/health")
+            except httpx.ConnectError:
+                await asyncio.sleep(0.02)
+            else:
+                return
 
 
 async def _json(request: Awaitable[httpx.Response]) -> dict[str, Any]:
