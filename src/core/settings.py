@@ -9,7 +9,9 @@ import msgspec
 
 Environment = Literal["local", "staging", "production"]
 
-PROJECT = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[2]
+# In the project when run from a checkout, where one is when installed.
+DATA_DIR = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".data"
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
 DIGITS_MAX = 18
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
@@ -62,7 +64,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     environment: Environment = "local"
     host: str = "127.0.0.1"
     port: int = 8000
-    data_dir: Path = PROJECT / ".data"
+    data_dir: Path = DATA_DIR
     database_url: str = ""
     database_user_url: str = ""
     database_admin_url: str = ""
@@ -104,7 +106,7 @@ def read_settings(lookup: Lookup) -> Settings:
         environment=environment,
         host=lookup("OSLIRA_HOST") or "127.0.0.1",
         port=_number(lookup, "OSLIRA_PORT", 8000, 0, 65_535, wrongs),
-        data_dir=Path(lookup("OSLIRA_DATA_DIR") or PROJECT / ".data").expanduser().absolute(),
+        data_dir=Path(lookup("OSLIRA_DATA_DIR") or DATA_DIR).expanduser().absolute(),
         database_url=database_url,
         database_user_url=user_url,
         database_admin_url=admin_url,

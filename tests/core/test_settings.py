@@ -2,7 +2,8 @@
 
 import pytest
 
-from core.settings import HOSTS, PROJECT, Settings, SettingsRefused, read_settings
+from core.settings import HOSTS, Settings, SettingsRefused, read_settings
+from tests.conftest import PROJECT
 
 SERVER = {
     "OSLIRA_ENVIRONMENT": "production",
