@@ -17,10 +17,10 @@ from click.testing import CliRunner
 
 from core import cli as cli_module
 from core.cli import main
-from core.settings import PROJECT, Settings
 from core.wiring import local_issuer
 from features.credits.domain.ledger import Finding
 from infrastructure.identity.tokens import Es256Verifier
+from tests.conftest import PROJECT, Settings
 from tests.core.test_settings import SERVER
 
 
