@@ -10,8 +10,10 @@ from pathlib import Path
 
 import asyncpg
 
-from core.settings import PROJECT, SECRETS, Settings
+from core.settings import SECRETS, Settings
 from core.wiring import Addresses, apply_migrations, database_addresses, start_logs, surroundings
+
+PROJECT = Path(__file__).parents[2]
 
 
 class BenchFailed(RuntimeError):

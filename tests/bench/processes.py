@@ -10,10 +10,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-from place import BenchFailed, Place
+from place import PROJECT, BenchFailed, Place
 
 from core.server import free_port
-from core.settings import PROJECT
 from infrastructure.database.embedded import packaged_binaries
 
 HOST = "127.0.0.1"

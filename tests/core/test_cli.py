@@ -17,10 +17,11 @@ from click.testing import CliRunner
 
 from core import cli as cli_module
 from core.cli import main
+from core.settings import Settings
 from core.wiring import local_issuer
 from features.credits.domain.ledger import Finding
 from infrastructure.identity.tokens import Es256Verifier
-from tests.conftest import PROJECT, Settings
+from tests.conftest import PROJECT
 from tests.core.test_settings import SERVER
 
 

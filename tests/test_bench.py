@@ -1,0 +1,17 @@
+"""The bench is run by hand and now and then; that it still starts is checked here."""
+
+import subprocess
+import sys
+
+from tests.conftest import PROJECT
+
+
+def test_the_bench_starts_and_names_its_rows():
+    result = subprocess.run(
+        [sys.executable, PROJECT / "tests" / "bench" / "bench.py", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "[empty-route|peer|rls|rls-read|rls-own-pool|spends|history]" in result.stdout
