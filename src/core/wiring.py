@@ -131,7 +131,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
 async def _database(place: Surroundings, addresses: Addresses) -> AsyncGenerator[Database]:
     async def current() -> Addresses:
         """Read anew for every connection: a secret may have been rotated."""
-        if place.secrets is None:
+        if place.secrets is None or place.settings.embedded_database:
             return addresses
         return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
 
