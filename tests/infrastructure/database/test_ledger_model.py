@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
+    initialize,
     invariant,
     precondition,
     rule,
@@ -52,6 +53,12 @@ class Histories(RuleBasedStateMachine):
         return self.run(
             self.sql.fetchval(f"select outcome from ledger.{function}({places})", self.account, *arguments)
         )
+
+    @initialize()
+    def begin_with_three_small_lots(self):
+        """So that most charges cross the border of a lot."""
+        for number, days in enumerate((2.0, None, 1.0)):
+            self.grant(3, f"lot{number}", days)
 
     @rule(amount=credits_amounts, reference=references, days=expiries)
     def grant(self, amount, reference, days):
