@@ -15,10 +15,9 @@ from core.app import create_app
 from core.wiring import Addresses, build, local_issuer, surroundings
 from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
-from infrastructure.database.sessions import connect
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
-from tests.support import Tenant, claims_of
+from tests.support import Tenant, claims_of, dual_client
 
 PROJECT = Path(__file__).parents[1]
 # What a test database loses in a power cut is nobody's money.
@@ -77,13 +76,7 @@ async def spoilable_addresses(cluster, template):
 
 @pytest.fixture(scope="session")
 async def database(addresses):
-    async def user_url():
-        return addresses.user
-
-    async def admin_url():
-        return addresses.admin
-
-    async with connect(user_url=user_url, admin_url=admin_url, pool_size=8, statement_cache=True) as database:
+    async with dual_client(addresses) as database:
         yield database
 
 

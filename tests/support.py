@@ -1,8 +1,11 @@
 import asyncio
+import socket
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
 
+from infrastructure.database.sessions import connect
 from shared.caller import Caller
 from shared.ids import AccountId
 
@@ -32,3 +35,29 @@ async def until(condition, *, timeout_s=30.0):
             if result:
                 return result
             await asyncio.sleep(0.01)
+
+
+def dual_client(addresses, *, pool_size=8, statement_cache=True):
+    """The application's database client on these addresses."""
+
+    async def user_url():
+        return addresses.user
+
+    async def admin_url():
+        return addresses.admin
+
+    return connect(
+        user_url=user_url, admin_url=admin_url, pool_size=pool_size, statement_cache=statement_cache
+    )
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def answers(port):
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

@@ -9,8 +9,7 @@ import httpx
 import pytest
 
 from tests.conftest import PROJECT
-from tests.infrastructure.database.pgbouncer import answers, free_port
-from tests.support import until
+from tests.support import answers, free_port, until
 
 BODY = b'{"reference": "r", "credits": 1}'
 

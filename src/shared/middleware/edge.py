@@ -5,7 +5,6 @@ anything decodes them. Slow headers and idle connections are the server's busine
 """
 
 import asyncio
-import re
 from http import HTTPStatus
 
 import msgspec
@@ -13,13 +12,11 @@ from litestar.enums import HttpMethod
 from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Message, Receive, Scope, Send
 
 from shared.middleware.cors import Cors, Headers
+from shared.middleware.json_depth import depth_exceeds
 from shared.middleware.problems import MEDIA_TYPE, problem
 from shared.middleware.request_id import HEADER, current_request_id, request_id_from
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-# A string that never ends is one match too, so that no text is looked at twice.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _CONTENT_LENGTH_DIGITS_MAX = 18
 
 ALWAYS_HEADERS: Headers = [
@@ -48,18 +45,6 @@ class _Refusal(Exception):
 
 class _Gone(Exception):
     """The client hung up in the middle of its own body."""
-
-
-def depth_exceeds(body: bytes, depth_max: int) -> bool:
-    """Tell without decoding whether JSON is nested deeper; brackets inside strings do not count."""
-    if body.count(b"[") + body.count(b"{") <= depth_max:
-        return False
-    depth = 0
-    for bracket in _STRING.sub(b"", body).translate(None, _NOT_BRACKETS):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > depth_max:
-            return True
-    return False
 
 
 class Edge:

@@ -3,12 +3,11 @@
 import asyncio
 import os
 import pwd
-import socket
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
 from core.wiring import Addresses
-from tests.support import until
+from tests.support import answers, free_port, until
 
 CONFIGURATION = """
 [databases]
@@ -24,18 +23,6 @@ max_client_conn = 200
 server_reset_query =
 ignore_startup_parameters = extra_float_digits
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def answers(port):
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False
 
 
 def settings_for(addresses, port, user):

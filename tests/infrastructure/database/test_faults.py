@@ -8,12 +8,13 @@ import uuid
 import asyncpg
 import pytest
 
+from core.wiring import Addresses
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate
-from infrastructure.database.sessions import DatabaseUnavailable, connect
+from infrastructure.database.sessions import DatabaseUnavailable
 from tests.conftest import make_tenant
-from tests.support import until
+from tests.support import dual_client, until
 
 CREDITS = 1_000_000
 
@@ -28,12 +29,10 @@ async def the_bank(folder, *, kills, writers):
             "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
         )
         await owner.close()
-        async with connect(
-            user_url=lambda: _answer(server.url("bank", "app_user")),
-            admin_url=lambda: _answer(server.url("bank", "app_admin")),
-            pool_size=8,
-            statement_cache=True,
-        ) as database:
+        addresses = Addresses(
+            owner="", user=server.url("bank", "app_user"), admin=server.url("bank", "app_admin")
+        )
+        async with dual_client(addresses) as database:
             ledger, reader = PostgresLedger(database.admin("bank")), PostgresCreditReader(database)
             acknowledged, stop = [], asyncio.Event()
             work = [asyncio.create_task(spend(ledger, tenant, acknowledged, stop)) for _ in range(writers)]
@@ -79,10 +78,6 @@ async def persist(call):
 
 def pid_of(folder):
     return int((folder / "data" / "postmaster.pid").read_text().split("\n")[0])
-
-
-async def _answer(value):
-    return value
 
 
 async def test_no_acknowledged_spend_is_lost_or_doubled_when_the_server_is_killed(tmp_path):

@@ -19,4 +19,4 @@ STATEMENTS = {
 async def test_the_statement_fits_the_schema(owner, name):
     prepared = await owner.prepare(STATEMENTS[name])
 
-    assert prepared.get_statusmsg is not None
+    assert prepared.get_query() == STATEMENTS[name]

@@ -8,11 +8,11 @@ from contextlib import suppress
 
 import pytest
 
-from infrastructure.database.pool import Pool
-from infrastructure.database.sessions import Database, DatabaseUnavailable, connect
+from core.wiring import Addresses
+from infrastructure.database.sessions import DatabaseUnavailable
 from tests.conftest import make_tenant
 from tests.infrastructure.database.pgbouncer import transaction_pooler
-from tests.support import claims_of
+from tests.support import claims_of, dual_client
 
 MINE = "select account_id from public.memberships"
 BALANCE = "select account_id from caller.credit_balance($1, null)"
@@ -28,17 +28,8 @@ async def tenants(owner):
 @pytest.fixture
 async def small_database(addresses):
     """Two connections a side, so that everybody gets somebody else's."""
-    async with connect(
-        user_url=lambda: _answer(addresses.user),
-        admin_url=lambda: _answer(addresses.admin),
-        pool_size=2,
-        statement_cache=True,
-    ) as database:
+    async with dual_client(addresses, pool_size=2) as database:
         yield database
-
-
-async def _answer(value):
-    return value
 
 
 async def use(database, tenants, dice):
@@ -108,12 +99,7 @@ async def test_ten_thousand_calls_through_a_transaction_pooler_leak_no_row(addre
 
     async with (
         transaction_pooler(addresses, tmp_path) as pooled,
-        connect(
-            user_url=lambda: _answer(pooled.user),
-            admin_url=lambda: _answer(pooled.admin),
-            pool_size=16,
-            statement_cache=False,
-        ) as database,
+        dual_client(pooled, pool_size=16, statement_cache=False) as database,
     ):
         assert await leaks(database, tenants, 10_000, seed) == [], f"seed {seed}"
 
@@ -130,12 +116,7 @@ async def test_one_round_trip_for_many_answers_each_under_their_own_claims(datab
 
 @pytest.mark.parametrize("way", ["call", "call for many", "transaction"])
 async def test_claims_end_with_their_transaction(addresses, tenants, way):
-    async with connect(
-        user_url=lambda: _answer(addresses.user),
-        admin_url=lambda: _answer(addresses.admin),
-        pool_size=1,
-        statement_cache=True,
-    ) as database:
+    async with dual_client(addresses, pool_size=1) as database:
         session = database.user(tenants[0].claims)
         if way == "call":
             await session.call(BALANCE)
@@ -209,10 +190,11 @@ async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_databa
 
 
 async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
-    pool = Pool(lambda: _answer(f"postgresql://x@/x?host={tmp_path}"), size_max=1, statement_cache=True)
+    nowhere = f"postgresql://x@/x?host={tmp_path}"
 
     with pytest.raises(DatabaseUnavailable):
-        await Database(pool, pool).admin("test").fetch("select 1")
+        async with dual_client(Addresses(owner="", user=nowhere, admin=nowhere)):
+            pass
 
 
 @pytest.mark.parametrize("error", [OSError("disk"), TimeoutError(), ValueError("own")], ids=repr)

@@ -1,7 +1,5 @@
 """What an account's members see of their credits."""
 
-import csv
-import io
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any
@@ -18,6 +16,7 @@ from litestar.response import Stream
 from features.credits.application.balances import Balances
 from features.credits.application.ports import EntryFilter
 from features.credits.application.statements import Statements
+from features.credits.controllers.spreadsheet import csv_line
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
 from shared.instants import as_utc
@@ -95,25 +94,10 @@ def _entry_out(entry: Entry) -> EntryOut:
     )
 
 
-def _csv_line(values: tuple[object, ...]) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(_cell(value) for value in values)
-    return line.getvalue()
-
-
-def _cell(value: object) -> object:
-    """A spreadsheet must not run what a tenant wrote as a formula."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return "'" + value
-    return value
-
-
 async def _csv(chunks: AsyncIterator[list[Entry]]) -> AsyncIterator[str]:
-    yield _csv_line(EntryOut.__struct_fields__)
+    yield csv_line(EntryOut.__struct_fields__)
     async for chunk in chunks:
-        yield "".join(_csv_line(msgspec.structs.astuple(_entry_out(entry))) for entry in chunk)
+        yield "".join(csv_line(msgspec.structs.astuple(_entry_out(entry))) for entry in chunk)
 
 
 class CreditsController(Controller):

@@ -1,0 +1,19 @@
+"""How deep JSON is nested, told without decoding it: decoders recurse, and a deep body is a cheap attack."""
+
+import re
+
+# A string that never ends is one match too, so that no text is looked at twice.
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def depth_exceeds(body: bytes, depth_max: int) -> bool:
+    """Whether it is nested deeper than that; brackets inside strings do not count."""
+    if body.count(b"[") + body.count(b"{") <= depth_max:
+        return False
+    depth = 0
+    for bracket in STRING.sub(b"", body).translate(None, _NOT_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > depth_max:
+            return True
+    return False
