@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 import httpx
@@ -13,51 +13,45 @@ from rich.table import Table
 CREDITS_HELD = 5
 CREDITS_SPENT = 3
 START_TIMEOUT_S = 30
+STEPS_COUNT = 4
 
 
 async def tour(address: str, *, token: str, operator_token: str, console: Console) -> None:
-    user = {"Authorization": f"Bearer {token}"}
-    operator = {"Authorization": f"Bearer {operator_token}"}
-    reference = f"tour:{uuid.uuid4().hex[:8]}"
-    steps = ("sign up", "hold", "settle", "statement")
+    answers: dict[str, Any] = {}
     bar = Progress(
         TextColumn("{task.description:<12}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
         console=console,
     )  # fmt: skip
     with bar:
-        progress = bar.add_task(steps[0], total=len(steps))
-
-        def next_step(number: int) -> None:
-            bar.update(progress, completed=number, description=steps[min(number, len(steps) - 1)])
-
+        progress = bar.add_task("start", total=STEPS_COUNT)
         async with httpx.AsyncClient(base_url=address, timeout=30) as client:
-            await _until_it_answers(client)
-            signed_up = await _json(client.get("/v1/credits/balance", headers=user))
-            next_step(1)
-            account = f"/v1/admin/accounts/{signed_up['account_id']}/credits"
-            held = await _json(
-                client.post(
-                    f"{account}/holds",
-                    headers=operator,
-                    json={"reference": reference, "credits": CREDITS_HELD, "description": "Tour"},
-                )
-            )
-            next_step(2)
-            settled = await _json(
-                client.post(
-                    f"{account}/settlements",
-                    headers=operator,
-                    json={"reference": reference, "credits_spent": CREDITS_SPENT},
-                )
-            )
-            next_step(3)
-            statement = await _json(client.get("/v1/credits/transactions?limit=5", headers=user))
-            next_step(4)
+            async for step, answer in _paid_work(client, token, operator_token):
+                answers[step] = answer
+                bar.update(progress, advance=1, description=step)
     balances = Table("after", "available", "held", title="One piece of paid work")
-    for name, balance in (("signing up", signed_up), ("the hold", held), ("settling", settled)):
-        balances.add_row(name, str(balance["credits_available"]), str(balance["credits_held"]))
+    for step in ("sign up", "hold", "settle"):
+        balance = answers[step]
+        balances.add_row(step, str(balance["credits_available"]), str(balance["credits_held"]))
     console.print(balances)
-    console.print(_statement(statement["items"]))
+    console.print(_statement(answers["statement"]["items"]))
+
+
+async def _paid_work(
+    client: httpx.AsyncClient, token: str, operator_token: str
+) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """Each step's name and answer, as it is done."""
+    user = {"Authorization": f"Bearer {token}"}
+    operator = {"Authorization": f"Bearer {operator_token}"}
+    reference = f"tour:{uuid.uuid4().hex[:8]}"
+    await _until_it_answers(client)
+    balance = await _json(client.get("/v1/credits/balance", headers=user))
+    yield "sign up", balance
+    account = f"/v1/admin/accounts/{balance['account_id']}/credits"
+    hold = {"reference": reference, "credits": CREDITS_HELD, "description": "Tour"}
+    yield "hold", await _json(client.post(f"{account}/holds", headers=operator, json=hold))
+    settlement = {"reference": reference, "credits_spent": CREDITS_SPENT}
+    yield "settle", await _json(client.post(f"{account}/settlements", headers=operator, json=settlement))
+    yield "statement", await _json(client.get("/v1/credits/transactions?limit=5", headers=user))
 
 
 async def _until_it_answers(client: httpx.AsyncClient) -> None:

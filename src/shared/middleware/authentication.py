@@ -49,7 +49,7 @@ class Authentication:
         self._identify = identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if "public" not in scope["route_handler"].opt:  # type: ignore[typeddict-item]
+        if "public" not in scope["route_handler"].opt:
             scope["user"] = await self._caller(scope)
         await self._app(scope, receive, send)
 

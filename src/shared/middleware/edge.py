@@ -9,7 +9,17 @@ from http import HTTPStatus
 
 import msgspec
 from litestar.enums import HttpMethod
-from litestar.types import ASGIApp, HTTPRequestEvent, HTTPScope, Message, Receive, Scope, Send
+from litestar.types import (
+    ASGIApp,
+    HTTPReceiveMessage,
+    HTTPRequestEvent,
+    HTTPScope,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    WebSocketReceiveMessage,
+)
 
 from shared.middleware.cors import Cors, Headers
 from shared.middleware.json_depth import depth_exceeds
@@ -189,10 +199,10 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     """Hand the body over as if it had arrived in one piece; afterwards only a disconnect can come."""
     whole: list[HTTPRequestEvent] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def replay() -> HTTPRequestEvent:
-        return whole.pop() if whole else await receive()  # type: ignore[return-value]
+    async def replay() -> HTTPReceiveMessage | WebSocketReceiveMessage:
+        return whole.pop() if whole else await receive()
 
-    return replay  # type: ignore[return-value]
+    return replay
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
