@@ -144,7 +144,7 @@ async def make_tenant(owner):
     claims = claims_of(user_id)
     return Tenant(
         account_id=AccountId(account_id),
-        caller=Caller(user_id=user_id, claims=claims, is_operator=False),
+        caller=Caller(id=user_id, claims=claims),
     )
 
 

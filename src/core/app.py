@@ -15,7 +15,9 @@ from core.wiring import Application
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
 from shared.errors import DomainError
-from shared.middleware.authentication import PUBLIC, Authentication
+from shared.middleware.access import PUBLIC
+from shared.middleware.authentication import Authentication
+from shared.middleware.bodies import StrictRequest
 from shared.middleware.edge import Edge, Limits
 from shared.middleware.problems import broken, refused, refused_by_framework
 
@@ -49,6 +51,7 @@ def create_app(application: Application) -> ASGIApp:
         },
         openapi_config=_openapi(),
         logging_config=None,
+        request_class=StrictRequest,
         request_max_body_size=settings.body_bytes_max,
     )
     return Edge(

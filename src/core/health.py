@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from shared.middleware.authentication import PUBLIC
+from shared.middleware.access import PUBLIC
 
 VERSION = "0.1.0"
 PROBE_TIMEOUT_S = 5.0

@@ -37,6 +37,10 @@ class Conflict(DomainError):
     """It contradicts what has already happened."""
 
 
+class PreconditionFailed(DomainError):
+    """The thing has changed since the caller looked at it."""
+
+
 class PaymentRequired(DomainError):
     """There are too few credits."""
 

@@ -2,10 +2,22 @@
 
 import base64
 import binascii
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import msgspec
 
 from shared.errors import Invalid
 
 DIGITS_MAX = 18  # what fits a bigint
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a page begins in a list ordered by time and then by id."""
+
+    at: datetime
+    id: UUID
 
 
 class CursorInvalid(Invalid):
@@ -16,15 +28,44 @@ class CursorInvalid(Invalid):
 
 
 def encode_cursor(position: int) -> str:
-    return base64.urlsafe_b64encode(f"p{position}".encode()).decode().rstrip("=")
+    return _encode(f"p{position}")
 
 
 def decode_cursor(cursor: str) -> int:
+    text = _decode(cursor)
+    if not text.startswith("p"):
+        raise CursorInvalid
+    return _digits(text[1:])
+
+
+def encode_place(place: Place) -> str:
+    microseconds = (place.at - EPOCH) // timedelta(microseconds=1)
+    return _encode(f"t{microseconds}.{place.id.hex}")
+
+
+def decode_place(cursor: str | None) -> Place | None:
+    if cursor is None:
+        return None
+    text = _decode(cursor)
+    microseconds, _, name = text.removeprefix("t").partition(".")
     try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        return Place(EPOCH + timedelta(microseconds=_digits(microseconds)), UUID(name))
+    except (ValueError, OverflowError):
+        raise CursorInvalid from None
+
+
+def _encode(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _decode(cursor: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
     except (binascii.Error, ValueError):
         raise CursorInvalid from None
-    digits = text.removeprefix("p")
-    if not (text.startswith("p") and digits.isdigit() and len(digits) <= DIGITS_MAX):
+
+
+def _digits(text: str) -> int:
+    if not (text.isdigit() and len(text) <= DIGITS_MAX):
         raise CursorInvalid
-    return int(digits)
+    return int(text)

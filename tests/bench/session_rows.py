@@ -57,9 +57,8 @@ async def balance_and_bare_query_on_our_pool(place: Place) -> AsyncGenerator[Rou
     async with _own_pool(place) as (database, claims, account_id, bare_read):
         reader = PostgresCreditReader(database)
         caller = Caller(
-            user_id=UserId(uuid.uuid4()),
+            id=UserId(uuid.uuid4()),
             claims=claims,
-            is_operator=False,
             chosen_account=AccountId(account_id),
         )
 

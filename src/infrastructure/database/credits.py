@@ -6,8 +6,6 @@ from asyncpg import Record
 
 from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerUpkeep
 from features.credits.domain.errors import (
-    AccountNotChosen,
-    AccountNotFound,
     HoldIsClosed,
     HoldNotFound,
     InsufficientCredits,
@@ -19,7 +17,7 @@ from features.credits.domain.errors import (
 from features.credits.domain.ledger import Balance, Entry, Finding, Movement
 from infrastructure.database.batches import Batches
 from infrastructure.database.sessions import AdminSession, Database
-from shared.caller import Caller
+from shared.caller import AccountNotFound, Caller, no_account
 from shared.errors import DomainError
 from shared.ids import AccountId
 
@@ -34,10 +32,6 @@ RELEASE_HOLD: LiteralString = "select * from ledger.release_hold($1, $2)"
 REFUND: LiteralString = "select * from ledger.refund_charge($1, $2, $3, $4, $5)"
 EXPIRE_LOTS: LiteralString = "select * from ledger.expire_lots($1)"
 AUDIT: LiteralString = "select * from ledger.audit()"
-
-
-def _no_account(caller: Caller) -> DomainError:
-    return AccountNotFound() if caller.chosen_account else AccountNotChosen()
 
 
 class PostgresCreditReader(CreditReader):
@@ -56,7 +50,7 @@ class PostgresCreditReader(CreditReader):
         row = await self._balances.ask(caller)
         account_id, credits_available, credits_held, next_lapse_at, accounts_count = row
         if accounts_count != 1:
-            raise _no_account(caller)
+            raise no_account(caller)
         return Balance(
             account_id=account_id,
             credits_available=credits_available,
@@ -67,7 +61,7 @@ class PostgresCreditReader(CreditReader):
     async def balance_at(self, caller: Caller, at: datetime) -> Balance:
         (row,) = await self._database.user(caller.claims).call(BALANCE_AT, caller.chosen_account, at)
         if row["account_id"] is None:
-            raise _no_account(caller)
+            raise no_account(caller)
         return Balance(**row)
 
     async def entries(
@@ -77,7 +71,7 @@ class PostgresCreditReader(CreditReader):
             ENTRIES, caller.chosen_account, only.kind, only.since, only.until, before, entries_max
         )
         if not rows:
-            raise _no_account(caller)
+            raise no_account(caller)
         return [_entry(row) for row in rows[1:]]  # the first is the header
 
 

@@ -1,18 +1,17 @@
-"""Nobody passes unnamed: a route is closed unless its ``opt`` says ``public``."""
+"""Nobody passes unnamed: a route is closed unless it is marked as public."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable
 from uuid import UUID
 
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler
 from litestar.types import ASGIApp, Receive, Scope, Send
 from msgspec.structs import replace
 
-from shared.caller import Caller, Identify
+from shared.caller import Caller
 from shared.errors import Forbidden, Invalid, Unauthenticated
 from shared.ids import AccountId
 
-PUBLIC = {"public": True}
+Identify = Callable[[str], Awaitable[Caller]]
+"""From the Authorization header's value to the caller; raises Unauthenticated."""
 
 
 class TokenMissing(Unauthenticated):
@@ -36,11 +35,6 @@ class OperatorsOnly(Forbidden):
         return "This is for operators of the service."
 
 
-def operators_only(connection: ASGIConnection[Any, Caller, Any, Any], _: BaseRouteHandler) -> None:
-    if not connection.user.is_operator:
-        raise OperatorsOnly
-
-
 class Authentication:
     """Litestar middleware: names the caller before anything else happens."""
 
@@ -49,8 +43,12 @@ class Authentication:
         self._identify = identify
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if "public" not in scope["route_handler"].opt:
-            scope["user"] = await self._caller(scope)
+        access = scope["route_handler"].opt["access"]
+        if access != "public":
+            caller = await self._caller(scope)
+            if access == "operators_only" and not caller.is_operator:
+                raise OperatorsOnly
+            scope["user"] = caller
         await self._app(scope, receive, send)
 
     async def _caller(self, scope: Scope) -> Caller:

@@ -14,8 +14,6 @@ from features.credits.domain.errors import MovementInvalid
 from features.credits.domain.ledger import CREDITS_MAX, check_credits, check_reference
 
 ERRORS = [
-    credit_errors.AccountNotFound(),
-    credit_errors.AccountNotChosen(),
     credit_errors.InsufficientCredits(7, 3),
     credit_errors.ReferenceReused("run:1"),
     credit_errors.HoldNotFound("run:1"),

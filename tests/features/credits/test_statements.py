@@ -16,7 +16,7 @@ from shared.caller import Caller
 from shared.pages import CursorInvalid, decode_cursor, encode_cursor
 from tests.support import NOON
 
-CALLER = Caller(user_id=uuid.uuid4(), claims="{}", is_operator=False)
+CALLER = Caller(id=uuid.uuid4(), claims="{}")
 EVERY_KIND = EntryFilter()
 
 

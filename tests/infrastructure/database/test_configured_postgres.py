@@ -55,7 +55,7 @@ async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
     await migrate(owner_url)
     place = surroundings({"DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)})
     user_id = UserId(uuid.uuid4())
-    caller = Caller(user_id=user_id, claims=claims_of(user_id), is_operator=False)
+    caller = Caller(id=user_id, claims=claims_of(user_id))
 
     async with build(place) as application:
         await application.callers.sign_ups.first_sight(user_id, account_name="A", bonus_credits=25)

@@ -6,13 +6,13 @@ import pytest
 
 from features.credits.application.ports import EntryFilter
 from features.credits.domain.errors import (
-    AccountNotFound,
     HoldIsClosed,
     InsufficientCredits,
     ReferenceReused,
     RefundExceedsCharge,
 )
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
+from shared.caller import AccountNotFound
 from shared.ids import AccountId
 from tests.support import NOON
 

@@ -8,7 +8,6 @@ import msgspec
 
 from features.auth.domain.errors import TokenInvalid
 from shared.caller import Caller
-from shared.ids import UserId
 
 ROLE = "authenticated"
 OPERATOR = "operator"
@@ -53,7 +52,8 @@ def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
 def caller_of(claims: Claims, text: str) -> Caller:
     """app_metadata is written by the identity service alone, so an operator cannot name themself."""
     return Caller(
-        user_id=UserId(claims.sub),
+        id=claims.sub,
+        email=claims.email,
         claims=text,
         is_operator=claims.app_metadata.get("oslira_role") == OPERATOR,
     )

@@ -18,7 +18,7 @@ from features.credits.domain.ledger import Movement
 from shared.caller import Caller
 from shared.ids import AccountId
 from shared.instants import as_utc
-from shared.middleware.authentication import operators_only
+from shared.middleware.access import OPERATORS_ONLY
 from shared.middleware.problems import refusals
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
@@ -124,7 +124,7 @@ def _done(verb: str, caller: Caller, account_id: UUID, movement: Movement) -> Mo
 class CreditsAdministrationController(Controller):
     path = "/v1/admin/accounts/{account_id:uuid}/credits"
     tags = ("Administration",)
-    guards = (operators_only,)
+    opt = OPERATORS_ONLY
 
     @post("/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS)
     async def grant(

@@ -20,12 +20,10 @@ from features.credits.controllers.spreadsheet import csv_line
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
 from shared.instants import as_utc
+from shared.middleware.access import needs
+from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import refusals
 
-LIMIT_MAX = 200
-
-Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries per page.")]
-Cursor = Annotated[str | None, QueryParameter(max_length=64, description="next_cursor of the page before.")]
 At = Annotated[
     datetime | None,
     QueryParameter(description="A past instant with its offset, as 2026-11-01T00:00:00Z."),
@@ -103,6 +101,7 @@ async def _csv(chunks: AsyncIterator[list[Entry]]) -> AsyncIterator[str]:
 class CreditsController(Controller):
     path = "/v1/credits"
     tags = ("Credits",)
+    opt = needs("credits:read")
 
     @get(
         "/balance",

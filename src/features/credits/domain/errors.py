@@ -1,20 +1,6 @@
 from shared.errors import Conflict, Invalid, NotFound, PaymentRequired
 
 
-class AccountNotFound(NotFound):
-    code = "account_not_found"
-
-    def __str__(self) -> str:
-        return "There is no such account, or it is not yours."
-
-
-class AccountNotChosen(Invalid):
-    code = "account_not_chosen"
-
-    def __str__(self) -> str:
-        return "You belong to several accounts. Choose one with the Oslira-Account header."
-
-
 class InsufficientCredits(PaymentRequired):
     code = "insufficient_credits"
 
