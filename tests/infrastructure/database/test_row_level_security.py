@@ -18,6 +18,8 @@ TABLES = {
     "public.credit_holds": True,
     "public.credit_hold_lots": True,
     "public.credit_entries": True,
+    "public.plans": False,
+    "public.rate_limits": False,
     "ledger.transaction_types": False,
     "oslira.migrations": False,
 }
