@@ -12,13 +12,18 @@ from litestar.types import ASGIApp
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.health import VERSION, HealthController
 from core.wiring import Application
+from features.auth.controllers.accounts import AccountsController
+from features.auth.controllers.api_keys import ApiKeysController
+from features.auth.controllers.identity import IdentityController
+from features.auth.controllers.invitations import InvitationsController
+from features.auth.controllers.members import MembersController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
 from shared.errors import DomainError
 from shared.middleware.access import PUBLIC
-from shared.middleware.authentication import Authentication
 from shared.middleware.bodies import StrictRequest
 from shared.middleware.edge import Edge, Limits
+from shared.middleware.gate import Gate
 from shared.middleware.problems import broken, refused, refused_by_framework
 
 DESCRIPTION = """\
@@ -35,15 +40,37 @@ def given(value: object) -> Provide:
 def create_app(application: Application) -> ASGIApp:
     settings = application.settings
     litestar = Litestar(
-        route_handlers=[HealthController, CreditsController, CreditsAdministrationController],
+        route_handlers=[
+            HealthController,
+            IdentityController,
+            AccountsController,
+            MembersController,
+            InvitationsController,
+            ApiKeysController,
+            CreditsController,
+            CreditsAdministrationController,
+        ],
         dependencies={
             "health": given(application.health),
+            "me": given(application.me),
+            "accounts": given(application.accounts),
+            "members": given(application.members),
+            "invitations": given(application.invitations),
+            "api_keys": given(application.api_keys),
             "balances": given(application.balances),
             "statements": given(application.statements),
             "holds": given(application.holds),
             "grants": given(application.grants),
         },
-        middleware=[DefineMiddleware(Authentication, identify=application.callers.identify)],
+        middleware=[
+            DefineMiddleware(
+                Gate,
+                doorkeeper=application.door,
+                rate_limits=application.rate_limits,
+                idempotency=application.idempotency,
+                proxy_hops=settings.proxy_hops,
+            )
+        ],
         exception_handlers={
             DomainError: refused,
             HTTPException: refused_by_framework,
@@ -58,6 +85,7 @@ def create_app(application: Application) -> ASGIApp:
         litestar,
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
         https_only=not settings.is_local,
+        record=application.record_request,
         cors_origins=settings.cors_origins,
     )
 

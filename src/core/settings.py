@@ -15,6 +15,7 @@ DATA_DIR = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
 DIGITS_MAX = 18
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
+LOCAL_FRONTEND = "http://127.0.0.1:3000"
 # Variables that hosting platforms set. On one of them, not having said where we are means production.
 HOSTS = (
     "KUBERNETES_SERVICE_HOST",
@@ -74,6 +75,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     jwt_audience: str = "authenticated"
     jwt_public_key: str = ""
     cors_origins: tuple[str, ...] = ()
+    frontend_url: str = LOCAL_FRONTEND
+    proxy_hops: int = 0
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
     client_deadline_s: int = 10
@@ -102,6 +105,7 @@ def read_settings(lookup: Lookup) -> Settings:
     database_url = lookup("DATABASE_URL") or ""
     user_url = lookup("OSLIRA_DATABASE_USER_URL") or ""
     admin_url = lookup("OSLIRA_DATABASE_ADMIN_URL") or ""
+    cors_origins = tuple((lookup("OSLIRA_CORS_ORIGINS") or "").replace(",", " ").split())
     settings = Settings(
         environment=environment,
         host=lookup("OSLIRA_HOST") or "127.0.0.1",
@@ -115,7 +119,9 @@ def read_settings(lookup: Lookup) -> Settings:
         jwt_issuer=lookup("OSLIRA_JWT_ISSUER") or LOCAL_ISSUER,
         jwt_audience=lookup("OSLIRA_JWT_AUDIENCE") or "authenticated",
         jwt_public_key=(lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n"),
-        cors_origins=tuple((lookup("OSLIRA_CORS_ORIGINS") or "").replace(",", " ").split()),
+        cors_origins=cors_origins,
+        frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
+        proxy_hops=_number(lookup, "OSLIRA_PROXY_HOPS", 0, 0, 10, wrongs),
         signup_bonus_credits=_number(lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs),
         body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
         client_deadline_s=_number(lookup, "OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600, wrongs),
@@ -198,6 +204,8 @@ def _unsafe(settings: Settings) -> list[str]:
         wrongs.append("OSLIRA_JWT_PUBLIC_KEY: anyone who can read the local key could sign tokens.")
     if settings.jwt_issuer == LOCAL_ISSUER:
         wrongs.append("OSLIRA_JWT_ISSUER: whose tokens are accepted.")
+    if settings.cors_origins and not settings.frontend_url.startswith("https://"):
+        wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:
         wrongs.append("OSLIRA_CORS_ORIGINS: where the frontend is served from.")
     wrongs += [

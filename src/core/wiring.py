@@ -10,25 +10,55 @@ from functools import partial
 
 from core.health import Health, Mode, Probe, ProbeFailed
 from core.settings import PROVIDERS, SECRETS, Lookup, Settings, SettingsRefused, read_settings
+from features.auth.application.access import Access
+from features.auth.application.accounts import Accounts
+from features.auth.application.api_keys import ApiKeys
 from features.auth.application.callers import Callers
+from features.auth.application.door import Door
+from features.auth.application.invitations import Invitations
+from features.auth.application.me import Me
+from features.auth.application.members import Members
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
 from features.credits.application.statements import Statements
 from features.credits.application.upkeep import Upkeep
 from infrastructure.cache.object_store import probe_bucket, probe_folder
-from infrastructure.database.accounts import PostgresSignUps
+from infrastructure.database.accounts import (
+    PostgresAccounts,
+    PostgresMembers,
+    PostgresSignUps,
+    PostgresStandings,
+)
+from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.embedded import embedded_postgres
+from infrastructure.database.invitations import PostgresInvitations
 from infrastructure.database.migrate import migrate
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.sessions import Database, connect
+from infrastructure.database.traffic import (
+    PostgresAttempts,
+    PostgresLimits,
+    PostgresRequestLog,
+    PostgresWindows,
+)
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
 from infrastructure.identity.tokens import Es256Verifier, LocalIssuer, PublicKeyInvalid
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.secrets.aws import AwsSecrets, NoRegion
+from shared.middleware.analytics import Record
+from shared.middleware.idempotency import Idempotency
+from shared.middleware.rate_limits import RateLimits
 
 DATABASE_NAME = "oslira"
+
+
+class NoMail:
+    """Stands in until the identity service's mail is wired."""
+
+    async def send(self, email: str, *, link: str, account_name: str, inviter: str) -> None:
+        del email, link, account_name, inviter
 
 
 def utc_now() -> datetime:
@@ -49,7 +79,15 @@ class Application:
     """Everything an entry point may call."""
 
     settings: Settings
-    callers: Callers
+    door: Door
+    rate_limits: RateLimits
+    idempotency: Idempotency
+    record_request: Record
+    me: Me
+    accounts: Accounts
+    members: Members
+    invitations: Invitations
+    api_keys: ApiKeys
     balances: Balances
     statements: Statements
     holds: Holds
@@ -124,7 +162,13 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
         async with _database(place, addresses) as database:
-            yield _application(place, database, verifier)
+            key_ring = PostgresKeyRing(database)
+            requests = PostgresRequestLog(database)
+            try:
+                yield _application(place, database, verifier, key_ring, requests)
+            finally:
+                await key_ring.close()
+                await requests.close()
 
 
 @asynccontextmanager
@@ -159,14 +203,33 @@ def _verifier(settings: Settings) -> Es256Verifier:
         raise SettingsRefused(settings.environment, [wrong]) from None
 
 
-def _application(place: Surroundings, database: Database, verifier: Es256Verifier) -> Application:
+def _application(
+    place: Surroundings,
+    database: Database,
+    verifier: Es256Verifier,
+    key_ring: PostgresKeyRing,
+    requests: PostgresRequestLog,
+) -> Application:
     settings = place.settings
-    sign_ups = PostgresSignUps(database.admin("sign-up"))
+    standings = PostgresStandings(database)
+    accounts = PostgresAccounts(database)
+    members = PostgresMembers(database)
+    callers = Callers(verifier, PostgresSignUps(database), key_ring, settings.signup_bonus_credits, utc_now)
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
     return Application(
         settings=settings,
-        callers=Callers(verifier, sign_ups, settings.signup_bonus_credits, utc_now),
+        door=Door(callers, Access(standings, utc_now)),
+        rate_limits=RateLimits(PostgresLimits(database), PostgresWindows(database)),
+        idempotency=Idempotency(PostgresAttempts(database)),
+        record_request=requests.record,
+        me=Me(standings, accounts),
+        accounts=Accounts(accounts),
+        members=Members(members),
+        invitations=Invitations(
+            PostgresInvitations(database), members, accounts, NoMail(), settings.frontend_url, utc_now
+        ),
+        api_keys=ApiKeys(PostgresApiKeys(database), utc_now),
         balances=Balances(reader),
         statements=Statements(reader),
         holds=Holds(ledger),

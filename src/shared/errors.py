@@ -10,6 +10,7 @@ from typing import ClassVar
 
 class DomainError(Exception):
     code: ClassVar[str]
+    retry_after_s: int | None = None  # when trying again makes sense, if that is known
 
     @property
     def facts(self) -> dict[str, int | str]:

@@ -2,12 +2,17 @@
 
 import base64
 import binascii
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
 from uuid import UUID
 
 import msgspec
 
 from shared.errors import Invalid
+
+T = TypeVar("T")
 
 DIGITS_MAX = 18  # what fits a bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,6 +23,19 @@ class Place(msgspec.Struct, frozen=True):
 
     at: datetime
     id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: list[T]
+    next_cursor: str | None = None  # None on the last page
+
+
+def page_of(found: list[T], limit: int, place: Callable[[T], Place]) -> Page[T]:
+    """The first ``limit`` of what was found; whoever asks the database asks for one more."""
+    if len(found) <= limit:
+        return Page(found)
+    return Page(found[:limit], encode_place(place(found[limit - 1])))
 
 
 class CursorInvalid(Invalid):

@@ -85,7 +85,7 @@ class NoSignUps:
 
 @pytest.fixture
 def callers(verifier):
-    return Callers(verifier, NoSignUps(), 25, lambda: datetime.now(UTC))
+    return Callers(verifier, NoSignUps(), None, 25, lambda: datetime.now(UTC))
 
 
 async def test_a_local_token_verifies_and_has_supabases_claims(issuer, verifier):

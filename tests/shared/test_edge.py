@@ -97,8 +97,16 @@ def application():
 
 
 @pytest.fixture
-def edge(application):
-    return Edge(application, Limits(body_bytes_max=1_000, body_deadline_s=5), https_only=False)
+def points():
+    """What was recorded, a point per request."""
+    return []
+
+
+@pytest.fixture
+def edge(application, points):
+    return Edge(
+        application, Limits(body_bytes_max=1_000, body_deadline_s=5), https_only=False, record=points.append
+    )
 
 
 @pytest.mark.parametrize("given_id", ["12345678", "a-b_c.D-0", "x" * 64])
@@ -153,8 +161,10 @@ async def test_a_handlers_own_header_wins(edge, application, name):
 
 
 @pytest.mark.parametrize(("https_only", "present"), [(True, True), (False, False)])
-async def test_browsers_are_bound_to_https_only_where_there_is_https(application, https_only, present):
-    edge = Edge(application, Limits(), https_only=https_only)
+async def test_browsers_are_bound_to_https_only_where_there_is_https(
+    application, https_only, present, points
+):
+    edge = Edge(application, Limits(), https_only=https_only, record=points.append)
 
     answer = await ask(edge, *body_of(b"{}"))
 
@@ -199,8 +209,8 @@ async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
 
 
 @pytest.mark.parametrize("messages", [[], body_of(b"{", b"}")[:1]], ids=["nothing", "half"])
-async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messages):
-    edge = Edge(application, Limits(body_deadline_s=0.01), https_only=False)
+async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messages, points):
+    edge = Edge(application, Limits(body_deadline_s=0.01), https_only=False, record=points.append)
 
     answer = await ask(edge, *messages)
 
@@ -215,13 +225,17 @@ async def test_a_client_that_hangs_up_in_its_own_body_is_not_answered(edge, appl
     assert application.scopes == []
 
 
-async def test_after_the_body_the_application_hears_what_the_server_says():
+async def test_after_the_body_the_application_hears_what_the_server_says(points):
     heard = []
 
     async def listener(_, receive, __):
         heard.extend([await receive(), await receive()])
 
-    await ask(Edge(listener, Limits(), https_only=False), *body_of(b"[", b"]"), {"type": "http.disconnect"})
+    await ask(
+        Edge(listener, Limits(), https_only=False, record=points.append),
+        *body_of(b"[", b"]"),
+        {"type": "http.disconnect"},
+    )
 
     assert heard == [
         {"type": "http.request", "body": b"[]", "more_body": False},
@@ -320,8 +334,8 @@ async def test_json_may_be_nested_64_deep_and_what_strings_hold_does_not_count(e
     assert answer.status == status
 
 
-async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application):
-    edge = Edge(application, Limits(), https_only=False)
+async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application, points):
+    edge = Edge(application, Limits(), https_only=False, record=points.append)
 
     answer = await ask(edge, *body_of(nested(990)))
 

@@ -31,6 +31,10 @@ class Es256Verifier(TokenVerifier):
         self._issuer = issuer
         self._audience = audience
 
+    @property
+    def generation(self) -> int:
+        return 0
+
     async def verify(self, token: str) -> dict[str, Any]:
         try:
             return jwt.decode(

@@ -5,8 +5,12 @@ from shared.middleware.request_id import HEADER as REQUEST_ID
 Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, POST, PUT, PATCH, DELETE"
-REQUEST_HEADERS = b"authorization, content-type, oslira-account, x-request-id"
-EXPOSED_HEADERS = REQUEST_ID + b", retry-after"
+REQUEST_HEADERS = (
+    b"authorization, content-type, oslira-account, idempotency-key, if-match, if-none-match, x-request-id"
+)
+EXPOSED_HEADERS = (
+    REQUEST_ID + b", etag, location, retry-after, ratelimit, ratelimit-policy, idempotency-replayed"
+)
 PREFLIGHT_LIFETIME_S = b"600"
 
 

@@ -5,6 +5,8 @@ anything decodes them. Slow headers and idle connections are the server's busine
 """
 
 import asyncio
+import time
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 import msgspec
@@ -21,13 +23,16 @@ from litestar.types import (
     WebSocketReceiveMessage,
 )
 
+from shared.middleware.analytics import Record, RequestPoint
 from shared.middleware.cors import Cors, Headers
 from shared.middleware.json_depth import depth_exceeds
+from shared.middleware.passage import open_passage
 from shared.middleware.problems import MEDIA_TYPE, problem
 from shared.middleware.request_id import HEADER, current_request_id, request_id_from
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _CONTENT_LENGTH_DIGITS_MAX = 18
+CLIENT_GONE = 499  # nginx's number for a client that hung up before it was answered
 
 ALWAYS_HEADERS: Headers = [
     (b"x-content-type-options", b"nosniff"),
@@ -59,10 +64,17 @@ class _Gone(Exception):
 
 class Edge:
     def __init__(
-        self, app: ASGIApp, limits: Limits, *, https_only: bool, cors_origins: tuple[str, ...] = ()
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        *,
+        https_only: bool,
+        record: Record,
+        cors_origins: tuple[str, ...] = (),
     ) -> None:
         self._app = app
         self._limits = limits
+        self._record = record
         self._cors = Cors(cors_origins)
         self._always = [*ALWAYS_HEADERS, HSTS] if https_only else ALWAYS_HEADERS
 
@@ -70,22 +82,45 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        started_s = time.perf_counter()
         request_id = request_id_from(scope["headers"])
         current_request_id.set(request_id)
+        method = scope["method"]
+        passage = open_passage(scope)
+        status = CLIENT_GONE
         always = [*self._always, (HEADER, request_id.encode())]
         if self._cors:
             always += self._cors.answer_headers(_header(scope, b"origin"))
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                nonlocal status
+                status = message["status"]
                 headers = list(message["headers"])
                 present = {name for name, _ in headers}
                 headers += [item for item in DEFAULT_HEADERS if item[0] not in present]
+                headers += passage.answer_headers
                 headers += always
                 message["headers"] = headers
             await send(message)
 
-        await self._answer(scope, receive, send_with_headers)
+        try:
+            await self._answer(scope, receive, send_with_headers)
+        finally:
+            caller = passage.caller
+            self._record(
+                RequestPoint(
+                    at=datetime.now(UTC),
+                    method=method,
+                    route=scope.get("path_template", ""),
+                    status=status,
+                    duration_ms=(time.perf_counter() - started_s) * 1_000,
+                    account_id=passage.account_id,
+                    principal_kind=caller.kind if caller else None,
+                    principal_id=caller.id if caller else None,
+                    request_id=request_id,
+                )
+            )
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         method = scope["method"]

@@ -1,10 +1,51 @@
 """A POST may be repeated: the same Idempotency-Key and body bring the same answer, and one effect."""
 
+import asyncio
+import hashlib
+import hmac
+import os
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Literal, Protocol
 from uuid import UUID, uuid4
 
-from litestar.types import Scope
+import msgspec
+import structlog
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from litestar.types import (
+    ASGIApp,
+    HTTPReceiveMessage,
+    HTTPScope,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    WebSocketReceiveMessage,
+)
 
-_EFFECT_ID = "oslira_effect_id"
+from shared.caller import Caller
+from shared.errors import Conflict, Invalid, Unavailable
+
+HEADER = b"idempotency-key"
+# Long enough that nobody who reads the database can guess it.
+KEY_PATTERN = "^[!-~]{16,255}$"
+# Nobody works longer than their lock holds, so nobody's key is taken over while they work.
+LOCK_S = 30.0
+WORK_S_MAX = 25.0
+RETENTION_S = 24 * 3_600.0
+WAIT_S_MAX = 3.0
+WAIT_INTERVAL_S = 0.03
+NONCE_LENGTH = 12
+# Refusals that say something about the moment, not about the request.
+NOT_KEPT = frozenset(
+    {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
+)
+
+_EFFECT_ID = "effect_id"
+Received = HTTPReceiveMessage | WebSocketReceiveMessage
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("idempotency")
 
 
 def effect_id(scope: Scope) -> UUID:
@@ -13,3 +54,166 @@ def effect_id(scope: Scope) -> UUID:
     what is there.
     """
     return scope["state"].get(_EFFECT_ID) or uuid4()
+
+
+class Begun(msgspec.Struct, frozen=True):
+    outcome: Literal["mine", "answered", "in_flight", "other_content"]
+    effect_id: UUID | None = None  # when it is mine: of this attempt and of those before it
+    answer: bytes | None = None  # when it is answered
+
+
+class Attempts(Protocol):
+    async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> Begun: ...
+
+    async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None: ...
+
+    async def give_up(self, key_id: bytes, attempt: UUID) -> None:
+        """The next attempt need not wait, and continues this one."""
+        ...
+
+
+class KeyInvalid(Invalid):
+    code = "idempotency_key_invalid"
+
+    def __str__(self) -> str:
+        return "An Idempotency-Key is 16 to 255 visible ASCII characters, a new UUID for example."
+
+
+class KeyReused(Invalid):
+    code = "idempotency_key_reused"
+
+    def __str__(self) -> str:
+        return "This Idempotency-Key was used for another request. Use a new key for a new request."
+
+
+class KeyInFlight(Conflict):
+    code = "idempotency_key_in_flight"
+    retry_after_s = 1
+
+    def __str__(self) -> str:
+        return "A request with this Idempotency-Key is still under way. Try again in a moment."
+
+
+class TookTooLong(Unavailable):
+    code = "request_took_too_long"
+
+    def __str__(self) -> str:
+        return "This took too long. Try again with the same Idempotency-Key: nothing is done twice."
+
+
+class _Answer(msgspec.Struct, array_like=True):
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    attempts: Attempts
+
+    async def run(
+        self, app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send, *, caller: Caller, key: bytes
+    ) -> None:
+        if not re.fullmatch(KEY_PATTERN, key.decode("latin-1")):
+            raise KeyInvalid
+        key_id = hashlib.sha256(caller.actor.encode() + b"\0" + key).digest()
+        body = await receive()  # whole: the edge has read it
+        attempt = uuid4()
+        begun = await self._begin(key_id, _fingerprint(scope, caller, body.get("body", b"")), attempt)
+        if begun.answer is not None:
+            answer = _opened(begun.answer, key, key_id)
+            answer.headers.append((b"idempotency-replayed", b"true"))
+            await _send(send, answer)
+            return
+        scope["state"][_EFFECT_ID] = begun.effect_id
+        work = _Work(app, scope, _once(body, receive))
+        try:
+            answer = await work.done()
+        except BaseException:
+            await asyncio.shield(self.attempts.give_up(key_id, attempt))
+            raise
+        await self._keep(answer, key, key_id, attempt)
+        await _send(send, answer)
+
+    async def _begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> Begun:
+        """Whoever comes second waits a little for the first one's answer."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + WAIT_S_MAX
+        while True:
+            begun = await self.attempts.begin(key_id, fingerprint, attempt)
+            if begun.outcome == "other_content":
+                raise KeyReused
+            if begun.outcome != "in_flight":
+                return begun
+            if loop.time() > until:
+                raise KeyInFlight
+            await asyncio.sleep(WAIT_INTERVAL_S)
+
+    async def _keep(self, answer: _Answer, key: bytes, key_id: bytes, attempt: UUID) -> None:
+        try:
+            if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in NOT_KEPT:
+                await self.attempts.give_up(key_id, attempt)
+            else:
+                await self.attempts.finish(key_id, attempt, _sealed(answer, key, key_id))
+        except Unavailable as error:
+            # The work is done and its answer true; a repetition will continue it under the same id.
+            log.warning("answer_not_kept", cause=repr(error))
+
+
+class _Work:
+    """The handler, its answer caught instead of sent."""
+
+    def __init__(self, app: ASGIApp, scope: HTTPScope, receive: Receive) -> None:
+        self._app = app
+        self._scope = scope
+        self._receive = receive
+        self._answer = _Answer(0, [], b"")
+
+    async def done(self) -> _Answer:
+        try:
+            async with asyncio.timeout(WORK_S_MAX):
+                await self._app(self._scope, self._receive, self._catch)
+        except TimeoutError:
+            raise TookTooLong from None
+        return self._answer
+
+    async def _catch(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._answer.status = message["status"]
+            self._answer.headers = list(message["headers"])
+        elif message["type"] == "http.response.body":
+            self._answer.body += message["body"]
+
+
+def _fingerprint(scope: HTTPScope, caller: Caller, body: bytes) -> bytes:
+    parts = (scope["method"], scope["path"], scope["query_string"].decode("latin-1"), caller.chosen_account)
+    return hashlib.sha256(f"{parts}\0".encode() + body).digest()
+
+
+def _cipher(key: bytes) -> AESGCM:
+    return AESGCM(hmac.digest(key, b"oslira kept answer", "sha256"))
+
+
+def _sealed(answer: _Answer, key: bytes, key_id: bytes) -> bytes:
+    """Under the key, of which only the hash is kept: the database cannot read what it keeps."""
+    nonce = os.urandom(NONCE_LENGTH)
+    return nonce + _cipher(key).encrypt(nonce, msgspec.msgpack.encode(answer), key_id)
+
+
+def _opened(sealed: bytes, key: bytes, key_id: bytes) -> _Answer:
+    plain = _cipher(key).decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], key_id)
+    return msgspec.msgpack.decode(plain, type=_Answer)
+
+
+def _once(body: Received, receive: Receive) -> Receive:
+    waiting = [body]
+
+    async def replay() -> Received:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+async def _send(send: Send, answer: _Answer) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})

@@ -79,6 +79,10 @@ def refusals(*statuses: int) -> dict[int, ResponseSpec]:
     }
 
 
+READ_REFUSALS = refusals(400, 401, 403, 404, 422, 429, 503)
+WRITE_REFUSALS = refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+
+
 def problem(
     status: HTTPStatus,
     code: str,
@@ -107,7 +111,10 @@ def refused(_: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         log.warning("unavailable", code=error.code, cause=repr(error.__cause__))
-    return _response(problem(status, error.code, str(error), facts=error.facts), HEADERS.get(status, {}))
+    headers = HEADERS.get(status, {})
+    if error.retry_after_s is not None:
+        headers = {**headers, "Retry-After": str(error.retry_after_s)}
+    return _response(problem(status, error.code, str(error), facts=error.facts), headers)
 
 
 class _Extra(msgspec.Struct):

@@ -1,56 +1,13 @@
-"""What a caller is told before the ledger is asked, and errors that outlive a process."""
+"""What a caller is told before the ledger is asked."""
 
-import inspect
-import pickle
 import uuid
 
 import pytest
 
-from features.auth.domain import errors as auth_errors
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
-from features.credits.domain import errors as credit_errors
 from features.credits.domain.errors import MovementInvalid
 from features.credits.domain.ledger import CREDITS_MAX, check_credits, check_reference
-
-ERRORS = [
-    credit_errors.InsufficientCredits(7, 3),
-    credit_errors.ReferenceReused("run:1"),
-    credit_errors.HoldNotFound("run:1"),
-    credit_errors.HoldIsClosed("run:1"),
-    credit_errors.SettlementExceedsHold(7, 3),
-    credit_errors.RefundExceedsCharge(7, 3),
-    credit_errors.TransactionTypeInvalid("gift"),
-    credit_errors.MovementInvalid("Credits are whole numbers."),
-    auth_errors.TokenInvalid(),
-    auth_errors.TokenExpired(),
-]
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.code)
-def test_an_error_survives_pickling_with_its_text_and_facts(error):
-    copy = pickle.loads(pickle.dumps(error))
-
-    assert type(copy) is type(error)
-    assert (str(copy), copy.facts, copy.args) == (str(error), error.facts, error.args)
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.code)
-def test_an_errors_text_is_a_sentence_that_tells_its_facts(error):
-    assert str(error).endswith(".")
-    assert all(str(fact) in str(error) for fact in error.args)
-
-
-def test_no_error_is_missing_above_and_each_has_a_code_of_its_own():
-    kinds = {
-        kind
-        for module in (credit_errors, auth_errors)
-        for _, kind in inspect.getmembers(module, inspect.isclass)
-        if kind.__module__ == module.__name__
-    }
-
-    assert {type(error) for error in ERRORS} == kinds
-    assert len({error.code for error in ERRORS}) == len(kinds)
 
 
 @pytest.mark.parametrize("credits_moved", [1, 2, CREDITS_MAX])

@@ -58,7 +58,9 @@ async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
     caller = Caller(id=user_id, claims=claims_of(user_id))
 
     async with build(place) as application:
-        await application.callers.sign_ups.first_sight(user_id, account_name="A", bonus_credits=25)
+        await application.door.callers.sign_ups.first_sight(
+            user_id, email="a@example.com", account_name="A", bonus_credits=25
+        )
         balance = await application.balances.current(caller)
         readiness = await application.health.readiness()
 

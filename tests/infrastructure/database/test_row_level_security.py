@@ -18,9 +18,14 @@ TABLES = {
     "public.credit_holds": True,
     "public.credit_hold_lots": True,
     "public.credit_entries": True,
+    "public.invitations": True,
+    "public.api_keys": True,
     "public.plans": False,
     "public.rate_limits": False,
     "ledger.transaction_types": False,
+    "traffic.rate_windows": False,
+    "traffic.idempotency_keys": False,
+    "traffic.requests": False,
     "oslira.migrations": False,
 }
 STRANGERS = ("other tenant", "anonymous", "no claims", "empty claims")
@@ -32,10 +37,30 @@ from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
     and n.nspname not in ('pg_catalog', 'information_schema', 'auth') and n.nspname !~ '^pg_'
 """
+READABLE = """
+select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
+where attrelid = $1::text::regclass and attnum > 0 and not attisdropped
+    and has_column_privilege('app_user', attrelid, attnum, 'select')
+"""
 COLUMNS = """
 select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
 where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attgenerated = ''
 """
+
+INVITATION = """
+insert into invitations (account_id, id, email, role, token_hash, invited_by, expires_at)
+values ($1, gen_random_uuid(), 'a@example.com', 'member', sha256(random()::text::bytea),
+    gen_random_uuid(), now())
+"""
+API_KEY = """
+insert into api_keys (account_id, id, family_id, name, mode, secret_hash, scopes, created_by)
+values ($1, gen_random_uuid(), gen_random_uuid(), 'k', 'live', sha256(random()::text::bytea),
+    array['credits:read'], gen_random_uuid())
+"""
+IDEMPOTENCY_KEY = """
+select traffic.begin_attempt(sha256(random()::text::bytea), sha256('f'), gen_random_uuid(), 30, 60)
+"""
+REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +69,11 @@ async def victim(owner):
     tenant = await make_tenant(owner)
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", tenant.account_id)
+    await owner.execute(INVITATION, tenant.account_id)
+    await owner.execute(API_KEY, tenant.account_id)
+    await owner.execute("select * from traffic.take(array['a'], array[1], array[5], array[60])")
+    await owner.execute(IDEMPOTENCY_KEY)
+    await owner.execute(REQUEST, tenant.account_id)
     return tenant
 
 
@@ -137,11 +167,24 @@ async def test_a_member_writes_no_table_directly(owner, app_user, victim, table,
 
 @pytest.mark.parametrize("table", [table for table, readable in TABLES.items() if readable])
 async def test_a_member_reads_their_own_rows_and_no_others(owner, app_user, victim, table):
+    readable = await owner.fetchval(READABLE, table)
+    statement = f"select to_jsonb(t)::text as row from (select {readable} from {table}) as t"
     async with app_user.transaction():
         await app_user.execute("select set_config('request.jwt.claims', $1, true)", victim.claims)
-        rows = await app_user.fetch(f"select to_jsonb(t)::text as row from {table} as t")
+        rows = await app_user.fetch(statement)
 
-    assert sorted(row["row"] for row in rows) == sorted(await belonging_to(owner, table, victim))
+    everything = [row["row"] for row in await owner.fetch(statement)]
+    assert sorted(row["row"] for row in rows) == sorted(
+        row for row in everything if str(victim.account_id) in row
+    )
+    assert len(rows) > 0
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("public.api_keys", "secret_hash"), ("public.invitations", "token_hash")]
+)
+async def test_members_do_not_read_hashes(owner, table, column):
+    assert column not in (await owner.fetchval(READABLE, table)).split(", ")
 
 
 async def test_claims_with_a_removed_membership_open_nothing(owner, database, tenant):

@@ -2,7 +2,7 @@
 
 import pytest
 
-OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'oslira')"
+OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira')"
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -74,6 +74,7 @@ RULES = {
 EXECUTORS = {
     "private.member_account_ids": {"authenticated", "app_user", "service_role"},
     "private.first_sight": {"service_role"},
+    "private.create_account": {"service_role"},
     "public.deduct_credits": {"service_role"},
     "ledger.grant_credits": {"service_role"},
     "ledger.place_hold": {"service_role"},
@@ -83,6 +84,10 @@ EXECUTORS = {
     "ledger.refund_charge": {"service_role"},
     "ledger.expire_lots": {"service_role"},
     "ledger.audit": {"service_role"},
+    "ledger.key_spending": {"service_role"},
+    "traffic.take": {"service_role"},
+    "traffic.begin_attempt": {"service_role"},
+    "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
     "caller.credit_balances": {"app_user"},
@@ -120,7 +125,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 7
+    assert len(tables) == 9
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

@@ -1,0 +1,52 @@
+from dataclasses import dataclass
+
+from features.auth.application import ports
+from features.auth.domain.errors import TooManyAccounts
+from features.auth.domain.roster import Account, tidy_name
+from shared.caller import AccountNotFound, Caller
+from shared.ids import AccountId
+from shared.pages import Page, Place, decode_place, page_of
+
+OWNED_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """A user's accounts. Another account brings no bonus: that is for new users."""
+
+    accounts: ports.Accounts
+
+    async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
+        found = await self.accounts.mine(caller, before=decode_place(cursor), accounts_max=limit + 1)
+        return page_of(found, limit, lambda account: Place(account.created_at, account.id))
+
+    async def deleted(self, caller: Caller) -> Page[Account]:
+        return Page(await self.accounts.deleted(caller.user_id))
+
+    async def get(self, caller: Caller, account_id: AccountId) -> Account:
+        account = await self.accounts.get(caller, account_id)
+        if account is None:
+            raise AccountNotFound
+        return account
+
+    async def create(self, caller: Caller, account_id: AccountId, name: str) -> Account:
+        """Repeatable by id."""
+        created = await self.accounts.create(
+            account_id, owner=caller.user_id, name=tidy_name(name), accounts_max=OWNED_MAX
+        )
+        if not created:
+            raise TooManyAccounts(OWNED_MAX)
+        return await self.get(caller, account_id)
+
+    async def rename(self, caller: Caller, account_id: AccountId, name: str) -> Account:
+        await self.accounts.rename(account_id, tidy_name(name))
+        return await self.get(caller, account_id)
+
+    async def delete(self, account_id: AccountId) -> None:
+        """It is hidden at once, and gone for good after thirty days."""
+        await self.accounts.delete(account_id)
+
+    async def restore(self, caller: Caller, account_id: AccountId) -> Account:
+        if not await self.accounts.restore(account_id, caller.user_id):
+            raise AccountNotFound
+        return await self.get(caller, account_id)

@@ -1,0 +1,116 @@
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from features.auth.application import ports
+from features.auth.application.ports import KeySettings
+from features.auth.domain.api_keys import ApiKey, Issued, Mode, check_expiry, issue
+from features.auth.domain.errors import ApiKeyIsOver, ApiKeyNotFound, TooManyApiKeys
+from features.auth.domain.roster import tidy_name
+from shared.caller import Caller, no_account
+from shared.ids import AccountId
+from shared.pages import Page, Place, decode_place, page_of
+from shared.ports import Clock
+
+VALID_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    key: ApiKey
+    text: str  # shown once
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeys:
+    keys: ports.ApiKeys
+    now: Clock
+
+    async def create(self, caller: Caller, key_id: UUID, mode: Mode, settings: KeySettings) -> NewKey:
+        """Repeatable by id: what a repetition shows is a new secret, and the first one, which cannot have
+        reached anybody, ends.
+        """
+        check_expiry(settings.expires_at, self.now())
+        issued = issue(key_id, mode)
+        key = ApiKey(
+            account_id=_account(caller),
+            id=key_id,
+            family_id=key_id,
+            name=tidy_name(settings.name),
+            mode=mode,
+            scopes=sorted(set(settings.scopes)),
+            project=settings.project,
+            credits_per_month_max=settings.credits_per_month_max,
+            expires_at=settings.expires_at,
+            revoked_at=None,
+            last_used_at=None,
+            created_by=caller.user_id,
+            created_at=self.now(),
+        )
+        return await self._add(issued, key)
+
+    async def rotate(self, caller: Caller, old_id: UUID, new_id: UUID, overlap: timedelta) -> NewKey:
+        """A new key with the same settings; the old one serves on for the overlap, so that nothing that
+        uses it stands still. What both spend counts against one cap.
+        """
+        old = await self.get(caller, old_id)
+        now = self.now()
+        if not old.is_valid(now):
+            raise ApiKeyIsOver
+        issued = issue(new_id, old.mode)
+        key = msgspec.structs.replace(
+            old, id=new_id, last_used_at=None, created_by=caller.user_id, created_at=now
+        )
+        async with self.keys.transaction():
+            new = await self._add(issued, key)
+            await self.keys.expire(old, now + overlap)
+        return new
+
+    async def _add(self, issued: Issued, key: ApiKey) -> NewKey:
+        async with self.keys.transaction():
+            if await self.keys.lock_and_count_valid(key.account_id) >= VALID_MAX:
+                raise TooManyApiKeys(VALID_MAX)
+            return NewKey(await self.keys.add(issued, key), issued.text)
+
+    async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[ApiKey]:
+        found = await self.keys.list(
+            caller, _account(caller), before=decode_place(cursor), keys_max=limit + 1
+        )
+        return page_of(found, limit, lambda key: Place(key.created_at, key.id))
+
+    async def get(self, caller: Caller, key_id: UUID) -> ApiKey:
+        key = await self.keys.get(caller, _account(caller), key_id)
+        if key is None:
+            raise ApiKeyNotFound
+        return key
+
+    async def credits_spent(self, key: ApiKey) -> int:
+        return await self.keys.credits_spent(key.account_id, key.id)
+
+    async def change(self, caller: Caller, key_id: UUID, changes: dict[str, Any]) -> ApiKey:
+        """What ``changes`` does not name stays."""
+        key = await self.get(caller, key_id)
+        if not key.is_valid(self.now()):
+            raise ApiKeyIsOver
+        settings = msgspec.structs.replace(_settings(key), **changes)
+        if settings.expires_at != key.expires_at:
+            check_expiry(settings.expires_at, self.now())
+        return await self.keys.change(key, msgspec.structs.replace(settings, name=tidy_name(settings.name)))
+
+    async def revoke(self, caller: Caller, key_id: UUID) -> None:
+        """Every process refuses it within five seconds, and the database at once. Repeatable."""
+        if await self.keys.revoke(_account(caller), key_id) is None:
+            raise ApiKeyNotFound
+
+
+def _settings(key: ApiKey) -> KeySettings:
+    return KeySettings(**{name: getattr(key, name) for name in KeySettings.__struct_fields__})
+
+
+def _account(caller: Caller) -> AccountId:
+    if caller.chosen_account is None:
+        raise no_account(caller)
+    return caller.chosen_account

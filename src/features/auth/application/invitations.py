@@ -1,0 +1,92 @@
+from dataclasses import dataclass
+from uuid import UUID
+
+from features.auth.application import ports
+from features.auth.domain.errors import (
+    AlreadyMember,
+    InvitationForSomebodyElse,
+    InvitationNotFound,
+    TooManyInvitations,
+)
+from features.auth.domain.invitations import LIFETIME, Invitation, new_token, tidy_email, token_hash
+from features.auth.domain.roles import Role
+from features.auth.domain.roster import Account
+from shared.caller import AccountNotFound, Caller
+from shared.ids import AccountId
+from shared.pages import Page, Place, decode_place, page_of
+from shared.ports import Clock
+
+OPEN_MAX = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Invitations:
+    invitations: ports.Invitations
+    members: ports.Members
+    accounts: ports.Accounts
+    mail: ports.InvitationMail
+    frontend_url: str
+    now: Clock
+
+    async def invite(
+        self, caller: Caller, account_id: AccountId, invitation_id: UUID, *, email: str, role: Role
+    ) -> Invitation:
+        """Repeatable: an address that is invited again gets a new link, and the old one ends. When the
+        mail cannot be sent the invitation stays, unsent, and to repeat the request is the remedy.
+        """
+        email = tidy_email(email)
+        token = new_token()
+        async with self.members.transaction():
+            roster = await self.members.lock(account_id)
+            roster.check_may_give(caller.user_id, role)
+            if await self.members.has_email(account_id, email):
+                raise AlreadyMember
+            if await self.invitations.count_open(account_id) >= OPEN_MAX:
+                raise TooManyInvitations(OPEN_MAX)
+            invitation = await self.invitations.open(
+                invitation_id,
+                account_id,
+                email=email,
+                role=role,
+                token_hash=token_hash(token),
+                invited_by=caller.user_id,
+                expires_at=self.now() + LIFETIME,
+            )
+        account = await self.accounts.get(caller, account_id)
+        await self.mail.send(
+            email,
+            link=f"{self.frontend_url}/invitations/accept?token={token}",
+            account_name=account.name if account else "",
+            inviter=caller.email,
+        )
+        return await self.invitations.mark_sent(account_id, invitation.id)
+
+    async def page(
+        self, caller: Caller, account_id: AccountId, *, cursor: str | None, limit: int
+    ) -> Page[Invitation]:
+        found = await self.invitations.list(
+            caller, account_id, before=decode_place(cursor), invitations_max=limit + 1
+        )
+        return page_of(found, limit, lambda invitation: Place(invitation.created_at, invitation.id))
+
+    async def withdraw(self, account_id: AccountId, invitation_id: UUID) -> None:
+        if not await self.invitations.withdraw(account_id, invitation_id):
+            raise InvitationNotFound
+
+    async def accept(self, caller: Caller, token: str) -> Account:
+        """Repeatable: whoever has accepted is shown the account again. The link reached an address, and
+        only whoever signs in with that address may use it.
+        """
+        async with self.members.transaction():
+            invitation = await self.invitations.lock_by_token(token_hash(token))
+            if invitation is None:
+                raise InvitationNotFound
+            if invitation.email != caller.email:
+                raise InvitationForSomebodyElse
+            if invitation.closed_at is None:
+                await self.members.add(invitation.account_id, caller.user_id, invitation.role)
+                await self.invitations.close(invitation)
+        account = await self.accounts.get(caller, invitation.account_id)
+        if account is None:  # withdrawn after all, or removed since
+            raise AccountNotFound
+        return account

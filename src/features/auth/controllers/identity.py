@@ -1,0 +1,102 @@
+"""Who the caller is, as the service sees it."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Request, get
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+
+from features.auth.application.me import Me
+from features.auth.controllers.accounts import ACCOUNT_EXAMPLE, AccountOut, account_out
+from shared.caller import Caller, PrincipalKind
+from shared.middleware.access import SIGNED_IN
+from shared.middleware.problems import READ_REFUSALS
+from shared.permissions import Permission
+
+
+class VerifiedOut(msgspec.Struct, frozen=True, kw_only=True):
+    kind: PrincipalKind
+    id: UUID
+    email: str | None
+    is_operator: bool
+
+
+class MeOut(msgspec.Struct, frozen=True, kw_only=True):
+    kind: PrincipalKind
+    id: UUID
+    email: str | None
+    is_operator: bool
+    is_test: bool
+    project: str | None
+    account: AccountOut | None
+    permissions: list[Permission]
+
+
+VERIFIED_EXAMPLE = {
+    "kind": "user",
+    "id": "0b6bd2b4-65d3-4f5c-a5b3-2f6f2a9d8c11",
+    "email": "you@example.com",
+    "is_operator": False,
+}
+ME_EXAMPLE = {
+    **VERIFIED_EXAMPLE,
+    "is_test": False,
+    "project": None,
+    "account": {**ACCOUNT_EXAMPLE, "role": "viewer"},
+    "permissions": ["account:read", "business_profiles:read", "credits:read", "members:read"],
+}
+
+
+class IdentityController(Controller):
+    path = "/v1"
+    tags = ("Identity",)
+    opt = SIGNED_IN
+
+    @get(
+        "/auth/verify",
+        operation_id="verifyToken",
+        summary="Verify",
+        sync_to_thread=False,
+        responses={
+            200: ResponseSpec(
+                VerifiedOut, description="It is valid", examples=[Example(value=VERIFIED_EXAMPLE)]
+            ),
+            **READ_REFUSALS,
+        },
+    )
+    def verify(self, request: Request[Caller, Any, Any]) -> VerifiedOut:
+        """Whether the access token or API key is valid, and whose it is."""
+        caller = request.user
+        return VerifiedOut(
+            kind=caller.kind, id=caller.id, email=caller.email or None, is_operator=caller.is_operator
+        )
+
+    @get(
+        "/me",
+        operation_id="getMe",
+        summary="Me",
+        responses={
+            200: ResponseSpec(MeOut, description="The caller", examples=[Example(value=ME_EXAMPLE)]),
+            **READ_REFUSALS,
+        },
+    )
+    async def show(self, request: Request[Caller, Any, Any], me: NamedDependency[Me]) -> MeOut:
+        """The caller, the account they act for, and what they may do there.
+
+        `account` is null when you belong to several accounts and chose none, or to none.
+        """
+        caller = request.user
+        account, permissions = await me.standing(caller)
+        return MeOut(
+            kind=caller.kind,
+            id=caller.id,
+            email=caller.email or None,
+            is_operator=caller.is_operator,
+            is_test=caller.is_test,
+            project=caller.project,
+            account=account_out(account) if account else None,
+            permissions=permissions,
+        )

@@ -1,0 +1,46 @@
+"""Invitations: a link that reaches an e-mail address makes whoever signs in with it a member."""
+
+import hashlib
+import re
+import secrets
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from features.auth.domain.errors import EmailInvalid
+from features.auth.domain.roles import Role
+from shared.ids import AccountId, UserId
+
+LIFETIME = timedelta(days=7)
+EMAIL_LENGTH_MAX = 254
+# Whether an address exists, only a mail can tell; this keeps out what no mail server would take.
+EMAIL_PATTERN = r"^[A-Za-z0-9.!#$%&*+/=?^_{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$"
+
+
+class Invitation(msgspec.Struct, frozen=True, kw_only=True):
+    account_id: AccountId
+    id: UUID
+    email: str
+    role: Role
+    invited_by: UserId
+    created_at: datetime
+    expires_at: datetime
+    sent_at: datetime | None
+    closed_at: datetime | None
+
+
+def tidy_email(email: str) -> str:
+    """Addresses are compared in lower case, as the identity service keeps them."""
+    tidy = email.strip().lower()
+    if len(tidy) > EMAIL_LENGTH_MAX or not re.fullmatch(EMAIL_PATTERN, tidy):
+        raise EmailInvalid
+    return tidy
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

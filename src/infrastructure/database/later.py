@@ -1,0 +1,58 @@
+"""Things worth writing down, but not worth waiting for."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+T = TypeVar("T")
+
+WRITE_INTERVAL_S = 1.0
+WAITING_MAX = 20_000
+BATCH_MAX = 5_000
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("later")
+
+
+class Later(Generic[T]):
+    """Collects items and writes them about once a second. To add one costs next to nothing and never
+    fails; when the database is away the newest are kept and the oldest go.
+    """
+
+    def __init__(self, name: str, write: Callable[[list[T]], Awaitable[None]]) -> None:
+        self._name = name
+        self._write = write
+        self._waiting: deque[T] = deque(maxlen=WAITING_MAX)
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._is_failing = False
+
+    def add(self, item: T) -> None:
+        self._waiting.append(item)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITE_INTERVAL_S, self._begin)
+
+    def _begin(self) -> None:
+        self._writing = asyncio.create_task(self._write_all())
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                count = min(len(self._waiting), BATCH_MAX)
+                await self._write([self._waiting.popleft() for _ in range(count)])
+            self._is_failing = False
+        except Exception as error:  # noqa: BLE001  whatever it is, no request may suffer from it
+            if not self._is_failing:
+                log.warning("not_written", what=self._name, cause=repr(error))
+            self._is_failing = True
+        self._timer = None
+
+    async def close(self) -> None:
+        """Write what is left, once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._writing is not None:
+            await self._writing
+        await self._write_all()

@@ -1,0 +1,24 @@
+"""One data point per request."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from shared.ids import AccountId
+
+
+class RequestPoint(NamedTuple):
+    at: datetime
+    method: str
+    route: str  # as declared, ids left out; empty when there is none
+    status: int
+    duration_ms: float
+    account_id: AccountId | None
+    principal_kind: str | None
+    principal_id: UUID | None
+    request_id: str
+
+
+Record = Callable[[RequestPoint], None]
+"""Takes a point and returns at once. Never fails."""

@@ -1,0 +1,27 @@
+"""What is learned about a request on its way in, for its answer and its data point on the way out."""
+
+import msgspec
+from litestar.types import HTTPScope
+
+from shared.caller import Caller
+from shared.ids import AccountId
+
+Headers = list[tuple[bytes, bytes]]
+
+_KEY = "passage"
+
+
+class Passage(msgspec.Struct):
+    caller: Caller | None = None
+    account_id: AccountId | None = None
+    answer_headers: Headers = []
+
+
+def open_passage(scope: HTTPScope) -> Passage:
+    passage = Passage()
+    scope["state"] = {_KEY: passage}
+    return passage
+
+
+def passage_of(scope: HTTPScope) -> Passage:
+    return scope["state"][_KEY]

@@ -1,0 +1,87 @@
+"""How much in how short a time: limits are data, windows are shared by every process."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+from shared.errors import RateLimited
+from shared.middleware.passage import Passage
+
+
+@dataclass(frozen=True)
+class Limit:
+    route_class: str
+    requests_max: int
+    window_s: int
+
+    @cached_property
+    def policy(self) -> tuple[bytes, bytes]:
+        text = f'"{self.route_class}";q={self.requests_max};w={self.window_s}'
+        return (b"ratelimit-policy", text.encode())
+
+
+class Verdict(NamedTuple):
+    is_granted: bool
+    remaining: int
+    reset_s: float  # until the oldest request leaves the window; known when nothing remains
+
+
+class Limits(Protocol):
+    async def find(self, plan: str, route_class: str) -> Limit | None:
+        """A plan without a limit of its own has the free one's. None: there is none."""
+        ...
+
+
+class Windows(Protocol):
+    async def take(self, key: str, limit: Limit) -> Verdict:
+        """One request. In no span as long as the window are more granted than the limit."""
+        ...
+
+
+class TooManyRequests(RateLimited):
+    code = "rate_limited"
+
+    def __init__(self, route_class: str, requests_max: int, window_s: int, retry_after_s: int) -> None:
+        super().__init__(route_class, requests_max, window_s, retry_after_s)
+        self.route_class, self.requests_max, self.window_s = route_class, requests_max, window_s
+        self.retry_after_s = retry_after_s
+
+    def __str__(self) -> str:
+        return (
+            f"{self.requests_max} requests of class {self.route_class} in {self.window_s} seconds are"
+            f" allowed. Try again in {self.retry_after_s} seconds."
+        )
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {
+            "route_class": self.route_class,
+            "limit": self.requests_max,
+            "window_seconds": self.window_s,
+            "retry_after_seconds": self.retry_after_s or 1,
+        }
+
+
+FREE = "free"
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    limits: Limits
+    windows: Windows
+
+    async def count(self, passage: Passage, who: str, *, plan: str, route_class: str) -> None:
+        """Raises TooManyRequests. The answer tells the client how much is left, either way."""
+        limit = await self.limits.find(plan, route_class)
+        if limit is None:
+            return
+        verdict = await self.windows.take(f"{route_class}:{who}", limit)
+        if verdict.is_granted:
+            state = f'"{route_class}";r={verdict.remaining}'
+            passage.answer_headers = [limit.policy, (b"ratelimit", state.encode())]
+            return
+        retry_after_s = max(1, math.ceil(verdict.reset_s))
+        state = f'"{route_class}";r=0;t={retry_after_s}'
+        passage.answer_headers = [limit.policy, (b"ratelimit", state.encode())]
+        raise TooManyRequests(route_class, limit.requests_max, limit.window_s, retry_after_s)
