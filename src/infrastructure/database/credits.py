@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from datetime import datetime
 from typing import LiteralString
+from uuid import UUID
 
 from asyncpg import Record
 
 from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerUpkeep
 from features.credits.domain.errors import (
+    ApiKeyCapReached,
     HoldIsClosed,
     HoldNotFound,
     InsufficientCredits,
@@ -26,7 +28,7 @@ BALANCE_AT: LiteralString = "select * from caller.credit_balance_at($1, $2, $3)"
 ENTRIES: LiteralString = "select * from caller.credit_entries($1, $2, $3, $4, $5, $6, $7)"
 
 GRANT: LiteralString = "select * from ledger.grant_credits($1, $2, $3, $4, $5, $6)"
-PLACE_HOLD: LiteralString = "select * from ledger.place_hold($1, $2, $3, $4, $5)"
+PLACE_HOLD: LiteralString = "select * from ledger.place_hold($1, $2, $3, $4, $5, $6)"
 SETTLE_HOLD: LiteralString = "select * from ledger.settle_hold($1, $2, $3)"
 RELEASE_HOLD: LiteralString = "select * from ledger.release_hold($1, $2)"
 REFUND: LiteralString = "select * from ledger.refund_charge($1, $2, $3, $4, $5)"
@@ -113,15 +115,17 @@ class PostgresLedger(Ledger, LedgerUpkeep):
         reference: str,
         transaction_type: str,
         description: str | None,
+        api_key_id: UUID | None = None,
     ) -> Movement:
         rows = await self._session.fetch(
-            PLACE_HOLD, account_id, credits_held, reference, transaction_type, description
+            PLACE_HOLD, account_id, credits_held, reference, transaction_type, description, api_key_id
         )
         return _movement(
             rows,
             lambda row: {
                 "conflicting": ReferenceReused(reference),
                 "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
+                "key_capped": ApiKeyCapReached(credits_held, row["credits_moved"]),
                 "unknown_type": TransactionTypeInvalid(transaction_type),
                 "wrong_sign": TransactionTypeInvalid(transaction_type),
             },

@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from uuid import UUID
 
 from features.credits.application.ports import Ledger
 from features.credits.domain.errors import MovementInvalid
@@ -20,7 +21,9 @@ class Holds:
         reference: str,
         transaction_type: str,
         description: str | None = None,
+        api_key_id: UUID | None = None,
     ) -> Movement:
+        """With a key, its monthly cap holds as well."""
         check_credits(credits_held)
         check_reference(reference)
         check_description(description)
@@ -30,6 +33,7 @@ class Holds:
             reference=reference,
             transaction_type=transaction_type,
             description=description,
+            api_key_id=api_key_id,
         )
 
     async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement:

@@ -1,5 +1,6 @@
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
 import msgspec
 
@@ -52,7 +53,10 @@ class Ledger(Protocol):
         reference: str,
         transaction_type: str,
         description: str | None,
-    ) -> Movement: ...
+        api_key_id: UUID | None = None,
+    ) -> Movement:
+        """With a key, what it spends in a month stays within its cap: ApiKeyCapReached otherwise."""
+        ...
 
     async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement: ...
 

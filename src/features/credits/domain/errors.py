@@ -16,6 +16,21 @@ class InsufficientCredits(PaymentRequired):
         return {"needed": self.needed, "available": self.available}
 
 
+class ApiKeyCapReached(PaymentRequired):
+    code = "api_key_cap_reached"
+
+    def __init__(self, needed: int, cap: int) -> None:
+        super().__init__(needed, cap)
+        self.needed, self.cap = needed, cap
+
+    def __str__(self) -> str:
+        return f"This needs {self.needed} credits; the API key may spend {self.cap} a month. Raise its cap."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"needed": self.needed, "cap": self.cap}
+
+
 class ReferenceReused(Conflict):
     code = "reference_reused"
 
