@@ -11,7 +11,9 @@ from litestar.types import ASGIApp
 
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.health import VERSION, HealthController
+from core.strict_schemas import StrictStructs
 from core.wiring import Application
+from features.business.controllers.profiles import BusinessProfilesController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
 from shared.errors import DomainError
@@ -35,13 +37,19 @@ def given(value: object) -> Provide:
 def create_app(application: Application) -> ASGIApp:
     settings = application.settings
     litestar = Litestar(
-        route_handlers=[HealthController, CreditsController, CreditsAdministrationController],
+        route_handlers=[
+            HealthController,
+            CreditsController,
+            CreditsAdministrationController,
+            BusinessProfilesController,
+        ],
         dependencies={
             "health": given(application.health),
             "balances": given(application.balances),
             "statements": given(application.statements),
             "holds": given(application.holds),
             "grants": given(application.grants),
+            "profiles": given(application.business_profiles),
         },
         middleware=[DefineMiddleware(Authentication, identify=application.callers.identify)],
         exception_handlers={
@@ -50,6 +58,7 @@ def create_app(application: Application) -> ASGIApp:
             Exception: broken,
         },
         openapi_config=_openapi(),
+        plugins=[StrictStructs()],
         logging_config=None,
         request_class=StrictRequest,
         request_max_body_size=settings.body_bytes_max,

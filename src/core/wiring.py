@@ -11,6 +11,7 @@ from functools import partial
 from core.health import Health, Mode, Probe, ProbeFailed
 from core.settings import PROVIDERS, SECRETS, Lookup, Settings, SettingsRefused, read_settings
 from features.auth.application.callers import Callers
+from features.business.application.profiles import BusinessProfiles
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -18,6 +19,7 @@ from features.credits.application.statements import Statements
 from features.credits.application.upkeep import Upkeep
 from infrastructure.cache.object_store import probe_bucket, probe_folder
 from infrastructure.database.accounts import PostgresSignUps
+from infrastructure.database.business import PostgresProfiles
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate
@@ -55,6 +57,7 @@ class Application:
     holds: Holds
     grants: Grants
     upkeep: Upkeep
+    business_profiles: BusinessProfiles
     health: Health
 
 
@@ -172,6 +175,7 @@ def _application(place: Surroundings, database: Database, verifier: Es256Verifie
         holds=Holds(ledger),
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
+        business_profiles=BusinessProfiles(PostgresProfiles(database)),
         health=Health(
             settings.environment,
             _probes(place, DatabaseProbes(database)),
