@@ -53,8 +53,8 @@ MARKS = [
 LETTERS = st.characters(exclude_categories=("Cc", "Cs"))
 # Marks, the characters they are made of, and what would merge with one: likelier here than by chance.
 PIECES = st.sampled_from([*MARKS, "<", ">", "&", "&lt;", "\u0338", "e\u0301", "É", "ﬁ", "ß", "- "])
-LINES = st.lists(PIECES | LETTERS, min_size=1, max_size=12).map("".join).filter(str.strip)
-ITEMS = st.lists(LINES.map(lambda line: line[:50]).filter(str.strip), max_size=8)
+LINES = st.lists(PIECES | LETTERS, min_size=1, max_size=6).map("".join).filter(str.strip)
+ITEMS = st.lists(LINES, max_size=4)
 CONTENTS = st.fixed_dictionaries(
     {"name": LINES}, optional=dict.fromkeys(PROSE_LENGTHS_MAX, LINES.map(lambda line: f"{line}\n{line}"))
 )
@@ -83,7 +83,7 @@ def test_every_field_of_a_profile_has_its_place():
     assert {*TEXTS, "ideal_customer"} == set(ProfileContent.__struct_fields__)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(written_twice())
 def test_the_order_of_lists_changes_no_byte(contents):
     first, second = contents
@@ -91,7 +91,7 @@ def test_the_order_of_lists_changes_no_byte(contents):
     assert prompt_prefix(first).encode() == prompt_prefix(second).encode()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(written_twice())
 def test_tenant_text_opens_and_closes_no_mark(contents):
     prefix = prompt_prefix(contents[0])
@@ -102,7 +102,7 @@ def test_tenant_text_opens_and_closes_no_mark(contents):
     assert prefix.endswith("</ideal_customer>\n</business_profile>\n")
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(written_twice())
 def test_the_whole_prefix_is_normalised_so_that_what_looks_the_same_is_the_same(contents):
     assert unicodedata.is_normalized("NFC", prompt_prefix(contents[0]))
