@@ -271,3 +271,12 @@ async def test_the_context_is_the_same_for_the_same_content(client, create, head
     assert first["characters"] == len(first["prompt_prefix"])
     assert 0 < first["tokens_estimate"] < first["characters"]
     assert profile["id"] not in first["prompt_prefix"]
+
+
+@pytest.mark.parametrize("suffix", ["", "/id", "/id/restore", "/id/context"])
+async def test_a_route_tells_its_methods_to_those_who_are_signed_in(client, headers, suffix):
+    path = PROFILES + suffix.replace("id", str(uuid.uuid4()))
+
+    assert_problem(await client.options(path), 401, "token_missing")
+    answer = await client.options(path, headers=headers)
+    assert (answer.status_code, "OPTIONS" in answer.headers["allow"]) == (204, True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from features.business.domain.ideal_customer import LISTS, IdealCustomer
 from features.business.domain.profile import PROSE_LENGTHS_MAX, ProfileContent
 from features.business.domain.prompt import TEXTS, measured_prefix, prompt_prefix
+from features.business.domain.texts import ITEM_LENGTH_MAX
 
 CONTENT = ProfileContent(
     name="Alpine Coffee",
@@ -54,7 +55,7 @@ LETTERS = st.characters(exclude_categories=("Cc", "Cs"))
 # Marks, the characters they are made of, and what would merge with one: likelier here than by chance.
 PIECES = st.sampled_from([*MARKS, "<", ">", "&", "&lt;", "\u0338", "e\u0301", "É", "ﬁ", "ß", "- "])
 LINES = st.lists(PIECES | LETTERS, min_size=1, max_size=6).map("".join).filter(str.strip)
-ITEMS = st.lists(LINES, max_size=4)
+ITEMS = st.lists(LINES.filter(lambda line: len(line) <= ITEM_LENGTH_MAX), max_size=4)
 CONTENTS = st.fixed_dictionaries(
     {"name": LINES}, optional=dict.fromkeys(PROSE_LENGTHS_MAX, LINES.map(lambda line: f"{line}\n{line}"))
 )

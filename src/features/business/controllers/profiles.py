@@ -27,7 +27,6 @@ from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import refusals
 
 PATH = "/v1/business-profiles"
-READ = needs("business_profiles:read")
 WRITE = needs("business_profiles:write")
 # A client may keep its copy, but asks every time whether it still holds.
 REVALIDATED = {"Cache-Control": "private, no-cache"}
@@ -58,6 +57,7 @@ def _answer(
 class BusinessProfilesController(Controller):
     path = PATH
     tags = ("Business profiles",)
+    opt = needs("business_profiles:read")
 
     @post(
         "/",
@@ -81,7 +81,6 @@ class BusinessProfilesController(Controller):
         "/",
         operation_id="listBusinessProfiles",
         summary="List",
-        opt=READ,
         responses={
             200: ResponseSpec(
                 ProfilesOut,
@@ -112,7 +111,6 @@ class BusinessProfilesController(Controller):
         "/{profile_id:uuid}",
         operation_id="getBusinessProfile",
         summary="Get",
-        opt=READ,
         responses={
             200: _shows("The profile; `ETag` is its version"),
             304: ResponseSpec(None, description="What you have still holds"),
@@ -205,7 +203,6 @@ class BusinessProfilesController(Controller):
         "/{profile_id:uuid}/context",
         operation_id="getBusinessProfileContext",
         summary="Prompt context",
-        opt=READ,
         responses={
             200: ResponseSpec(
                 ContextOut, description="The prefix", examples=[Example(value=CONTEXT_EXAMPLE)]
