@@ -11,12 +11,14 @@ from litestar.types import ASGIApp
 
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.health import VERSION, HealthController
+from core.strict_schemas import StrictStructs
 from core.wiring import Application
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
+from features.business.controllers.profiles import BusinessProfilesController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
 from shared.errors import DomainError
@@ -47,6 +49,7 @@ def create_app(application: Application) -> ASGIApp:
             MembersController,
             InvitationsController,
             ApiKeysController,
+            BusinessProfilesController,
             CreditsController,
             CreditsAdministrationController,
         ],
@@ -61,6 +64,7 @@ def create_app(application: Application) -> ASGIApp:
             "statements": given(application.statements),
             "holds": given(application.holds),
             "grants": given(application.grants),
+            "profiles": given(application.business_profiles),
         },
         middleware=[
             DefineMiddleware(
@@ -77,6 +81,7 @@ def create_app(application: Application) -> ASGIApp:
             Exception: broken,
         },
         openapi_config=_openapi(),
+        plugins=[StrictStructs()],
         logging_config=None,
         request_class=StrictRequest,
         request_max_body_size=settings.body_bytes_max,

@@ -18,6 +18,7 @@ from features.auth.application.door import Door
 from features.auth.application.invitations import Invitations
 from features.auth.application.me import Me
 from features.auth.application.members import Members
+from features.business.application.profiles import BusinessProfiles
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -31,6 +32,7 @@ from infrastructure.database.accounts import (
     PostgresStandings,
 )
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
+from infrastructure.database.business import PostgresProfiles
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.invitations import PostgresInvitations
@@ -93,6 +95,7 @@ class Application:
     holds: Holds
     grants: Grants
     upkeep: Upkeep
+    business_profiles: BusinessProfiles
     health: Health
 
 
@@ -235,6 +238,7 @@ def _application(
         holds=Holds(ledger),
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
+        business_profiles=BusinessProfiles(PostgresProfiles(database)),
         health=Health(
             settings.environment,
             _probes(place, DatabaseProbes(database)),

@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from tests.conftest import make_tenant
+from tests.infrastructure.database.rows import NEW_PROFILE
 from tests.support import claims_of
 
 # Whether members may read the table. A new table fails the first test until it stands here.
@@ -20,6 +21,7 @@ TABLES = {
     "public.credit_entries": True,
     "public.invitations": True,
     "public.api_keys": True,
+    "public.business_profiles": True,
     "public.plans": False,
     "public.rate_limits": False,
     "ledger.transaction_types": False,
@@ -28,8 +30,16 @@ TABLES = {
     "traffic.requests": False,
     "oslira.migrations": False,
 }
+# What members may write themselves, in their own accounts: the column to try it with. Nothing else.
+WRITABLE = {"public.business_profiles": "name"}
 STRANGERS = ("other tenant", "anonymous", "no claims", "empty claims")
 COMMANDS = ("select", "insert", "upsert", "update", "delete", "truncate")
+FORBIDDEN = [
+    (table, command)
+    for table in TABLES
+    for command in ("insert", "update", "delete", "truncate")
+    if table not in WRITABLE or command not in ("insert", "update")
+]
 
 CATALOG = """
 select format('%s.%s', n.nspname, c.relname) as name
@@ -74,6 +84,7 @@ async def victim(owner):
     await owner.execute("select * from traffic.take(array['a'], array[1], array[5], array[60])")
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
+    await owner.execute(NEW_PROFILE, tenant.account_id)
     return tenant
 
 
@@ -101,13 +112,13 @@ async def enter(connection, who, stranger):
 
 async def statement_for(owner, command, table):
     columns = await owner.fetchval(COLUMNS, table)
-    first = columns.split(", ")[0]
+    column = WRITABLE.get(table) or columns.split(", ")[0]
     insert = f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)"
     return {
         "select": f"select * from {table}",
         "insert": insert,
         "upsert": f"{insert} on conflict do nothing",
-        "update": f"update {table} set {first} = {first}",
+        "update": f"update {table} set {column} = {column} returning *",
         "delete": f"delete from {table}",
         "truncate": f"truncate {table} cascade",
     }[command]
@@ -150,9 +161,8 @@ async def test_a_stranger_reaches_no_row(owner, app_user, victim, stranger, tabl
     assert await belonging_to(owner, table, victim) == before
 
 
-@pytest.mark.parametrize("command", ["insert", "update", "delete", "truncate"])
-@pytest.mark.parametrize("table", TABLES)
-async def test_a_member_writes_no_table_directly(owner, app_user, victim, table, command):
+@pytest.mark.parametrize(("table", "command"), FORBIDDEN)
+async def test_a_member_writes_no_other_table_directly(owner, app_user, victim, table, command):
     before = await belonging_to(owner, table, victim)
     statement = await statement_for(owner, command, table)
     arguments = [before[0]] if "$1" in statement else []
@@ -195,3 +205,37 @@ async def test_claims_with_a_removed_membership_open_nothing(owner, database, te
         rows = await session.fetch("select * from public.credit_accounts")
 
     assert rows == []
+
+
+async def as_member(connection, tenant, statement, *arguments):
+    async with connection.transaction():
+        await connection.execute("select set_config('request.jwt.claims', $1, true)", tenant.claims)
+        return await connection.fetch(statement, *arguments)
+
+
+async def test_a_member_writes_profiles_of_their_own_account(owner, app_user, tenant):
+    await as_member(app_user, tenant, NEW_PROFILE, tenant.account_id)
+
+    changed = await as_member(
+        app_user, tenant, "update public.business_profiles set name = 'Changed' returning account_id"
+    )
+
+    assert [row["account_id"] for row in changed] == [tenant.account_id]
+    assert await owner.fetch(
+        "select name from public.business_profiles where account_id = $1", tenant.account_id
+    ) == [("Changed",)]
+
+
+async def test_a_member_adds_no_profile_to_another_account(owner, app_user, victim, stranger):
+    before = await belonging_to(owner, "public.business_profiles", victim)
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
+        await as_member(app_user, stranger, NEW_PROFILE, victim.account_id)
+
+    assert await belonging_to(owner, "public.business_profiles", victim) == before
+
+
+@pytest.mark.parametrize("column", ["account_id", "id", "created_by", "created_at"])
+async def test_where_a_profile_comes_from_never_changes(app_user, victim, column):
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await as_member(app_user, victim, f"update public.business_profiles set {column} = {column}")

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.infrastructure.database.rows import NEW_PROFILE
+
 OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira')"
 
 RULES = {
@@ -93,6 +95,8 @@ EXECUTORS = {
     "caller.credit_balances": {"app_user"},
     "caller.credit_balance_at": {"app_user"},
     "caller.credit_entries": {"app_user"},
+    "caller.business_profile": {"app_user"},
+    "caller.business_profiles": {"app_user"},
 }
 
 
@@ -117,6 +121,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     account_id = tenant.account_id
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
+    await owner.execute(NEW_PROFILE, account_id)
 
     await owner.execute("delete from accounts where id = $1", account_id)
 
@@ -125,7 +130,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 9
+    assert len(tables) == 10
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

@@ -1,0 +1,96 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from features.business.application.ports import AccountProfiles, ProfileStore
+from features.business.domain.errors import BusinessProfileNotFound
+from features.business.domain.profile import BusinessProfile, ProfileContent, ProfileId
+from shared.caller import Caller
+from shared.pages import Place, decode_place, encode_place
+
+
+class ProfilePage(msgspec.Struct, frozen=True, kw_only=True):
+    profiles: list[BusinessProfile]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BusinessProfiles:
+    """The businesses on whose behalf an account works."""
+
+    store: ProfileStore
+
+    async def create(self, caller: Caller, profile_id: ProfileId, content: ProfileContent) -> BusinessProfile:
+        """May be repeated: what is there under this id is returned as it is."""
+        content = content.checked()
+        async with self.store.transaction(caller) as profiles:
+            allowance = await profiles.allowance()
+            existing = await profiles.find(profile_id)
+            if existing is not None:
+                return existing
+            allowance.check_room()
+            return await profiles.insert(profile_id, content, created_by=caller.actor)
+
+    async def page(self, caller: Caller, *, deleted: bool, cursor: str | None, limit: int) -> ProfilePage:
+        # One more than asked for tells whether there is another page.
+        profiles = await self.store.list(
+            caller, deleted=deleted, after=decode_place(cursor), profiles_max=limit + 1
+        )
+        more = len(profiles) > limit
+        profiles = profiles[:limit]
+        return ProfilePage(
+            profiles=profiles,
+            next_cursor=encode_place(Place(profiles[-1].created_at, profiles[-1].id)) if more else None,
+        )
+
+    async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile:
+        profile = await self.store.get(caller, profile_id)
+        if profile is None:
+            raise BusinessProfileNotFound
+        return profile
+
+    async def change(
+        self,
+        caller: Caller,
+        profile_id: ProfileId,
+        fields: Mapping[str, object],
+        ideal_customer: Mapping[str, object],
+        *,
+        expected: frozenset[int] | None,
+    ) -> BusinessProfile:
+        """Replace these fields and no others. What changes nothing leaves the version as it is."""
+        async with self.store.transaction(caller) as profiles:
+            profile = await _living(profiles, profile_id)
+            profile.check_version(expected)
+            content = profile.content.changed(fields, ideal_customer)
+            return profile if content == profile.content else await profiles.rewrite(profile, content)
+
+    async def delete(self, caller: Caller, profile_id: ProfileId, *, expected: frozenset[int] | None) -> None:
+        async with self.store.transaction(caller) as profiles:
+            profile = await _living(profiles, profile_id)
+            profile.check_version(expected)
+            await profiles.delete(profile)
+
+    async def restore(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile:
+        """May be repeated: one that is not deleted stays as it is."""
+        async with self.store.transaction(caller) as profiles:
+            allowance = await profiles.allowance()
+            profile = await profiles.find(profile_id)
+            if profile is None:
+                raise BusinessProfileNotFound
+            if profile.deleted_at is None:
+                return profile
+            restored = await profiles.restore(profile)
+            if restored is None:
+                raise BusinessProfileNotFound
+            # Last, so that one whose time is over is not found rather than too many.
+            allowance.check_room()
+            return restored
+
+
+async def _living(profiles: AccountProfiles, profile_id: ProfileId) -> BusinessProfile:
+    profile = await profiles.find(profile_id)
+    if profile is None or profile.deleted_at is not None:
+        raise BusinessProfileNotFound
+    return profile

@@ -1,0 +1,36 @@
+"""ETag, If-Match and If-None-Match (RFC 9110, 13.1): a profile's tag is its version."""
+
+import re
+
+_TAG = r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"'
+_TAGS = re.compile(rf"\s*{_TAG}\s*(?:,\s*{_TAG}\s*)*")
+_EACH = re.compile(_TAG)
+
+
+def entity_tag(version: int) -> str:
+    return f'"{version}"'
+
+
+def expected_versions(if_match: str | None) -> frozenset[int] | None:
+    """Which versions a change may start from; None: any.
+
+    A weak tag never matches here, nor does anything that is no tag: not to change is the safe side.
+    """
+    if if_match is None or if_match.strip() == "*":
+        return None
+    return frozenset(
+        int(tag) for weak, tag in _tags(if_match) if not weak and re.fullmatch(r"[1-9][0-9]{0,8}", tag)
+    )
+
+
+def is_known(if_none_match: str | None, version: int) -> bool:
+    """Whether the client has this version already, by a strong tag or a weak one."""
+    if if_none_match is None:
+        return False
+    if if_none_match.strip() == "*":
+        return True
+    return any(tag == str(version) for _, tag in _tags(if_none_match))
+
+
+def _tags(header: str) -> list[tuple[str, str]]:
+    return _EACH.findall(header) if _TAGS.fullmatch(header) else []

@@ -1,0 +1,43 @@
+"""How much of a profile is filled in, and what to fill in next."""
+
+from operator import attrgetter
+
+import msgspec
+
+from features.business.domain.profile import ProfileContent
+
+# Percent for each field, by how much a good answer depends on it. What to exclude is a choice, not a gap.
+WEIGHTS = {
+    "name": 10,
+    "website": 5,
+    "industry": 5,
+    "summary": 10,
+    "offering": 15,
+    "target_audience": 10,
+    "value_proposition": 10,
+    "tone": 5,
+    "outreach_goal": 5,
+    "language": 5,
+    "ideal_customer.followers_min": 3,
+    "ideal_customer.followers_max": 3,
+    "ideal_customer.engagement_rate_min": 4,
+    "ideal_customer.niches": 5,
+    "ideal_customer.content_themes": 3,
+    "ideal_customer.geographies": 2,
+}
+
+
+class Completeness(msgspec.Struct, frozen=True, kw_only=True):
+    percent: int
+    missing: list[str]
+    is_complete: bool
+
+
+def completeness(content: ProfileContent) -> Completeness:
+    # A minimum of 0 is an answer; None and an empty list are not.
+    missing = [field for field in WEIGHTS if attrgetter(field)(content) in (None, ())]
+    return Completeness(
+        percent=100 - sum(WEIGHTS[field] for field in missing),
+        missing=missing,
+        is_complete=not missing,
+    )

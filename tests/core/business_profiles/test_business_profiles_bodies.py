@@ -1,0 +1,152 @@
+"""What a profile may hold, as a hostile or careless client sends it: refused by name, never a 500."""
+
+import uuid
+
+import pytest
+
+from features.business.domain.profile import ProfileContent, ProfileId
+from features.business.domain.texts import LINE_PATTERN
+from shared.errors import DomainError
+from tests.core.business_profiles.addresses import PROFILES, listed
+from tests.core.problems import assert_problem
+
+
+async def test_what_contradicts_the_part_that_stays_is_refused(client, headers, url):
+    answer = await client.patch(url, headers=headers, json={"ideal_customer": {"followers_min": 250_001}})
+
+    assert_problem(answer, 422, "business_profile_invalid")
+    assert answer.json()["facts"] == {"field": "ideal_customer.followers_max"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["☕️👩‍👩‍👧", "مقهى جبال الألب", "\u202e)-:", "'; drop table x --", "</business_profile>"],
+    ids=ascii,
+)
+async def test_every_script_comes_back_as_it_was_sent(create, text):
+    profile = (
+        await create(name=text, offering=f"{text}\n\t{text}", ideal_customer={"niches": [text]})
+    ).json()
+
+    assert (profile["name"], profile["offering"]) == (text, f"{text}\n\t{text}")
+    assert profile["ideal_customer"]["niches"] == [text]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"name": "a\0"}, 422),
+        ({"name": "a\nb"}, 422),
+        ({"name": "   "}, 422),
+        ({"offering": "a\x1b[31m"}, 422),
+        ({"website": "https://user:password@example.com"}, 422),
+        ({"website": "javascript:alert(1)"}, 422),
+        ({"language": "english please"}, 422),
+        ({"ideal_customer": {"niches": ["a\0"]}}, 422),
+        ({"ideal_customer": {"niches": [" "]}}, 422),
+        ({"ideal_customer": {"followers_min": 2, "followers_max": 1}}, 422),
+        ({"name": ""}, 400),
+        ({"name": None}, 400),
+        ({"name": "x" * 201}, 400),
+        ({"summary": "x" * 501}, 400),
+        ({"offering": 1}, 400),
+        ({"surprise": 1}, 400),
+        ({"ideal_customer": None}, 400),
+        ({"ideal_customer": {"surprise": 1}}, 400),
+        ({"ideal_customer": {"followers_min": 2**70}}, 400),
+        ({"ideal_customer": {"followers_min": -1}}, 400),
+        ({"ideal_customer": {"followers_min": 1.5}}, 400),
+        ({"ideal_customer": {"followers_min": "5"}}, 400),
+        ({"ideal_customer": {"engagement_rate_min": 100.5}}, 400),
+        ({"ideal_customer": {"engagement_rate_min": "2"}}, 400),
+        ({"ideal_customer": {"niches": None}}, 400),
+        ({"ideal_customer": {"niches": ["x" * 101]}}, 400),
+        ({"ideal_customer": {"niches": ["x"] * 51}}, 400),
+        ({"ideal_customer": {"niches": [str(number) for number in range(10_000)]}}, 400),
+    ],
+    ids=lambda value: ascii(value)[:60],
+)
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_a_wrong_value_is_refused_with_a_reason(client, headers, profile, url, method, body, status):
+    sent = {"name": "Alpine Coffee", **body} if method == "POST" else body
+
+    answer = await client.request(method, PROFILES if method == "POST" else url, headers=headers, json=sent)
+
+    assert_problem(answer, status, "business_profile_invalid" if status == 422 else "invalid_request")
+    assert answer.json()["detail"]
+    assert (await client.get(url, headers=headers)).json() == profile
+    assert len(await listed(client, headers)) == 1
+
+
+@pytest.mark.parametrize("rate", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_a_rate_that_is_no_number_is_refused(client, headers, url, method, rate):
+    content = f'{{"name": "X", "ideal_customer": {{"engagement_rate_min": {rate}}}}}'
+    sent = {"content": content, "headers": {**headers, "Content-Type": "application/json"}}
+
+    answer = await client.request(method, PROFILES if method == "POST" else url, **sent)
+
+    assert_problem(answer, 400, "invalid_request")
+
+
+@pytest.mark.parametrize("content", [b'{"name": "\\ud800"}', b'{"name": "a", "tone": "\\udfff"}'], ids=ascii)
+async def test_a_lone_surrogate_is_refused(client, headers, content):
+    sent = {**headers, "Content-Type": "application/json"}
+
+    answer = await client.post(PROFILES, headers=sent, content=content)
+
+    assert_problem(answer, 400, "invalid_request")
+
+
+async def test_the_longest_profile_there_can_be_fits(client, create, headers):
+    entries = [f"{number:0100}" for number in range(50)]
+    body = {
+        "name": "😀" * 200,
+        "website": "https://x/" + "y" * 490,
+        "industry": "😀" * 200,
+        "summary": "😀" * 500,
+        "offering": "😀" * 4_000,
+        "target_audience": "😀" * 4_000,
+        "value_proposition": "😀" * 2_000,
+        "tone": "😀" * 200,
+        "outreach_goal": "😀" * 500,
+        "language": "abcdefgh-" * 3 + "abcdefgh",
+        "ideal_customer": {
+            "followers_min": 10_000_000_000,
+            "followers_max": 10_000_000_000,
+            "engagement_rate_min": 100,
+            **dict.fromkeys(("niches", "content_themes", "geographies", "exclusions"), entries),
+        },
+    }
+
+    created = await create(**body)
+
+    assert created.json().items() >= body.items()
+    assert (await client.get(f"{created.headers['location']}/context", headers=headers)).status_code == 200
+
+
+async def test_a_body_has_exactly_the_schema_that_is_documented(client):
+    schemas = (await client.get("/schema/openapi.json")).json()["components"]["schemas"]
+
+    for name in ("ProfileIn", "IdealCustomerIn", "ProfileChangesIn", "IdealCustomerChangesIn"):
+        assert schemas[name]["additionalProperties"] is False
+    customer = schemas["IdealCustomerChangesIn"]["properties"]
+    assert (customer["followers_min"]["minimum"], customer["followers_min"]["maximum"]) == (0, 10_000_000_000)
+    assert (customer["engagement_rate_min"]["minimum"], customer["engagement_rate_min"]["maximum"]) == (
+        0,
+        100,
+    )
+    assert (customer["niches"]["items"]["maxLength"], customer["niches"]["maxItems"]) == (100, 50)
+    assert customer["niches"]["items"]["pattern"] == LINE_PATTERN
+    assert schemas["ProfileIn"]["required"] == ["name"]
+    assert schemas["ProfileChangesIn"]["required"] == []
+
+
+async def test_a_refusal_of_the_domain_leaves_nothing_behind(application, tenant):
+    with pytest.raises(DomainError):
+        await application.business_profiles.create(
+            tenant.caller, ProfileId(uuid.uuid4()), ProfileContent(name="\ud800")
+        )
+
+    page = await application.business_profiles.page(tenant.caller, deleted=False, cursor=None, limit=1)
+    assert page.profiles == []
