@@ -1,0 +1,277 @@
+"""API keys: shown once, scoped, capped, rotated, revoked."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from features.auth.application.api_keys import VALID_MAX
+from features.credits.domain.errors import ApiKeyCapReached
+from infrastructure.database.credits import PostgresLedger
+from shared.ids import AccountId
+from tests.core.problems import assert_problem
+from tests.support import until
+
+BODY = {"name": "Nightly import", "scopes": ["credits:read"]}
+
+
+@pytest.fixture
+def ledger(database):
+    return PostgresLedger(database.admin("test"))
+
+
+def hold(ledger, ada, key, credits_held, reference=None):
+    return ledger.place_hold(
+        AccountId(uuid.UUID(ada.account_id)),
+        credits_held,
+        reference=reference or uuid.uuid4().hex,
+        transaction_type="analysis",
+        description=None,
+        api_key_id=key.user_id,
+    )
+
+
+async def test_a_key_is_shown_once_and_kept_as_a_hash(ada, owner):
+    made = await ada.post("/v1/api-keys", BODY)
+    key = made.json()
+    shown = await ada.get(made.headers["location"])
+
+    assert made.status_code == 201
+    assert key["key"].startswith("osl_live_")
+    assert key["key"].startswith(key["hint"].removesuffix("..."))
+    assert "key" not in shown.json()
+    assert shown.json() == {
+        **{name: value for name, value in key.items() if name != "key"},
+        "credits_spent_this_month": 0,
+    }
+    row = await owner.fetchval(
+        "select to_jsonb(k)::text from api_keys as k where id = $1", uuid.UUID(key["id"])
+    )
+    assert key["key"][-38:] not in row
+    assert key["key"][-38:-6] not in row
+
+
+async def test_a_key_does_what_its_scopes_say_and_nothing_else(ada, key_of):
+    reader = await key_of(ada, "credits:read")
+
+    assert (await reader.get("/v1/credits/balance")).json()["account_id"] == ada.account_id
+    refused = await reader.get("/v1/business-profiles")
+    assert_problem(refused, 403, "scope_missing")
+    assert refused.json()["facts"] == {"permission": "business_profiles:read"}
+    assert_problem(await reader.get(f"/v1/accounts/{ada.account_id}/members"), 403, "scope_missing")
+    assert_problem(await reader.post("/v1/api-keys", BODY), 403, "scope_missing")
+
+
+@pytest.mark.parametrize("scope", ["members:manage", "api_keys:manage", "account:delete", "everything", ""])
+async def test_no_key_is_made_that_could_act_on_people_or_keys(ada, scope):
+    answer = await ada.post("/v1/api-keys", {**BODY, "scopes": [scope]})
+
+    assert_problem(answer, 400, "invalid_request")
+
+
+async def test_a_key_has_one_account_whatever_the_header_says(ada, stranger, key_of):
+    key = await key_of(ada)
+
+    assert (await key.choosing(ada.account_id).get("/v1/credits/balance")).status_code == 200
+    assert_problem(
+        await key.choosing(stranger.account_id).get("/v1/credits/balance"), 404, "account_not_found"
+    )
+
+
+async def test_a_key_writes_where_its_scopes_allow_and_the_record_says_who(ada, key_of):
+    key = await key_of(ada, "business_profiles:write", "business_profiles:read")
+
+    made = await key.post("/v1/business-profiles", {"name": "By a key"})
+
+    assert made.status_code == 201
+    assert made.json()["created_by"] == f"api_key:{key.user_id}"
+
+
+async def test_keys_come_in_pages_newest_first_with_those_that_are_over(ada):
+    for name in ("one", "two", "three"):
+        made = (await ada.post("/v1/api-keys", {**BODY, "name": name})).json()
+    await ada.delete(f"/v1/api-keys/{made['id']}")
+
+    first = (await ada.get("/v1/api-keys?limit=2")).json()
+    second = (await ada.get(f"/v1/api-keys?limit=2&cursor={first['next_cursor']}")).json()
+
+    assert [key["name"] for key in first["items"] + second["items"]] == ["three", "two", "one"]
+    assert first["items"][0]["revoked_at"] is not None
+    assert second["next_cursor"] is None
+
+
+async def test_a_revoked_key_is_refused_in_every_process_within_seconds(
+    ada, key_of, client_of, application, place
+):
+    key = await key_of(ada)
+    assert (await key.get("/v1/credits/balance")).status_code == 200
+
+    answer = await ada.delete(f"/v1/api-keys/{key.user_id}")
+    again = await ada.delete(f"/v1/api-keys/{key.user_id}")
+
+    assert (answer.status_code, again.status_code) == (204, 204)
+    # The database refuses at once what a process may still remember.
+    assert (await key.get("/v1/credits/balance")).status_code in (401, 404)
+
+    async def is_refused():
+        answer = await key.get("/v1/auth/verify")
+        return answer.status_code == 401 and answer.json()["code"] == "api_key_invalid"
+
+    await until(is_refused, timeout_s=5)
+
+
+async def test_a_rotated_key_serves_on_for_the_overlap(ada, key_of, client):
+    old = await key_of(ada, "credits:read", project="proj_1", credits_per_month_max=7)
+
+    made = await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {"overlap_seconds": 600})
+
+    new = made.json()
+    assert made.status_code == 201
+    assert (new["project"], new["credits_per_month_max"], new["scopes"]) == ("proj_1", 7, ["credits:read"])
+    headers = {"Authorization": f"Bearer {new['key']}"}
+    assert (await client.get("/v1/credits/balance", headers=headers)).status_code == 200
+    assert (await old.get("/v1/credits/balance")).status_code == 200
+    expires_at = datetime.fromisoformat((await ada.get(f"/v1/api-keys/{old.user_id}")).json()["expires_at"])
+    assert timedelta(minutes=9) < expires_at - datetime.now(UTC) <= timedelta(minutes=10)
+
+
+async def test_without_an_overlap_the_old_key_ends_at_once(ada, key_of):
+    old = await key_of(ada)
+
+    await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {"overlap_seconds": 0})
+
+    assert (await old.get("/v1/credits/balance")).status_code in (401, 404)
+    assert_problem(await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {}), 409, "api_key_is_over")
+    assert_problem(await ada.patch(f"/v1/api-keys/{old.user_id}", {"name": "x"}), 409, "api_key_is_over")
+
+
+async def test_a_key_is_changed_field_by_field(ada, key_of):
+    key = await key_of(ada, credits_per_month_max=5, project="proj_1")
+
+    capless = await ada.patch(f"/v1/api-keys/{key.user_id}", {"credits_per_month_max": None})
+    renamed = await ada.patch(f"/v1/api-keys/{key.user_id}", {"name": "Renamed"})
+
+    assert (capless.json()["credits_per_month_max"], capless.json()["project"]) == (None, "proj_1")
+    assert (renamed.json()["name"], renamed.json()["scopes"]) == ("Renamed", ["credits:read"])
+
+
+@pytest.mark.parametrize("days", [-1, 0, 5 * 366 + 1])
+async def test_an_expiry_in_the_past_or_beyond_five_years_is_refused(ada, days):
+    expires_at = (datetime.now(UTC) + timedelta(days=days)).isoformat()
+
+    answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": expires_at})
+
+    assert_problem(answer, 422, "expiry_invalid")
+
+
+async def test_an_expired_key_is_refused(ada, key_of, owner):
+    key = await key_of(ada, expires_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
+    await owner.execute("update api_keys set expires_at = now() where id = $1", key.user_id)
+
+    assert_problem(await key.get("/v1/credits/balance"), 401, "api_key_invalid")
+
+
+async def test_the_last_use_is_noted_in_time(ada, key_of):
+    key = await key_of(ada)
+    await key.get("/v1/credits/balance")
+
+    async def noted():
+        return (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["last_used_at"]
+
+    assert await until(noted)
+
+
+async def test_an_account_has_so_many_valid_keys_and_no_more(ada, owner):
+    account_id = uuid.UUID(ada.account_id)
+    await owner.execute(
+        """
+        insert into api_keys (account_id, id, family_id, name, mode, secret_hash, scopes, created_by)
+        select $1, gen_random_uuid(), gen_random_uuid(), 'k', 'live', sha256(n::text::bytea),
+            array['credits:read'], $1
+        from generate_series(1, $2) as n
+        """,
+        account_id,
+        VALID_MAX - 3,
+    )
+
+    answers = await asyncio.gather(*(ada.post("/v1/api-keys", BODY) for _ in range(8)))
+
+    assert sorted(answer.status_code for answer in answers) == [201] * 3 + [402] * 5
+    assert_problem(next(one for one in answers if one.status_code == 402), 402, "api_keys_limit")
+
+
+@pytest.mark.parametrize("role", ["member", "viewer"])
+async def test_members_and_viewers_have_nothing_to_do_with_keys(ada, join, key_of, role):
+    somebody, key = await join(ada.account_id, role), await key_of(ada)
+
+    for answer in (
+        await somebody.get("/v1/api-keys"),
+        await somebody.get(f"/v1/api-keys/{key.user_id}"),
+        await somebody.post("/v1/api-keys", BODY),
+        await somebody.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
+        await somebody.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
+        await somebody.delete(f"/v1/api-keys/{key.user_id}"),
+    ):
+        assert_problem(answer, 403, "permission_missing")
+
+
+async def test_what_a_key_spends_in_a_month_stays_within_its_cap(ada, key_of, ledger):
+    key = await key_of(ada, credits_per_month_max=10)
+    await hold(ledger, ada, key, 6, "first")
+
+    with pytest.raises(ApiKeyCapReached) as refusal:
+        await hold(ledger, ada, key, 5)
+    await hold(ledger, ada, key, 4)
+
+    assert refusal.value.facts == {"needed": 5, "cap": 10}
+    assert (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["credits_spent_this_month"] == 10
+
+
+async def test_what_is_released_settled_low_or_refunded_may_be_spent_again(ada, key_of, ledger):
+    key = await key_of(ada, credits_per_month_max=10)
+    account_id = AccountId(uuid.UUID(ada.account_id))
+    await hold(ledger, ada, key, 10, "released")
+    await ledger.release_hold(account_id, reference="released")
+    await hold(ledger, ada, key, 10, "settled")
+    await ledger.settle_hold(account_id, reference="settled", credits_spent=4)
+    await ledger.refund(account_id, 1, hold_reference="settled", reference="r", description=None)
+
+    spent = (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["credits_spent_this_month"]
+
+    assert spent == 3
+    assert (await hold(ledger, ada, key, 7)).credits_moved == 7
+
+
+async def test_a_cap_holds_in_a_race_and_over_a_rotation(ada, key_of, ledger):
+    old = await key_of(ada, credits_per_month_max=10)
+    new = (await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {})).json()
+    keys = [old, type(old)(old.client, "", {})]
+    keys[1].user_id = uuid.UUID(new["id"])
+
+    outcomes = await asyncio.gather(
+        *(hold(ledger, ada, keys[number % 2], 1) for number in range(24)), return_exceptions=True
+    )
+
+    assert sum(isinstance(outcome, ApiKeyCapReached) for outcome in outcomes) == 14
+    assert len([outcome for outcome in outcomes if not isinstance(outcome, Exception)]) == 10
+
+
+async def test_last_months_spending_does_not_count(ada, key_of, ledger, owner):
+    key = await key_of(ada, credits_per_month_max=10)
+    await hold(ledger, ada, key, 10)
+    await owner.execute(
+        "update credit_holds set placed_at = date_trunc('month', now(), 'UTC') - interval '1 second'"
+        " where api_key_id = $1",
+        key.user_id,
+    )
+
+    assert (await hold(ledger, ada, key, 10)).credits_moved == 10
+
+
+async def test_a_repeated_hold_counts_once(ada, key_of, ledger):
+    key = await key_of(ada, credits_per_month_max=10)
+
+    first, again = await hold(ledger, ada, key, 10, "same"), await hold(ledger, ada, key, 10, "same")
+
+    assert (first.repeated, again.repeated) == (False, True)

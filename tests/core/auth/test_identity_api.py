@@ -1,0 +1,101 @@
+"""Who am I, and the first time anybody asks."""
+
+import asyncio
+import uuid
+
+from tests.core.problems import assert_problem
+
+
+async def test_a_token_is_verified_by_asking(ada):
+    answer = await ada.get("/v1/auth/verify")
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "kind": "user",
+        "id": str(ada.user_id),
+        "email": ada.email,
+        "is_operator": False,
+    }
+
+
+async def test_me_is_the_person_the_account_and_what_they_may_do(ada):
+    me = (await ada.get("/v1/me")).json()
+
+    assert (me["kind"], me["id"], me["email"]) == ("user", str(ada.user_id), ada.email)
+    assert (me["account"]["id"], me["account"]["role"], me["account"]["plan"]) == (
+        ada.account_id,
+        "owner",
+        "free",
+    )
+    assert "account:delete" in me["permissions"]
+
+
+async def test_me_of_a_viewer_shows_what_viewers_may_do(ada, join):
+    viewer = await join(ada.account_id, "viewer")
+
+    me = (await viewer.get("/v1/me")).json()
+
+    assert me["account"]["role"] == "viewer"
+    assert me["permissions"] == ["account:read", "members:read", "credits:read", "business_profiles:read"]
+
+
+async def test_me_with_several_accounts_and_no_choice_names_none(ada):
+    await ada.post("/v1/accounts", {"name": "Second"})
+
+    me = (await ada.get("/v1/me")).json()
+
+    assert (me["account"], me["permissions"]) == (None, [])
+
+
+async def test_me_in_a_strangers_account_is_not_found(ada, stranger):
+    assert_problem(await ada.choosing(stranger.account_id).get("/v1/me"), 404, "account_not_found")
+    assert_problem(await ada.choosing(uuid.uuid4()).get("/v1/me"), 404, "account_not_found")
+
+
+async def test_me_of_a_key_shows_its_scopes(ada, key_of):
+    key = await key_of(ada, "credits:read", project="proj_1", mode="test")
+
+    me = (await key.get("/v1/me")).json()
+
+    assert (me["kind"], me["email"], me["is_test"], me["project"]) == ("api_key", None, True, "proj_1")
+    assert (me["account"]["id"], me["account"]["role"]) == (ada.account_id, None)
+    assert me["permissions"] == ["credits:read"]
+
+
+async def test_32_parallel_first_sights_make_one_account_with_one_bonus(client, bearer, owner):
+    email = f"{uuid.uuid4().hex}@example.com"
+    # As many tokens as requests, so that none is remembered for another.
+    headers = [bearer(email) for _ in range(32)]
+
+    answers = await asyncio.gather(*(client.get("/v1/credits/balance", headers=one) for one in headers))
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.json()["account_id"] for answer in answers}) == 1
+    assert {answer.json()["credits_available"] for answer in answers} == {25}
+    account_id = answers[0].json()["account_id"]
+    assert (
+        await owner.fetchval(
+            "select count(*) from credit_entries where account_id = $1", uuid.UUID(account_id)
+        )
+        == 1
+    )
+
+
+async def test_a_user_whose_account_is_gone_for_good_gets_no_second_bonus(ada, owner, bearer, client):
+    await owner.execute("delete from accounts where id = $1", uuid.UUID(ada.account_id))
+
+    me = (await client.get("/v1/me", headers=bearer(ada.email))).json()
+    created = await ada.post("/v1/accounts", {"name": "Again"})
+
+    assert me["account"] is None
+    assert (await ada.get("/v1/credits/balance")).json()["credits_available"] == 0
+    assert created.status_code == 201
+
+
+async def test_a_changed_address_is_taken_up(owner, person, client, bearer):
+    ada = await person()
+    await owner.execute("update sign_ups set email = 'old@example.com' where user_id = $1", ada.user_id)
+
+    await client.get("/v1/me", headers=bearer(ada.email))
+
+    assert await owner.fetchval("select email from sign_ups where user_id = $1", ada.user_id) == ada.email

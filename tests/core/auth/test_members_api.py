@@ -1,0 +1,124 @@
+"""Members: seen by all, changed by some, and never without an owner."""
+
+import asyncio
+import uuid
+
+from tests.core.problems import assert_problem
+
+
+def members_of(person):
+    return f"/v1/accounts/{person.account_id}/members"
+
+
+async def test_members_see_each_other(ada, join):
+    viewer = await join(ada.account_id, "viewer")
+
+    members = (await viewer.get(members_of(ada))).json()["items"]
+
+    assert [(one["email"], one["role"]) for one in members] == [
+        (ada.email, "owner"),
+        (viewer.email, "viewer"),
+    ]
+
+
+async def test_members_come_in_pages(ada, join):
+    for _ in range(3):
+        await join(ada.account_id, "member")
+
+    first = (await ada.get(f"{members_of(ada)}?limit=3")).json()
+    second = (await ada.get(f"{members_of(ada)}?limit=3&cursor={first['next_cursor']}")).json()
+
+    assert (len(first["items"]), len(second["items"]), second["next_cursor"]) == (3, 1, None)
+    assert len({one["user_id"] for one in first["items"] + second["items"]}) == 4
+
+
+async def test_a_changed_role_holds_at_once(ada, join):
+    member = await join(ada.account_id, "member")
+    assert_problem(await member.get("/v1/api-keys"), 403, "permission_missing")
+
+    answer = await ada.patch(f"{members_of(ada)}/{member.user_id}", {"role": "admin"})
+    as_admin = await member.get("/v1/api-keys")
+    await ada.patch(f"{members_of(ada)}/{member.user_id}", {"role": "viewer"})
+    as_viewer = await member.get("/v1/api-keys")
+
+    assert (answer.status_code, answer.json()["role"], answer.json()["email"]) == (200, "admin", member.email)
+    assert as_admin.status_code == 200
+    assert_problem(as_viewer, 403, "permission_missing")
+    assert as_viewer.json()["facts"] == {"permission": "api_keys:read", "role": "viewer"}
+
+
+async def test_a_removed_member_is_out_at_once(ada, join):
+    admin = await join(ada.account_id, "admin")
+    assert (await admin.get("/v1/api-keys")).status_code == 200
+
+    answer = await ada.delete(f"{members_of(ada)}/{admin.user_id}")
+
+    assert answer.status_code == 204
+    assert_problem(await admin.get("/v1/api-keys"), 404, "account_not_found")
+    assert_problem(await admin.get("/v1/credits/balance"), 404, "account_not_found")
+    assert_problem(await admin.get(members_of(ada)), 404, "account_not_found")
+
+
+async def test_a_viewer_leaves_but_removes_nobody(ada, join):
+    viewer, other = await join(ada.account_id, "viewer"), await join(ada.account_id, "viewer")
+
+    refused = await viewer.delete(f"{members_of(ada)}/{other.user_id}")
+    left = await viewer.delete(f"{members_of(ada)}/{viewer.user_id}")
+
+    assert_problem(refused, 403, "permission_missing")
+    assert left.status_code == 204
+    assert len((await ada.get(members_of(ada))).json()["items"]) == 2
+
+
+async def test_the_last_owner_stays_and_says_why(ada, join):
+    await join(ada.account_id, "admin")
+
+    assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}"), 409, "last_owner")
+    assert_problem(await ada.patch(f"{members_of(ada)}/{ada.user_id}", {"role": "viewer"}), 409, "last_owner")
+
+
+async def test_two_owners_who_leave_at_once_leave_one_behind(ada, join, owner):
+    second = (await join(ada.account_id, "owner")).choosing(ada.account_id)
+
+    answers = await asyncio.gather(
+        ada.delete(f"{members_of(ada)}/{ada.user_id}"), second.delete(f"{members_of(ada)}/{second.user_id}")
+    )
+
+    assert sorted(answer.status_code for answer in answers) == [204, 409]
+    owners = "select count(*) from memberships where account_id = $1 and role = 'owner'"
+    assert await owner.fetchval(owners, uuid.UUID(ada.account_id)) == 1
+
+
+async def test_an_admin_neither_makes_nor_touches_owners(ada, join):
+    admin, member = await join(ada.account_id, "admin"), await join(ada.account_id, "member")
+
+    assert_problem(await admin.delete(f"{members_of(ada)}/{ada.user_id}"), 403, "owners_only")
+    assert_problem(
+        await admin.patch(f"{members_of(ada)}/{ada.user_id}", {"role": "viewer"}), 403, "owners_only"
+    )
+    assert_problem(
+        await admin.patch(f"{members_of(ada)}/{member.user_id}", {"role": "owner"}), 403, "owners_only"
+    )
+
+
+async def test_somebody_elses_account_and_an_unknown_one_look_the_same(ada, stranger):
+    foreign = await ada.get(members_of(stranger))
+    unknown = await ada.get(f"/v1/accounts/{uuid.uuid4()}/members")
+
+    assert_problem(foreign, 404, "account_not_found")
+    assert {**foreign.json(), "request_id": ""} == {**unknown.json(), "request_id": ""}
+
+
+async def test_an_unknown_member_is_not_found(ada, stranger):
+    for user_id in (uuid.uuid4(), stranger.user_id):
+        assert_problem(await ada.delete(f"{members_of(ada)}/{user_id}"), 404, "member_not_found")
+        answer = await ada.patch(f"{members_of(ada)}/{user_id}", {"role": "viewer"})
+        assert_problem(answer, 404, "member_not_found")
+
+
+async def test_an_unknown_role_is_refused(ada, join):
+    member = await join(ada.account_id, "member")
+
+    answer = await ada.patch(f"{members_of(ada)}/{member.user_id}", {"role": "god"})
+
+    assert_problem(answer, 400, "invalid_request")
