@@ -14,4 +14,4 @@ def test_the_bench_starts_and_names_its_rows():
         check=True,
     )
 
-    assert "[empty-route|peer|rls|rls-read|rls-own-pool|spends|history]" in result.stdout
+    assert "[empty-route|peer|door|keys|rls|rls-read|rls-own-pool|spends|history]" in result.stdout

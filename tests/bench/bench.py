@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 import uvloop
+from door_rows import door_and_no_door, keys_and_tokens
 from ledger_rows import long_and_short_history, spends_and_pgbench
 from place import BenchFailed, open_place
 from rich.console import Console
@@ -36,6 +37,22 @@ ROWS = [
         unit="requests/s",
         target=5,
         set_up=balance_and_peer,
+    ),
+    Row(
+        name="door",
+        title="balance read with token, limits and request points / without",
+        unit="µs",
+        target=1.4,
+        smaller_is_better=True,
+        set_up=door_and_no_door,
+    ),
+    Row(
+        name="keys",
+        title="balance read with an API key / with a token",
+        unit="µs",
+        target=1.3,
+        smaller_is_better=True,
+        set_up=keys_and_tokens,
     ),
     Row(
         name="rls",

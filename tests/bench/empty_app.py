@@ -12,6 +12,7 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 from litestar import Litestar, get
+from litestar.types import ASGIApp
 
 from core.server import BACKLOG
 from core.settings import Settings
@@ -27,9 +28,9 @@ def health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-async def serve(port: int) -> None:
-    server = Server(
-        Litestar([nothing, health], openapi_config=None, logging_config=None),
+def server_of(app: ASGIApp, port: int) -> Server:
+    return Server(
+        app,
         address="127.0.0.1",
         port=port,
         interface=Interfaces.ASGINL,
@@ -39,6 +40,10 @@ async def serve(port: int) -> None:
         http1_settings=HTTP1Settings(header_read_timeout=Settings().client_deadline_s * 1_000),
         log_enabled=False,
     )
+
+
+async def serve(port: int) -> None:
+    server = server_of(Litestar([nothing, health], openapi_config=None, logging_config=None), port)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)

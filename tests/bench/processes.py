@@ -43,6 +43,14 @@ async def empty_app(place: Place) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
+async def open_app(place: Place, principals: int) -> AsyncGenerator[str]:
+    port = free_port(HOST, 0)
+    command = (OURS, BENCH / "open_app.py", port, principals)
+    async with _server("open_app", command, place.environ, place.folder, port) as address:
+        yield address
+
+
+@asynccontextmanager
 async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
     if not PEERS.exists():
         raise BenchFailed("The peer's environment is missing: start this with scripts/bench.")
@@ -120,12 +128,13 @@ async def run(*command: object, environ: Mapping[str, str] | None = None) -> str
     return output.decode()
 
 
-async def wrk(url: str, seconds: int, headers: Mapping[str, str]) -> float:
+async def wrk(url: str, seconds: int, headers: Mapping[str, str], script: Path | None = None) -> float:
     """Requests per second over 32 connections. A single refusal or broken connection is a failure."""
     program = shutil.which("wrk")
     if program is None:
         raise BenchFailed("wrk is missing: apt install wrk, or brew install wrk.")
     options = [option for item in headers.items() for option in ("-H", ": ".join(item))]
+    options += ["-s", str(script)] if script else []
     # Slow is slow, not broken: the rate tells.
     output = await run(program, "-t1", "-c32", f"-d{seconds}s", "--timeout", "30s", *options, url)
     if "Non-2xx" in output or "Socket errors" in output:

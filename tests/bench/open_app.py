@@ -1,0 +1,74 @@
+"""The balance read without a door: the same route, edge and database, but nobody is asked who they are,
+nobody is counted and nothing is noted.
+
+Usage: open_app.py PORT PRINCIPALS
+"""
+
+import asyncio
+import itertools
+import os
+import signal
+import sys
+from datetime import timedelta
+
+import uvloop
+from empty_app import server_of
+from litestar import Litestar
+from litestar.middleware import DefineMiddleware
+from litestar.types import ASGIApp, Receive, Scope, Send
+
+from core.app import given
+from core.health import HealthController
+from core.wiring import Application, build, local_issuer, surroundings
+from features.credits.controllers.credits import CreditsController
+from shared.caller import Caller
+from shared.middleware.bodies import StrictRequest
+from shared.middleware.edge import Edge, Limits
+
+
+class NoDoor:
+    """Callers come in turn, whoever asks."""
+
+    def __init__(self, app: ASGIApp, callers: list[Caller]) -> None:
+        self._app = app
+        self._callers = itertools.cycle(callers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["user"] = next(self._callers)
+        await self._app(scope, receive, send)
+
+
+async def serve(port: int, principals: int) -> None:
+    place = surroundings(os.environ)
+    async with build(place) as application:
+        issuer = local_issuer(place.settings)
+        tokens = [
+            issuer.token(f"bench-{number}@example.com", lifetime=timedelta(hours=1))
+            for number in range(principals)
+        ]
+        callers = [await application.door.identify(f"Bearer {token}") for token in tokens]
+        server = server_of(open_app(application, callers), port)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, server.stop)
+        await server.serve()
+
+
+def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
+    litestar = Litestar(
+        [HealthController, CreditsController],
+        dependencies={
+            "health": given(application.health),
+            "balances": given(application.balances),
+            "statements": given(application.statements),
+        },
+        middleware=[DefineMiddleware(NoDoor, callers=callers)],
+        request_class=StrictRequest,
+        openapi_config=None,
+        logging_config=None,
+    )
+    return Edge(litestar, Limits(), https_only=False, record=lambda _: None)
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(int(sys.argv[1]), int(sys.argv[2])))
