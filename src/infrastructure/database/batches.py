@@ -20,28 +20,34 @@ class Batches(Generic[Question, Answer]):
         ask_all: Callable[[list[Question]], Awaitable[list[Answer]]],
         *,
         size_max: int = 64,
-        under_way_max: int = 2,
+        senders_max: int = 1,
     ) -> None:
         self._ask_all = ask_all
         self._size_max = size_max
-        self._under_way_max = under_way_max
+        self._senders_max = senders_max
+        self._senders_count = 0
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._senders: set[asyncio.Task[None]] = set()
 
     async def ask(self, question: Question) -> Answer:
         """A cancelled asker leaves; the others of its batch do not notice."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
-        if len(self._under_way) < self._under_way_max:
-            self._send()
+        if self._senders_count < self._senders_max:
+            self._senders_count += 1
+            task = asyncio.create_task(self._send_all())
+            self._senders.add(task)  # or nobody would hold it
+            task.add_done_callback(self._senders.discard)
         return await answer
 
-    def _send(self) -> None:
-        batch = self._waiting[: self._size_max]
-        del self._waiting[: self._size_max]
-        task = asyncio.create_task(self._run(batch))
-        self._under_way.add(task)
-        task.add_done_callback(self._done)
+    async def _send_all(self) -> None:
+        """A batch is made when it leaves, not when it was called for: who asks meanwhile gets on."""
+        while self._waiting:
+            batch = self._waiting[: self._size_max]
+            del self._waiting[: self._size_max]
+            await self._run(batch)
+        # At once, not when the task is called done: who asks in between would wait for nobody.
+        self._senders_count -= 1
 
     async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
         try:
@@ -62,8 +68,3 @@ class Batches(Generic[Question, Answer]):
         for _, waiter in batch:
             if not waiter.done():
                 waiter.set_exception(error)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        if self._waiting:
-            self._send()

@@ -32,14 +32,18 @@ class Later(Generic[T]):
     def add(self, item: T) -> None:
         self._waiting.append(item)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WRITE_INTERVAL_S, self._begin)
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(WRITE_INTERVAL_S, self._begin)
 
     def _begin(self) -> None:
         self._writing = asyncio.create_task(self._write_all())
 
     async def _write_all(self) -> None:
         try:
-            while self._waiting:
+            # What comes while this is written waits for the next time, or load would make it endless.
+            for _ in range(0, len(self._waiting), BATCH_MAX):
                 count = min(len(self._waiting), BATCH_MAX)
                 await self._write([self._waiting.popleft() for _ in range(count)])
             self._is_failing = False
@@ -48,6 +52,8 @@ class Later(Generic[T]):
                 log.warning("not_written", what=self._name, cause=repr(error))
             self._is_failing = True
         self._timer = None
+        if self._waiting:
+            self._set_timer()
 
     async def close(self) -> None:
         """Write what is left, once."""

@@ -34,7 +34,7 @@ async def turns(number=5):
 
 
 async def test_those_who_come_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
-    batches = Batches(oracle, under_way_max=1)
+    batches = Batches(oracle, senders_max=1)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(5)]
     await turns()
 
@@ -45,7 +45,7 @@ async def test_those_who_come_meanwhile_ride_together_and_each_gets_its_own_answ
 
 
 async def test_a_batch_has_a_largest_size(oracle):
-    batches = Batches(oracle, size_max=2, under_way_max=1)
+    batches = Batches(oracle, size_max=2, senders_max=1)
     oracle.gate.set()
 
     await asyncio.gather(*(batches.ask(number) for number in range(5)))
@@ -54,7 +54,7 @@ async def test_a_batch_has_a_largest_size(oracle):
 
 
 async def test_one_bad_question_spoils_its_own_answer_only(oracle):
-    batches = Batches(oracle, under_way_max=1)
+    batches = Batches(oracle, senders_max=1)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
     await turns()
 
@@ -65,7 +65,7 @@ async def test_one_bad_question_spoils_its_own_answer_only(oracle):
 
 
 async def test_when_nobody_answers_nobody_asks_again(oracle):
-    batches = Batches(oracle, under_way_max=1)
+    batches = Batches(oracle, senders_max=1)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 404, 2)]
     await turns()
 
@@ -77,7 +77,7 @@ async def test_when_nobody_answers_nobody_asks_again(oracle):
 
 
 async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
-    batches = Batches(oracle, under_way_max=1)
+    batches = Batches(oracle, senders_max=1)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(3)]
     await turns()
 
