@@ -80,14 +80,14 @@ def read_jwks(document: bytes, algorithm: PublicKeyAlgorithm) -> dict[str | None
     """
     keys: dict[str | None, Key] = {}
     try:
-        entries = msgspec.json.decode(document, type=_Jwks).keys
+        entries = msgspec.json.decode(document.decode(), type=_Jwks).keys
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise KeySetInvalid("not a JWKS document") from None
     for entry in entries:
         try:
             jwk = msgspec.json.decode(entry, type=_Jwk)
             key = _usable(jwk, algorithm)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyInvalid):
+        except (msgspec.DecodeError, RecursionError, KeyInvalid):
             continue
         if jwk.kid in keys:
             raise KeySetInvalid("two keys of one kid")

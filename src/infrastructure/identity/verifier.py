@@ -116,7 +116,7 @@ def _read_header(token: str) -> dict[str, Any]:
     # Base64 can say the same in several ways; one token has one text.
     if urlsafe_b64encode(_decoded(signature)).rstrip(b"=").decode() != signature:
         raise ValueError
-    content = json.loads(_decoded(header), object_pairs_hook=_without_repetition)
+    content = json.loads(_decoded(header).decode(), object_pairs_hook=_without_repetition)
     if not isinstance(content, dict):
         raise TypeError
     return cast("dict[str, Any]", content)
