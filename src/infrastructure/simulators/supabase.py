@@ -119,9 +119,11 @@ def one_time_link(data: JSONBody[OtpIn], state: State, redirect_to: FromQuery[st
 
 
 @get("/admin/users", guards=[_is_service_role], sync_to_thread=False)
-def list_users(state: State, page: FromQuery[int] = 1, per_page: FromQuery[int] = 50) -> dict[str, Any]:
+def list_users(state: State, page: FromQuery[str] = "", per_page: FromQuery[str] = "") -> dict[str, Any]:
     users = list(state.supabase.users.values())
-    return {"users": users[(page - 1) * per_page : page * per_page], "aud": "authenticated"}
+    length = int(per_page or 50)  # the SDK sends both, empty when it has no value
+    start = (int(page or 1) - 1) * length
+    return {"users": users[start : start + length], "aud": "authenticated"}
 
 
 @delete("/admin/users/{user_id:str}", guards=[_is_service_role], status_code=200, sync_to_thread=False)
