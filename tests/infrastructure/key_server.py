@@ -12,6 +12,7 @@ class KeyServer:
         self.document = b'{"keys": []}'
         self.status = "200 OK"
         self.headers = ""
+        self.drips = False  # a space at a time, without end
         self.paths = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -27,6 +28,7 @@ class KeyServer:
 
     async def stop(self):
         self.gate.set()
+        self.drips = False
         self._server.close()
         await self._server.wait_closed()
 
@@ -38,8 +40,15 @@ class KeyServer:
         self.paths.append(request.split()[1].decode())
         await self.gate.wait()
         head = f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.document)}\r\n{self.headers}"
-        writer.write(f"{head}Connection: close\r\n\r\n".encode() + self.document)
         with suppress(ConnectionError):  # a client may have heard enough
+            if self.drips:
+                head = f"HTTP/1.1 {self.status}\r\n"
+            writer.write(f"{head}Connection: close\r\n\r\n".encode())
+            while self.drips:
+                writer.write(b" ")
+                await writer.drain()
+                await asyncio.sleep(0.01)
+            writer.write(self.document)
             await writer.drain()
         writer.close()
 

@@ -167,6 +167,18 @@ async def test_a_service_that_does_not_answer_in_time_is_given_up(invite, fault,
     assert mail.failure in {"TimeoutError", "AuthRetryableError"}
 
 
+async def test_a_service_that_answers_byte_by_byte_is_given_up(invite):
+    async with key_server() as service:
+        service.drips = True
+        mail = mail_to(Access(url=service.url.rpartition("/")[0], service_role_key="key"), timeout_s=0.2)
+        with pytest.raises(InvitationNotSent):
+            async with asyncio.timeout(30):
+                await invite(mail)
+        await mail.close()
+
+    assert mail.failure == "TimeoutError"
+
+
 async def test_a_failing_service_is_told_by_the_health_page_until_it_is_back(invite, unused_tcp_port, url):
     absent = Access(url=f"http://127.0.0.1:{unused_tcp_port}", service_role_key=SERVICE_ROLE_KEY)
     mail = mail_to(absent, Access(url=url, service_role_key=SERVICE_ROLE_KEY))

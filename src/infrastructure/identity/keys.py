@@ -59,7 +59,7 @@ class _Jwk(msgspec.Struct, frozen=True, kw_only=True):
     y: str = ""
     n: str = ""
     e: str = ""
-    d: msgspec.Raw | None = None  # never read: its presence is enough
+    d: object = None  # never used: its presence is enough
 
 
 class _Jwks(msgspec.Struct, frozen=True):

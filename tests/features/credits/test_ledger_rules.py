@@ -24,6 +24,9 @@ ERRORS = [
     credit_errors.MovementInvalid("Credits are whole numbers."),
     auth_errors.TokenInvalid(),
     auth_errors.TokenExpired(),
+    auth_errors.TokenAnonymous(),
+    auth_errors.IdentityUnavailable(),
+    auth_errors.InvitationNotSent(),
 ]
 
 
