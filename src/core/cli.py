@@ -25,6 +25,7 @@ from core.wiring import (
     build,
     database_addresses,
     local_issuer,
+    run_simulators,
     start_logs,
     surroundings,
 )
@@ -88,8 +89,10 @@ def serve_command(port: int | None, host: str | None) -> None:
 def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     """Serve, take a tour of the API, and go on serving."""
     place = _surroundings(logging.WARNING, OSLIRA_PORT=port)
-    if not place.settings.is_local:
-        raise click.ClickException("The tour signs its own tokens; it runs in a local environment only.")
+    if not (place.settings.is_local and place.settings.identity.signs_locally):
+        raise click.ClickException(
+            "The tour signs its own tokens; it runs in a local environment without an identity service."
+        )
     issuer = local_issuer(place.settings)
     hour = timedelta(hours=1)
 
@@ -127,6 +130,22 @@ def migrate_command() -> None:
         click.echo("The schema is up to date.")
 
 
+@main.command("simulators")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=0, help="Where to listen; 0 picks a free port."
+)
+def simulators_command(port: int) -> None:
+    """Answer in the place of Supabase Auth, for development; prints its address.
+
+    E-mail is not sent but appended to outbox.jsonl in the data folder. Without SUPABASE_URL the server
+    starts one by itself when it needs it.
+    """
+    place = _surroundings()
+    if not place.settings.is_local:
+        raise click.ClickException("Simulators run in a local environment only.")
+    _run(run_simulators(place.settings, port))
+
+
 @main.command("token")
 @click.argument("email")
 @click.option("--operator", is_flag=True, help="May use the administration routes.")
@@ -134,8 +153,10 @@ def migrate_command() -> None:
 def token_command(email: str, operator: bool, lifetime: timedelta) -> None:  # noqa: FBT001
     """Sign an access token for a local user, known by their e-mail address."""
     place = _surroundings()
-    if not place.settings.is_local:
-        raise click.ClickException("Outside a local environment the identity service signs tokens.")
+    if not (place.settings.is_local and place.settings.identity.signs_locally):
+        raise click.ClickException(
+            "The identity service signs tokens; only a local environment without one does it itself."
+        )
     token = local_issuer(place.settings).token(email, lifetime=lifetime, is_operator=operator)
     click.echo(token)
 

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
+
 Environment = Literal["local", "staging", "production"]
 
 _CHECKOUT = Path(__file__).parents[2]
@@ -14,7 +16,6 @@ _CHECKOUT = Path(__file__).parents[2]
 DATA_DIR = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".data"
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
 DIGITS_MAX = 18
-LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
 LOCAL_FRONTEND = "http://127.0.0.1:3000"
 # Variables that hosting platforms set. On one of them, not having said where we are means production.
 HOSTS = (
@@ -34,6 +35,7 @@ SECRETS = (
     "ANTHROPIC_API_KEY",
     "APIFY_TOKEN",
     "STRIPE_SECRET_KEY",
+    *IDENTITY_SECRETS,
 )
 PROVIDERS = {
     "openai": "OPENAI_API_KEY",
@@ -71,9 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     database_admin_url: str = ""
     database_pool_size: int = 16
     database_pooler: Literal["session", "transaction"] = "session"
-    jwt_issuer: str = LOCAL_ISSUER
-    jwt_audience: str = "authenticated"
-    jwt_public_key: str = ""
+    identity: IdentitySettings = IdentitySettings()
     cors_origins: tuple[str, ...] = ()
     frontend_url: str = LOCAL_FRONTEND
     proxy_hops: int = 0
@@ -116,9 +116,7 @@ def read_settings(lookup: Lookup) -> Settings:
         database_admin_url=admin_url,
         database_pool_size=_number(lookup, "OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200, wrongs),
         database_pooler=_pooler(lookup, (database_url, user_url, admin_url), wrongs),
-        jwt_issuer=lookup("OSLIRA_JWT_ISSUER") or LOCAL_ISSUER,
-        jwt_audience=lookup("OSLIRA_JWT_AUDIENCE") or "authenticated",
-        jwt_public_key=(lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n"),
+        identity=read_identity(lookup, wrongs),
         cors_origins=cors_origins,
         frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
         proxy_hops=_number(lookup, "OSLIRA_PROXY_HOPS", 0, 0, 10, wrongs),
@@ -200,10 +198,7 @@ def _unsafe(settings: Settings) -> list[str]:
     wrongs: list[str] = []
     if settings.embedded_database:
         wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
-    if not settings.jwt_public_key:
-        wrongs.append("OSLIRA_JWT_PUBLIC_KEY: anyone who can read the local key could sign tokens.")
-    if settings.jwt_issuer == LOCAL_ISSUER:
-        wrongs.append("OSLIRA_JWT_ISSUER: whose tokens are accepted.")
+    wrongs += unsafe_identity(settings.identity)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:

@@ -18,6 +18,7 @@ from features.auth.application.door import Door
 from features.auth.application.invitations import Invitations
 from features.auth.application.me import Me
 from features.auth.application.members import Members
+from features.auth.application.ports import InvitationMail
 from features.business.application.profiles import BusinessProfiles
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
@@ -46,21 +47,22 @@ from infrastructure.database.traffic import (
     PostgresWindows,
 )
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
-from infrastructure.identity.tokens import Es256Verifier, LocalIssuer, PublicKeyInvalid
+from infrastructure.identity.jwks import JwksKeys
+from infrastructure.identity.keys import FixedKey, KeyInvalid, Keys, load_pem
+from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
+from infrastructure.identity.tokens import LocalIssuer
+from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.secrets.aws import AwsSecrets, NoRegion
+from infrastructure.simulators.app import OUTBOX
+from infrastructure.simulators.process import serve_simulators
+from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
+from infrastructure.simulators.supervisor import Simulators
 from shared.middleware.analytics import Record
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
 
 DATABASE_NAME = "oslira"
-
-
-class NoMail:
-    """Stands in until the identity service's mail is wired."""
-
-    async def send(self, email: str, *, link: str, account_name: str, inviter: str) -> None:
-        del email, link, account_name, inviter
 
 
 def utc_now() -> datetime:
@@ -116,9 +118,13 @@ def start_logs(settings: Settings, *, level: int = logging.INFO) -> None:
 
 
 def local_issuer(settings: Settings) -> LocalIssuer:
-    return LocalIssuer(
-        settings.data_dir / "identity", issuer=settings.jwt_issuer, audience=settings.jwt_audience
-    )
+    identity = settings.identity
+    return LocalIssuer(settings.data_dir / "identity", issuer=identity.issuer, audience=identity.audience)
+
+
+async def run_simulators(settings: Settings, port: int) -> None:
+    """Serve the simulated providers until told to stop."""
+    await serve_simulators(settings.data_dir, local_issuer(settings), port=port, until_stdin_ends=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +166,14 @@ async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str
 @asynccontextmanager
 async def build(place: Surroundings) -> AsyncGenerator[Application]:
     settings = place.settings
-    verifier = _verifier(settings)
-    async with database_addresses(settings) as addresses:
+    async with _signing_keys(settings) as keys, database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
-        async with _database(place, addresses) as database:
+        async with _database(place, addresses) as database, _invitation_mail(place) as mail:
             key_ring = PostgresKeyRing(database)
             requests = PostgresRequestLog(database)
             try:
-                yield _application(place, database, verifier, key_ring, requests)
+                yield _application(place, database, keys, mail, key_ring, requests)
             finally:
                 await key_ring.close()
                 await requests.close()
@@ -197,23 +202,69 @@ async def _database(place: Surroundings, addresses: Addresses) -> AsyncGenerator
         yield database
 
 
-def _verifier(settings: Settings) -> Es256Verifier:
-    public_key = settings.jwt_public_key or local_issuer(settings).public_key
+@asynccontextmanager
+async def _signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
+    """From the one source that is configured, or of the issuer on this machine."""
+    identity = settings.identity
+    if identity.algorithm == "HS256":
+        yield FixedKey(identity.secret.encode())
+        return
+    if identity.jwks_url:
+        keys = JwksKeys(identity.jwks_url, identity.algorithm)
+        try:
+            yield keys
+        finally:
+            await keys.close()
+        return
     try:
-        return Es256Verifier(public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience)
-    except PublicKeyInvalid:
-        wrong = "OSLIRA_JWT_PUBLIC_KEY is not the public half of an ES256 (P-256) key in PEM."
+        key = load_pem(identity.public_key or local_issuer(settings).public_key, identity.algorithm)
+    except KeyInvalid:
+        kinds = {"ES256": "an ES256 (P-256) key", "RS256": "an RS256 key of 2048 bits or more"}
+        wrong = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kinds[identity.algorithm]} in PEM."
         raise SettingsRefused(settings.environment, [wrong]) from None
+    yield FixedKey(key)
+
+
+@asynccontextmanager
+async def _invitation_mail(place: Surroundings) -> AsyncGenerator[InvitationMail]:
+    """Supabase's; on a laptop without one a simulator's, which starts at the first invitation."""
+    identity = place.settings.identity
+    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience))
+
+    async def real() -> SupabaseProject:
+        """Read anew for every invitation: the key may have been rotated."""
+        current = identity
+        if place.secrets is not None:
+            current = (await asyncio.to_thread(read_settings, place.lookup)).identity
+        return SupabaseProject(url=current.supabase_url, service_role_key=current.service_role_key)
+
+    async def simulated() -> SupabaseProject:
+        return SupabaseProject(url=await simulators.address(), service_role_key=SERVICE_ROLE_KEY)
+
+    if not identity.supabase_url and not place.settings.is_local:
+        yield NoInvitationMail()
+        return
+    mail = SupabaseInvitationMail(real if identity.supabase_url else simulated)
+    try:
+        yield mail
+    finally:
+        await mail.close()
+        await simulators.close()
 
 
 def _application(
     place: Surroundings,
     database: Database,
-    verifier: Es256Verifier,
+    keys: Keys,
+    mail: InvitationMail,
     key_ring: PostgresKeyRing,
     requests: PostgresRequestLog,
 ) -> Application:
     settings = place.settings
+    identity = settings.identity
+    verifier = JwtVerifier(
+        keys, algorithm=identity.algorithm, issuer=identity.issuer, audience=identity.audience
+    )
     standings = PostgresStandings(database)
     accounts = PostgresAccounts(database)
     members = PostgresMembers(database)
@@ -230,7 +281,7 @@ def _application(
         accounts=Accounts(accounts),
         members=Members(members),
         invitations=Invitations(
-            PostgresInvitations(database), members, accounts, NoMail(), settings.frontend_url, utc_now
+            PostgresInvitations(database), members, accounts, mail, settings.frontend_url, utc_now
         ),
         api_keys=ApiKeys(PostgresApiKeys(database), utc_now),
         balances=Balances(reader),
@@ -241,7 +292,7 @@ def _application(
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         health=Health(
             settings.environment,
-            _probes(place, DatabaseProbes(database)),
+            {**_probes(place, DatabaseProbes(database)), **_identity_probes(settings, keys, mail)},
             essential=frozenset({"database", "migrations", "role_separation"}),
         ),
     )
@@ -264,6 +315,36 @@ def _probes(place: Surroundings, database: DatabaseProbes) -> dict[str, tuple[Mo
         real = provider in settings.real_providers
         probes[provider] = ("real" if real else "simulated", partial(_provider, key, real))
     return probes
+
+
+def _identity_probes(settings: Settings, keys: Keys, mail: InvitationMail) -> dict[str, tuple[Mode, Probe]]:
+    identity = settings.identity
+    simulated = settings.is_local and not identity.supabase_url
+    return {
+        "identity": (
+            "local" if identity.signs_locally else "real",
+            partial(_signing, identity.algorithm, keys),
+        ),
+        "supabase": ("simulated" if simulated else "real", partial(_invitations, mail, simulated)),
+    }
+
+
+async def _signing(algorithm: str, keys: Keys) -> str:
+    if not isinstance(keys, JwksKeys):
+        return f"{algorithm}, one key"
+    count = await keys.count()
+    if keys.failure:
+        serving = f"the last {count} known serve" if count else "no token can be checked"
+        raise ProbeFailed(f"signing keys not loaded: {keys.failure}; {serving}")
+    return f"{algorithm}, {count} from the issuer"
+
+
+async def _invitations(mail: InvitationMail, simulated: bool) -> str:  # noqa: FBT001  bound by partial
+    if isinstance(mail, NoInvitationMail):
+        raise ProbeFailed("no invitations: set SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY")
+    if isinstance(mail, SupabaseInvitationMail) and mail.failure:
+        raise ProbeFailed(f"the last invitation was not sent: {mail.failure}")
+    return f"invitations go to {OUTBOX}; set SUPABASE_URL for the real one" if simulated else "key configured"
 
 
 async def _migrations(database: DatabaseProbes) -> str:

@@ -20,7 +20,8 @@ from core.cli import main
 from core.settings import Settings
 from core.wiring import local_issuer
 from features.credits.domain.ledger import Finding
-from infrastructure.identity.tokens import Es256Verifier
+from infrastructure.identity.keys import FixedKey, load_pem
+from infrastructure.identity.verifier import JwtVerifier
 from tests.conftest import PROJECT
 from tests.core.test_settings import SERVER
 
@@ -61,15 +62,16 @@ def issuer(tmp_path):
 
 @pytest.fixture
 def verify(issuer):
-    settings = Settings()
-    return Es256Verifier(issuer.public_key, issuer=settings.jwt_issuer, audience=settings.jwt_audience).verify
+    identity = Settings().identity
+    keys = FixedKey(load_pem(issuer.public_key, "ES256"))
+    return JwtVerifier(keys, algorithm="ES256", issuer=identity.issuer, audience=identity.audience).verify
 
 
 def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    for command in ("serve", "run", "migrate", "token", "health", "credits"):
+    for command in ("serve", "run", "migrate", "token", "simulators", "health", "credits"):
         assert f"\n  {command} " in answer.output
 
 
@@ -80,6 +82,7 @@ def test_help_lists_every_command(oslira):
         ["run"],
         ["migrate"],
         ["token"],
+        ["simulators"],
         ["health"],
         ["credits"],
         ["credits", "audit"],
@@ -110,13 +113,23 @@ async def test_an_operators_token_says_so(oslira, verify):
     assert claims["app_metadata"]["oslira_role"] == "operator"
 
 
-@pytest.mark.parametrize("command", [["token", "ada@example.com"], ["run", "--once"]], ids=" ".join)
-def test_outside_a_local_environment_nothing_signs_its_own_tokens(oslira, tmp_path, command):
+@pytest.mark.parametrize(
+    "command", [["token", "ada@example.com"], ["run", "--once"], ["simulators"]], ids=" ".join
+)
+def test_outside_a_local_environment_nothing_signs_its_own_tokens_or_simulates(oslira, tmp_path, command):
     answer = oslira(*command, **SERVER)
 
     assert answer.exit_code == 1
     assert "local environment" in answer.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["token", "ada@example.com"], ["run", "--once"]], ids=" ".join)
+def test_tokens_that_the_server_would_not_accept_are_not_signed(oslira, command):
+    answer = oslira(*command, OSLIRA_JWT_JWKS_URL="https://id.example/jwks.json")
+
+    assert answer.exit_code == 1
+    assert "local environment" in answer.stderr
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "9000", "x", "nan"])
@@ -134,6 +147,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],
+        ["simulators"],
         ["health"],
         ["credits", "audit"],
         ["credits", "expire"],

@@ -78,6 +78,8 @@ async def test_the_real_application_is_ready_and_says_what_each_binding_is(clien
         "anthropic": "simulated",
         "apify": "simulated",
         "stripe": "simulated",
+        "identity": "local",
+        "supabase": "simulated",
     }
 
 

@@ -90,7 +90,7 @@ def test_a_complete_set_is_accepted_and_read():
 
     assert (settings.is_local, settings.embedded_database) == (False, False)
     assert settings.cors_origins == ("https://app.example", "https://www.example")
-    assert settings.jwt_public_key == "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----"
+    assert settings.identity.public_key == "-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----"
 
 
 @pytest.mark.parametrize("origin", ["http://app.example", "*", "app.example"])

@@ -54,6 +54,7 @@ def lines(start):
         ("key sk_live_canarycanary.", "key [redacted]."),
         ("rk_test_canarycanary", "[redacted]"),
         ("whsec_canarycanary", "[redacted]"),
+        ("sb_secret_canarycanary", "[redacted]"),
         ("apify_api_canarycanary", "[redacted]"),
         ("Authorization: Bearer canary/canary+canary==", "Authorization: Bearer [redacted]"),
         ("authorization: bearer canary", "authorization: bearer [redacted]"),

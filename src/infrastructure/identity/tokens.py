@@ -1,65 +1,20 @@
-"""Access tokens: a local issuer with Supabase's claims, and the check every token has to pass."""
+"""Access tokens of local users: an issuer on this machine, with Supabase's claims."""
 
+import base64
+import hashlib
+import json
 import os
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from features.auth.application.ports import TokenVerifier
-from features.auth.domain.errors import TokenExpired, TokenInvalid
-
-ALGORITHM = "ES256"
-LEEWAY = timedelta(seconds=30)
-
-
-class PublicKeyInvalid(ValueError):
-    """Not the public half of an ES256 key in PEM."""
-
-
-class Es256Verifier(TokenVerifier):
-    """One issuer, one algorithm, one key; what the token's header asks for is not considered."""
-
-    def __init__(self, public_key: str, *, issuer: str, audience: str) -> None:
-        self._key = _load_public(public_key)
-        self._issuer = issuer
-        self._audience = audience
-
-    @property
-    def generation(self) -> int:
-        return 0
-
-    async def verify(self, token: str) -> dict[str, Any]:
-        try:
-            return jwt.decode(
-                token,
-                self._key,
-                algorithms=[ALGORITHM],
-                issuer=self._issuer,
-                audience=self._audience,
-                leeway=LEEWAY,
-                options={"require": ["exp", "iat", "sub", "aud", "iss"]},
-            )
-        except jwt.ExpiredSignatureError:
-            raise TokenExpired from None
-        except (jwt.PyJWTError, ValueError, TypeError):
-            raise TokenInvalid from None
-
-
-def _load_public(pem: str) -> ec.EllipticCurvePublicKey:
-    try:
-        key = serialization.load_pem_public_key(pem.encode())
-    except (ValueError, UnsupportedAlgorithm):
-        raise PublicKeyInvalid from None
-    if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise PublicKeyInvalid
-    return key
+ALGORITHM: Literal["ES256"] = "ES256"
 
 
 class LocalIssuer:
@@ -77,6 +32,15 @@ class LocalIssuer:
             .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
             .decode()
         )
+
+    @property
+    def jwk(self) -> dict[str, str]:
+        """The public key as a JWKS document lists it; the name is the key's own thumbprint (RFC 7638)."""
+        parts = jwt.get_algorithm_by_name(ALGORITHM).to_jwk(self._key.public_key(), as_dict=True)
+        public = {name: parts[name] for name in ("crv", "kty", "x", "y")}
+        thumbprint = hashlib.sha256(json.dumps(public, separators=(",", ":")).encode()).digest()
+        kid = base64.urlsafe_b64encode(thumbprint).rstrip(b"=").decode()
+        return {**public, "kid": kid, "use": "sig", "alg": ALGORITHM}
 
     def token(self, email: str, *, lifetime: timedelta, is_operator: bool = False) -> str:
         """The same e-mail address is always the same user."""
@@ -96,7 +60,7 @@ class LocalIssuer:
             "iat": now,
             "exp": now + lifetime,
         }
-        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+        return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers={"kid": self.jwk["kid"]})
 
 
 def user_id_of(email: str) -> UUID:

@@ -13,7 +13,7 @@ from shared.middleware.request_id import current_request_id
 _SECRETS = re.compile(
     r"(?P<scheme>\w+://[^:/\s@]*:)\S+(?=@)"  # a password in an address
     r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # a token
-    r"|\b(?:sk|rk|whsec|osl_live|osl_test|apify_api)[_-][\w-]{8,}"  # a provider's key
+    r"|\b(?:sk|rk|whsec|sb_secret|osl_live|osl_test|apify_api)[_-][\w-]{8,}"  # a provider's key
     r"|(?P<bearer>(?i:bearer) )[\w.~+/=-]+"
 )
 

@@ -33,19 +33,34 @@ async def turns(number=5):
         await asyncio.sleep(0)
 
 
-async def test_those_who_come_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
-    batches = Batches(oracle, senders_max=1)
-    asked = [asyncio.create_task(batches.ask(number)) for number in range(5)]
+async def test_those_who_come_together_or_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
+    batches = Batches(oracle)
+    asked = [asyncio.create_task(batches.ask(number)) for number in range(2)]
+    await turns()
+    asked += [asyncio.create_task(batches.ask(number)) for number in range(2, 5)]
     await turns()
 
     oracle.gate.set()
 
     assert await asyncio.gather(*asked) == [0, 2, 4, 6, 8]
-    assert oracle.batches == [[0], [1, 2, 3, 4]]
+    assert oracle.batches == [[0, 1], [2, 3, 4]]
+
+
+async def test_nobody_is_left_behind_however_the_askers_come(oracle):
+    batches = Batches(oracle, size_max=3)
+    oracle.gate.set()
+
+    async def ask_in_a_row(first):
+        return [await batches.ask(number) for number in range(first, first + 50)]
+
+    async with asyncio.timeout(10):
+        rows = await asyncio.gather(*(ask_in_a_row(first) for first in range(0, 1_000, 100)))
+
+    assert [row[0] for row in rows] == list(range(0, 2_000, 200))
 
 
 async def test_a_batch_has_a_largest_size(oracle):
-    batches = Batches(oracle, size_max=2, senders_max=1)
+    batches = Batches(oracle, size_max=2)
     oracle.gate.set()
 
     await asyncio.gather(*(batches.ask(number) for number in range(5)))
@@ -54,7 +69,7 @@ async def test_a_batch_has_a_largest_size(oracle):
 
 
 async def test_one_bad_question_spoils_its_own_answer_only(oracle):
-    batches = Batches(oracle, senders_max=1)
+    batches = Batches(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
     await turns()
 
@@ -65,19 +80,19 @@ async def test_one_bad_question_spoils_its_own_answer_only(oracle):
 
 
 async def test_when_nobody_answers_nobody_asks_again(oracle):
-    batches = Batches(oracle, senders_max=1)
+    batches = Batches(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 404, 2)]
     await turns()
 
     oracle.gate.set()
 
     outcomes = await asyncio.gather(*asked, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [int, Unavailable, Unavailable]
-    assert oracle.batches == [[1], [404, 2]]
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 3
+    assert oracle.batches == [[1, 404, 2]]
 
 
 async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
-    batches = Batches(oracle, senders_max=1)
+    batches = Batches(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(3)]
     await turns()
 

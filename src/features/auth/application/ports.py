@@ -17,11 +17,13 @@ from shared.pages import Place
 class TokenVerifier(Protocol):
     @property
     def generation(self) -> int:
-        """Changes when a signing key has been withdrawn: what was verified before may not be valid now."""
+        """Changes when a signing key is withdrawn: what was verified before has to be verified again."""
         ...
 
     async def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a token that is genuine, current and for us; Unauthenticated otherwise."""
+        """The claims of a token that is genuine, current and for us; Unauthenticated otherwise.
+        Raises IdentityUnavailable while that cannot be told.
+        """
         ...
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.auth.domain.errors import TokenInvalid
+from features.auth.domain.errors import TokenAnonymous, TokenInvalid
 from shared.caller import Caller
 
 ROLE = "authenticated"
@@ -22,6 +22,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     exp: int
     role: str
     email: str = ""
+    is_anonymous: bool = False
     app_metadata: dict[str, Any] = {}
 
     @property
@@ -46,6 +47,8 @@ def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
         raise TokenInvalid from None
     if claims.role != ROLE or NUL in text:
         raise TokenInvalid
+    if claims.is_anonymous:
+        raise TokenAnonymous
     return claims, text
 
 
@@ -53,7 +56,7 @@ def caller_of(claims: Claims, text: str) -> Caller:
     """app_metadata is written by the identity service alone, so an operator cannot name themself."""
     return Caller(
         id=claims.sub,
-        email=claims.email,
+        email=claims.email.strip().lower(),  # compared with invitations
         claims=text,
         is_operator=claims.app_metadata.get("oslira_role") == OPERATOR,
     )

@@ -1,4 +1,12 @@
-from shared.errors import Conflict, Forbidden, Invalid, NotFound, PaymentRequired, Unauthenticated
+from shared.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    PaymentRequired,
+    Unauthenticated,
+    Unavailable,
+)
 from shared.permissions import Permission
 
 
@@ -191,3 +199,24 @@ class ExpiryInvalid(Invalid):
 
     def __str__(self) -> str:
         return "An expiry lies in the future, five years from now at the most."
+
+
+class TokenAnonymous(Unauthenticated):
+    code = "token_anonymous"
+
+    def __str__(self) -> str:
+        return "Anonymous sign-ins have no account here. Sign in with an e-mail address."
+
+
+class IdentityUnavailable(Unavailable):
+    code = "identity_unavailable"
+
+    def __str__(self) -> str:
+        return "Access tokens cannot be checked at the moment. Try again in a few seconds."
+
+
+class InvitationNotSent(Unavailable):
+    code = "invitation_not_sent"
+
+    def __str__(self) -> str:
+        return "The invitation could not be sent by e-mail. Try again in a few minutes."

@@ -1,0 +1,94 @@
+"""The simulators' own process: on a free port, and gone with whoever started it."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from granian.constants import HTTPModes, Interfaces
+from granian.server.embed import Server
+
+from infrastructure.identity.tokens import LocalIssuer
+from infrastructure.monitoring.logs import configure_logs
+from infrastructure.simulators.app import create_simulators
+
+HOST = "127.0.0.1"
+LOOK_AGAIN_S = 0.01
+
+
+class PortTaken(RuntimeError):
+    pass
+
+
+def _free_port(port: int) -> int:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise PortTaken(f"Cannot listen on {HOST}:{port}: {error.strerror}. Try --port.") from None
+        return probe.getsockname()[1]
+
+
+async def serve_simulators(data_dir: Path, issuer: LocalIssuer, *, port: int, until_stdin_ends: bool) -> None:
+    """Prints the address once it answers."""
+    port = _free_port(port)
+    logging.getLogger("_granian").setLevel(logging.ERROR)
+    server = Server(
+        create_simulators(data_dir, issuer),
+        address=HOST,
+        port=port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        log_enabled=False,
+    )
+    serving = asyncio.create_task(server.serve())
+    ends = {serving}
+    if until_stdin_ends:
+        ends.add(asyncio.create_task(_stdin_ends()))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+    try:
+        await _until_it_answers(port, serving)
+        print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  for whoever started us
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in ends:
+            task.cancel()
+
+
+async def _until_it_answers(port: int, serving: asyncio.Task[None]) -> None:
+    while not serving.done():
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection(HOST, port)
+            writer.close()
+            return
+        await asyncio.sleep(LOOK_AGAIN_S)
+    serving.result()
+
+
+async def _stdin_ends() -> None:
+    """The pipe's other end is held by our parent alone, so it ends when the parent does, however."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while await reader.read(1_024):
+        pass
+
+
+if __name__ == "__main__":
+    _, data_dir, issuer, audience = sys.argv
+    configure_logs(as_json=False)
+    folder = Path(data_dir)
+    asyncio.run(
+        serve_simulators(
+            folder,
+            LocalIssuer(folder / "identity", issuer=issuer, audience=audience),
+            port=0,
+            until_stdin_ends=True,
+        )
+    )

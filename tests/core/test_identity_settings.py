@@ -1,0 +1,143 @@
+"""Whose tokens are accepted: one algorithm, one source of keys, and nothing unsafe on a server."""
+
+import pytest
+
+from core.identity_settings import LOCAL_ISSUER, IdentitySettings
+from core.settings import SECRETS
+from tests.core.test_settings import SERVER, read, refused
+
+SUPABASE = {"SUPABASE_URL": "https://project.supabase.co", "SUPABASE_SERVICE_ROLE_KEY": "canary-key"}
+SECRET = {"OSLIRA_JWT_ALGORITHM": "HS256", "OSLIRA_JWT_SECRET": "canary-" * 5}
+PEM = {"OSLIRA_JWT_PUBLIC_KEY": "-----BEGIN PUBLIC KEY-----"}
+JWKS = {"OSLIRA_JWT_JWKS_URL": "https://id.example/jwks.json"}
+KEYLESS = {name: value for name, value in SERVER.items() if "JWT" not in name}
+
+
+def test_without_anything_tokens_are_signed_on_this_machine():
+    identity = read().identity
+
+    assert identity == IdentitySettings()
+    assert (identity.signs_locally, identity.algorithm, identity.issuer) == (True, "ES256", LOCAL_ISSUER)
+
+
+@pytest.mark.parametrize("url", ["https://project.supabase.co", "https://project.supabase.co/"])
+def test_a_supabase_project_is_its_own_issuer_and_shows_its_keys(url):
+    identity = read(**{**SUPABASE, "SUPABASE_URL": url}).identity
+
+    assert identity.issuer == "https://project.supabase.co/auth/v1"
+    assert identity.jwks_url == "https://project.supabase.co/auth/v1/.well-known/jwks.json"
+    assert (identity.signs_locally, identity.supabase_url) == (False, "https://project.supabase.co")
+
+
+def test_a_supabase_project_is_all_that_a_server_needs():
+    assert read(**KEYLESS, **SUPABASE).identity.issuer == "https://project.supabase.co/auth/v1"
+
+
+def test_an_issuer_of_another_name_outranks_the_projects():
+    identity = read(**SUPABASE, OSLIRA_JWT_ISSUER="https://id.example").identity
+
+    assert identity.issuer == "https://id.example"
+    assert identity.jwks_url.startswith("https://project.supabase.co/")
+
+
+@pytest.mark.parametrize(
+    ("environ", "source"),
+    [
+        ({**SUPABASE, **PEM}, "public_key"),
+        ({**SUPABASE, **JWKS}, "jwks_url"),
+        ({**SUPABASE, **SECRET}, "secret"),
+        ({**SUPABASE, "OSLIRA_JWT_ALGORITHM": "RS256"}, "jwks_url"),
+        ({**PEM, "OSLIRA_JWT_ALGORITHM": "RS256"}, "public_key"),
+        (SECRET, "secret"),
+        (JWKS, "jwks_url"),
+    ],
+)
+def test_there_is_one_source_of_keys(environ, source):
+    identity = read(**environ).identity
+
+    assert [name for name in ("jwks_url", "public_key", "secret") if getattr(identity, name)] == [source]
+
+
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({"OSLIRA_JWT_ALGORITHM": "none"}, ["OSLIRA_JWT_ALGORITHM"]),
+        ({"OSLIRA_JWT_ALGORITHM": "es256"}, ["OSLIRA_JWT_ALGORITHM"]),
+        ({"OSLIRA_JWT_ALGORITHM": "RS256"}, ["OSLIRA_JWT_ALGORITHM"]),
+        ({"OSLIRA_JWT_ALGORITHM": "HS256"}, ["OSLIRA_JWT_SECRET"]),
+        ({**SECRET, "OSLIRA_JWT_SECRET": "c" * 31}, ["OSLIRA_JWT_SECRET"]),
+        ({**SECRET, **PEM}, ["OSLIRA_JWT_ALGORITHM"]),
+        ({**SECRET, **JWKS}, ["OSLIRA_JWT_ALGORITHM"]),
+        ({**SECRET, "OSLIRA_JWT_ALGORITHM": "ES256"}, ["OSLIRA_JWT_SECRET"]),
+        ({**PEM, **JWKS}, ["OSLIRA_JWT_PUBLIC_KEY"]),
+        ({"SUPABASE_URL": "https://project.supabase.co"}, ["SUPABASE_URL"]),
+        ({"SUPABASE_SERVICE_ROLE_KEY": "canary"}, ["SUPABASE_URL"]),
+    ],
+    ids=str,
+)
+def test_a_contradiction_is_told_with_a_way_out(environ, names):
+    refusal = refused(**environ)
+
+    assert [wrong.split(" ")[0].rstrip(":") for wrong in refusal.wrongs] == names
+    assert "canary" not in str(refusal)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "project.supabase.co",
+        "ftp://project.supabase.co",
+        "https://",
+        "https://user:canary@project.supabase.co",
+        "https://project.supabase.co/rest/v1",
+        "https://project.supabase.co?canary",
+        "https://project.supabase.co#canary",
+        "https://project.supabase.co:port",
+        "https://project .supabase.co",
+        "https://[",
+        "canary",
+    ],
+)
+def test_what_is_no_address_of_a_project_is_told_once_and_not_repeated(url):
+    refusal = refused(**{**SUPABASE, "SUPABASE_URL": url})
+
+    assert refusal.wrongs == ["SUPABASE_URL is not an address like https://project.supabase.co"]
+
+
+@pytest.mark.parametrize(
+    "url", ["id.example/jwks.json", "file:///etc/passwd", "https://u:p@id.example/jwks.json"]
+)
+def test_what_is_no_address_of_a_key_set_is_refused(url):
+    refusal = refused(OSLIRA_JWT_JWKS_URL=url)
+
+    assert refusal.wrongs == ["OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json"]
+
+
+@pytest.mark.parametrize(
+    ("environ", "name"),
+    [
+        ({**SUPABASE, "SUPABASE_URL": "http://127.0.0.1:54321"}, "SUPABASE_URL"),
+        ({"OSLIRA_JWT_JWKS_URL": "http://id.example/jwks.json"}, "OSLIRA_JWT_JWKS_URL"),
+    ],
+)
+def test_keys_come_over_an_encrypted_connection_except_on_a_laptop(environ, name):
+    issuer = {"OSLIRA_JWT_ISSUER": "https://id.example"}
+
+    assert not read(**environ, **issuer).identity.signs_locally
+    assert [wrong.split(" ")[0] for wrong in refused(**KEYLESS, **environ, **issuer).wrongs] == [name]
+
+
+def test_a_server_says_whose_tokens_it_accepts():
+    refusal = refused(**KEYLESS, **JWKS)
+
+    assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_JWT_ISSUER"]
+
+
+def test_the_new_secrets_may_come_from_secrets_manager():
+    assert {"SUPABASE_SERVICE_ROLE_KEY", "OSLIRA_JWT_SECRET"} <= set(SECRETS)
+
+
+def test_what_is_printed_holds_no_secret():
+    settings = read(**SUPABASE, **SECRET)
+
+    assert "canary" not in f"{settings!r} {settings.identity!r} {[settings.identity]}"

@@ -1,0 +1,248 @@
+"""Supabase Auth as the simulator speaks it, and the process it runs in."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from supabase import AsyncClient, AsyncClientOptions, AuthApiError
+
+from infrastructure.identity.jwks import JwksKeys
+from infrastructure.identity.tokens import LocalIssuer, user_id_of
+from infrastructure.identity.verifier import JwtVerifier
+from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
+from infrastructure.simulators.supervisor import Simulators, SimulatorsNotStarted
+from tests.support import answers, until
+
+ISSUER, AUDIENCE = "http://127.0.0.1/auth/v1", "authenticated"
+KEYS = {"apikey": SERVICE_ROLE_KEY, "Authorization": f"Bearer {SERVICE_ROLE_KEY}"}
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+async def simulators(data_dir):
+    simulators = Simulators((str(data_dir), ISSUER, AUDIENCE))
+    yield simulators
+    await simulators.close()
+
+
+@pytest.fixture(scope="module")
+async def http(simulators):
+    async with httpx.AsyncClient(base_url=await simulators.address(), headers=KEYS) as http:
+        yield http
+
+
+@pytest.fixture(scope="module")
+async def supabase(simulators, http):
+    """The real SDK's admin API, pointed at the simulator."""
+    options = AsyncClientOptions(httpx_client=http, auto_refresh_token=False, persist_session=False)
+    return AsyncClient(await simulators.address(), SERVICE_ROLE_KEY, options).auth
+
+
+@pytest.fixture
+def outbox(data_dir):
+    """A function: the e-mail to an address, oldest first."""
+
+    def read(email):
+        lines = (data_dir / "outbox.jsonl").read_text().splitlines()
+        return [mail for mail in map(json.loads, lines) if mail["to"] == email]
+
+    return read
+
+
+async def test_an_invitation_is_a_line_in_the_outbox_with_the_link_to_click(supabase, outbox):
+    link = "https://app.example/join?token=abc&x=1"
+
+    answer = await supabase.admin.invite_user_by_email(
+        "Ada@example.com", {"redirect_to": link, "data": {"account_name": "Looms"}}
+    )
+
+    (mail,) = outbox("ada@example.com")
+    assert (mail["subject"], mail["link"]) == ("You have been invited", link)
+    assert abs(datetime.now(UTC) - datetime.fromisoformat(mail["at"])) < timedelta(minutes=1)
+    assert (answer.user.id, answer.user.email) == (str(user_id_of("ada@example.com")), "ada@example.com")
+    assert answer.user.user_metadata == {"account_name": "Looms"}
+
+
+async def test_a_known_user_is_not_invited_again_but_gets_a_link(supabase, outbox):
+    await supabase.admin.invite_user_by_email("known@example.com")
+
+    with pytest.raises(AuthApiError) as refusal:
+        await supabase.admin.invite_user_by_email("Known@example.com")
+    await supabase.sign_in_with_otp({"email": "known@example.com", "options": {"should_create_user": False}})
+
+    assert (refusal.value.status, refusal.value.code) == (422, "email_exists")
+    assert [mail["subject"] for mail in outbox("known@example.com")] == [
+        "You have been invited",
+        "Your sign-in link",
+    ]
+
+
+async def test_a_stranger_gets_a_link_only_if_that_makes_a_user_of_them(supabase, outbox):
+    with pytest.raises(AuthApiError) as refusal:
+        await supabase.sign_in_with_otp(
+            {"email": "new@example.com", "options": {"should_create_user": False}}
+        )
+    await supabase.sign_in_with_otp({"email": "new@example.com"})
+
+    assert (refusal.value.status, refusal.value.code) == (422, "otp_disabled")
+    assert len(outbox("new@example.com")) == 1
+
+
+async def test_users_are_listed_and_removed(supabase):
+    user = (await supabase.admin.invite_user_by_email("gone@example.com")).user
+    listed = {user.email for user in await supabase.admin.list_users(page=1, per_page=1_000)}
+
+    await supabase.admin.delete_user(user.id)
+    with pytest.raises(AuthApiError) as refusal:
+        await supabase.admin.delete_user(user.id)
+
+    assert "gone@example.com" in listed
+    assert "gone@example.com" not in {user.email for user in await supabase.admin.list_users()}
+    assert (refusal.value.status, refusal.value.code) == (404, "user_not_found")
+
+
+async def test_users_are_listed_by_page(supabase):
+    for number in range(3):
+        await supabase.admin.invite_user_by_email(f"page-{number}@example.com")
+
+    first, second = [await supabase.admin.list_users(page=page, per_page=2) for page in (1, 2)]
+
+    assert len(first) == 2
+    assert {user.id for user in first}.isdisjoint({user.id for user in second})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/invite"), ("GET", "/admin/users"), ("DELETE", "/admin/users/x"), ("POST", "/otp")],
+)
+@pytest.mark.parametrize(
+    "headers",
+    [{"apikey": ""}, {"apikey": "wrong"}, {"apikey": "wrong", "Authorization": "Bearer wrong"}],
+    ids=str,
+)
+async def test_without_the_key_nothing_is_done(http, method, path, headers):
+    answer = await http.request(
+        method, f"/auth/v1{path}", headers=headers, json={"email": "thief@example.com"}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "no_authorization")
+
+
+@pytest.mark.parametrize("authorization", ["", "Bearer wrong", SERVICE_ROLE_KEY])
+async def test_administration_needs_the_service_role_as_bearer_too(http, authorization):
+    answer = await http.get("/auth/v1/admin/users", headers={"Authorization": authorization})
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("body", [{}, {"email": "nobody"}, {"email": 1}, [], "x"], ids=str)
+async def test_what_is_no_address_is_refused(http, body):
+    answer = await http.post("/auth/v1/invite", json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "validation_failed")
+
+
+async def test_local_tokens_are_verified_with_the_key_it_shows(simulators, data_dir):
+    issuer = LocalIssuer(data_dir / "identity", issuer=ISSUER, audience=AUDIENCE)
+    keys = JwksKeys(f"{await simulators.address()}/auth/v1/.well-known/jwks.json", "ES256")
+    verifier = JwtVerifier(keys, algorithm="ES256", issuer=ISSUER, audience=AUDIENCE)
+
+    claims = await verifier.verify(issuer.token("ada@example.com", lifetime=timedelta(hours=1)))
+    await keys.close()
+
+    assert claims["sub"] == str(user_id_of("ada@example.com"))
+
+
+async def test_a_fault_happens_as_often_as_asked_for_and_then_no_more(http):
+    fault = {"route": "/auth/v1/admin/users", "status": 429, "body": "slow down", "times": 2}
+    await http.post("/_faults", json=fault)
+
+    found = [await http.get("/auth/v1/admin/users") for _ in range(3)]
+
+    assert [answer.status_code for answer in found] == [429, 429, 200]
+    assert found[0].text == "slow down"
+
+
+async def test_a_fault_is_of_one_route_and_can_be_taken_back(http):
+    fault = {"route": "/auth/v1/invite", "status": 500, "times": 100}
+    await http.post("/_faults", json=fault)
+    other = await http.get("/auth/v1/admin/users")
+    await http.post("/_faults", json={**fault, "times": 0})
+
+    answer = await http.post("/auth/v1/invite", json={"email": "later@example.com"})
+
+    assert (other.status_code, answer.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize(
+    "fault", [{}, {"route": 1}, {"route": "/", "status": 99}, {"route": "/", "x": 1}], ids=str
+)
+async def test_a_fault_that_makes_no_sense_is_refused(http, fault):
+    assert (await http.post("/_faults", json=fault)).status_code == 400
+
+
+def port_of(address):
+    return int(address.rpartition(":")[2])
+
+
+async def test_all_who_ask_at_once_get_one_process_and_a_dead_one_is_replaced(tmp_path):
+    simulators = Simulators((str(tmp_path), ISSUER, AUDIENCE))
+    first = set(await asyncio.gather(*(simulators.address() for _ in range(8))))
+    process = simulators._process  # noqa: SLF001
+    process.kill()
+    await process.wait()
+
+    second = await simulators.address()
+    answered = answers(port_of(second))
+    await simulators.close()
+
+    assert len(first) == 1
+    assert answered
+    assert not answers(port_of(second))
+
+
+async def test_a_process_that_cannot_start_is_an_error_and_not_a_wait(tmp_path):
+    simulators = Simulators((str(tmp_path),))
+
+    with pytest.raises(SimulatorsNotStarted):
+        await simulators.address()
+    await simulators.close()
+
+
+PARENT = """
+import asyncio, sys
+from infrastructure.simulators.supervisor import Simulators
+
+async def main():
+    print(await Simulators(sys.argv[1:]).address(), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(tmp_path), ISSUER, AUDIENCE), stdout=asyncio.subprocess.PIPE
+    )
+    lines = parent.stdout
+    address = ""
+    while not address.startswith("http"):
+        address = (await lines.readline()).decode().strip()
+    port = port_of(address)
+    answered = answers(port)
+
+    os.kill(parent.pid, signal.SIGKILL)
+    await parent.communicate()
+
+    assert answered
+    await until(lambda: not answers(port))
