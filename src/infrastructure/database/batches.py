@@ -20,24 +20,18 @@ class Batches(Generic[Question, Answer]):
         ask_all: Callable[[list[Question]], Awaitable[list[Answer]]],
         *,
         size_max: int = 64,
-        senders_max: int = 1,
     ) -> None:
         self._ask_all = ask_all
         self._size_max = size_max
-        self._senders_max = senders_max
-        self._senders_count = 0
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
-        self._senders: set[asyncio.Task[None]] = set()
+        self._sender: asyncio.Task[None] | None = None
 
     async def ask(self, question: Question) -> Answer:
         """A cancelled asker leaves; the others of its batch do not notice."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
-        if self._senders_count < self._senders_max:
-            self._senders_count += 1
-            task = asyncio.create_task(self._send_all())
-            self._senders.add(task)  # or nobody would hold it
-            task.add_done_callback(self._senders.discard)
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send_all())
         return await answer
 
     async def _send_all(self) -> None:
@@ -47,7 +41,7 @@ class Batches(Generic[Question, Answer]):
             del self._waiting[: self._size_max]
             await self._run(batch)
         # At once, not when the task is called done: who asks in between would wait for nobody.
-        self._senders_count -= 1
+        self._sender = None
 
     async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
         try:
