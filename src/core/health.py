@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from shared.middleware.access import PUBLIC
+from shared.middleware.access import PUBLIC, UNCOUNTED
 
 VERSION = "0.1.0"
 PROBE_TIMEOUT_S = 5.0
@@ -101,7 +101,7 @@ READINESS_EXAMPLE = {
 class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
-    opt = PUBLIC
+    opt = PUBLIC | UNCOUNTED  # whoever watches over us asks often, and a 429 would look like a failure
     security = ({},)
 
     @get(

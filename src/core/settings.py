@@ -31,6 +31,7 @@ SECRETS = (
     "DATABASE_URL",
     "OSLIRA_DATABASE_USER_URL",
     "OSLIRA_DATABASE_ADMIN_URL",
+    "OSLIRA_RATE_LIMIT_STORE",
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
     "APIFY_TOKEN",
@@ -77,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...] = ()
     frontend_url: str = LOCAL_FRONTEND
     proxy_hops: int = 0
+    rate_limit_store: str = "postgres"  # or memory, or the address of a Redis
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
     client_deadline_s: int = 10
@@ -120,6 +122,7 @@ def read_settings(lookup: Lookup) -> Settings:
         cors_origins=cors_origins,
         frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
         proxy_hops=_number(lookup, "OSLIRA_PROXY_HOPS", 0, 0, 10, wrongs),
+        rate_limit_store=_rate_limit_store(lookup, wrongs),
         signup_bonus_credits=_number(lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs),
         body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
         client_deadline_s=_number(lookup, "OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600, wrongs),
@@ -167,6 +170,28 @@ def _pooler(lookup: Lookup, urls: tuple[str, ...], wrongs: list[str]) -> Literal
     return "transaction" if any(_port(url) == TRANSACTION_POOLER_PORT for url in urls) else "session"
 
 
+def _rate_limit_store(lookup: Lookup, wrongs: list[str]) -> str:
+    value = lookup("OSLIRA_RATE_LIMIT_STORE") or "postgres"
+    if value in ("postgres", "memory"):
+        return value
+    # Valkey speaks the language of Redis, whose client knows two of these names.
+    scheme, _, rest = value.partition("://")
+    known = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}.get(scheme)
+    if known and _has_host(value):
+        return f"{known}://{rest}"
+    # Not repeated: it may hold a password.
+    wrongs.append("OSLIRA_RATE_LIMIT_STORE: use postgres, memory, or redis://user:password@host:port/0.")
+    return "postgres"
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _port(url: str) -> int | None:
     try:
         return urlsplit(url).port
@@ -203,6 +228,8 @@ def _unsafe(settings: Settings) -> list[str]:
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:
         wrongs.append("OSLIRA_CORS_ORIGINS: where the frontend is served from.")
+    if settings.rate_limit_store == "memory":
+        wrongs.append("OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again.")
     wrongs += [
         f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."
         for origin in settings.cors_origins

@@ -52,12 +52,16 @@ from infrastructure.identity.keys import FixedKey, KeyInvalid, Keys, load_pem
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
 from infrastructure.identity.tokens import LocalIssuer
 from infrastructure.identity.verifier import JwtVerifier
+from infrastructure.limits.memory import MemoryWindows
+from infrastructure.limits.redis_windows import RedisWindows
+from infrastructure.limits.store import Store
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.secrets.aws import AwsSecrets, NoRegion
 from infrastructure.simulators.app import OUTBOX
 from infrastructure.simulators.process import serve_simulators
 from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
 from infrastructure.simulators.supervisor import Simulators
+from shared.errors import Unavailable
 from shared.middleware.analytics import Record
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -172,9 +176,11 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         async with _database(place, addresses) as database, _invitation_mail(place) as mail:
             key_ring = PostgresKeyRing(database)
             requests = PostgresRequestLog(database)
+            windows = _windows(place, database)
             try:
-                yield _application(place, database, keys, mail, key_ring, requests)
+                yield _application(place, database, keys, mail, key_ring, requests, windows)
             finally:
+                await windows.close()
                 await key_ring.close()
                 await requests.close()
 
@@ -200,6 +206,23 @@ async def _database(place: Surroundings, addresses: Addresses) -> AsyncGenerator
         statement_cache=place.settings.database_pooler == "session",
     ) as database:
         yield database
+
+
+def _windows(place: Surroundings, database: Database) -> Store:
+    match place.settings.rate_limit_store:
+        case "postgres":
+            return PostgresWindows(database)
+        case "memory":
+            return MemoryWindows()
+        case address:
+            return RedisWindows(partial(_redis_address, place, address))
+
+
+async def _redis_address(place: Surroundings, address: str) -> str:
+    """Read anew for every connection: a secret may have been rotated."""
+    if place.secrets is None:
+        return address
+    return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
 
 
 @asynccontextmanager
@@ -259,6 +282,7 @@ def _application(
     mail: InvitationMail,
     key_ring: PostgresKeyRing,
     requests: PostgresRequestLog,
+    windows: Store,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -274,7 +298,7 @@ def _application(
     return Application(
         settings=settings,
         door=Door(callers, Access(standings, utc_now)),
-        rate_limits=RateLimits(PostgresLimits(database), PostgresWindows(database)),
+        rate_limits=RateLimits(PostgresLimits(database), windows),
         idempotency=Idempotency(PostgresAttempts(database)),
         record_request=requests.record,
         me=Me(standings, accounts),
@@ -292,20 +316,25 @@ def _application(
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         health=Health(
             settings.environment,
-            {**_probes(place, DatabaseProbes(database)), **_identity_probes(settings, keys, mail)},
+            {
+                **_probes(place, DatabaseProbes(database), windows),
+                **_identity_probes(settings, keys, mail),
+            },
             essential=frozenset({"database", "migrations", "role_separation"}),
         ),
     )
 
 
-def _probes(place: Surroundings, database: DatabaseProbes) -> dict[str, tuple[Mode, Probe]]:
+def _probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dict[str, tuple[Mode, Probe]]:
     settings = place.settings
     database_mode: Mode = "local" if settings.embedded_database else "real"
+    store_modes: dict[str, Mode] = {"postgres": database_mode, "memory": "local"}
     bucket = settings.object_store_bucket
     probes: dict[str, tuple[Mode, Probe]] = {
         "database": (database_mode, database.version),
         "migrations": (database_mode, partial(_migrations, database)),
         "role_separation": (database_mode, partial(_roles, database)),
+        "rate_limits": (store_modes.get(settings.rate_limit_store, "real"), partial(_rate_limits, windows)),
         "object_store": ("real", partial(probe_bucket, bucket))
         if bucket
         else ("local", partial(probe_folder, settings.data_dir / "objects")),
@@ -361,6 +390,13 @@ async def _roles(database: DatabaseProbes) -> str:
     if not await database.roles_are_separate():
         raise ProbeFailed("app_user must be subject to row level security and app_admin must not")
     return "app_user obeys row level security"
+
+
+async def _rate_limits(windows: Store) -> str:
+    try:
+        return await windows.state()
+    except Unavailable as error:
+        raise ProbeFailed(str(error)) from error
 
 
 async def _secrets(secrets: AwsSecrets | None) -> str:

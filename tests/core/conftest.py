@@ -1,8 +1,17 @@
+import asyncio
+import os
+import sys
+from contextlib import AsyncExitStack
+
+import asyncpg
 import httpx
 import pytest
 from structlog.testing import capture_logs
 
 from core.app import create_app
+from core.wiring import build, surroundings
+from tests.conftest import PROJECT
+from tests.support import answers, free_port, until
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +56,71 @@ async def client_of():
     yield make
     for client in clients:
         await client.aclose()
+
+
+@pytest.fixture
+async def start(addresses, place):
+    """A function that starts `oslira serve` and waits until it answers."""
+    processes = []
+
+    async def start(**environment):
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+            env={
+                **os.environ,
+                "PYTHONPATH": str(PROJECT / "src"),
+                "DATABASE_URL": addresses.owner,
+                "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+                **environment,
+            },
+            stderr=asyncio.subprocess.PIPE,
+        )
+        processes.append(process)
+        await until(lambda: answers(port) or process.returncode is not None)
+        return process, port
+
+    yield start
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.fixture
+async def limit(spoilable_addresses):
+    """A function: set a limit, for the free plan unless another is named."""
+
+    async def limit(route_class, requests_max, *, plan="free", window_s=3_600):
+        connection = await asyncpg.connect(spoilable_addresses.owner)
+        await connection.execute(
+            """
+            update rate_limits set requests_max = $3, window_s = $4 where plan = $1 and route_class = $2
+            """,
+            *(plan, route_class, requests_max, window_s),
+        )
+        await connection.close()
+
+    return limit
+
+
+@pytest.fixture
+async def open_client(spoilable_addresses, place):
+    """A function: a client of a new application on the test's own database, calling from an address."""
+    async with AsyncExitStack() as stack:
+
+        async def make(peer="198.51.100.1", **environ):
+            settings = {
+                "DATABASE_URL": spoilable_addresses.owner,
+                "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+                **environ,
+            }
+            application = await stack.enter_async_context(build(surroundings(settings)))
+            transport = httpx.ASGITransport(
+                create_app(application), raise_app_exceptions=False, client=(peer, 1)
+            )
+            return await stack.enter_async_context(
+                httpx.AsyncClient(transport=transport, base_url="http://test")
+            )
+
+        yield make

@@ -72,6 +72,7 @@ async def test_the_real_application_is_ready_and_says_what_each_binding_is(clien
         "database": "real",
         "migrations": "real",
         "role_separation": "real",
+        "rate_limits": "real",
         "object_store": "local",
         "secrets": "local",
         "openai": "simulated",

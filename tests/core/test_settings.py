@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.settings import HOSTS, Settings, SettingsRefused, read_settings
+from core.settings import HOSTS, SECRETS, Settings, SettingsRefused, read_settings
 from tests.conftest import PROJECT
 
 SERVER = {
@@ -211,3 +211,58 @@ def test_what_is_printed_holds_no_password():
 )
 def test_a_provider_is_real_when_its_key_is_set(environ, providers):
     assert read(**environ).real_providers == providers
+
+
+@pytest.mark.parametrize(
+    ("value", "store"),
+    [
+        ("", "postgres"),
+        ("postgres", "postgres"),
+        ("memory", "memory"),
+        ("redis://cache", "redis://cache"),
+        (
+            "rediss://u:p%40@cache:6380/2?ssl_cert_reqs=none",
+            "rediss://u:p%40@cache:6380/2?ssl_cert_reqs=none",
+        ),
+        ("valkey://:p@cache:6379/0", "redis://:p@cache:6379/0"),
+        ("valkeys://cache", "rediss://cache"),
+        ("redis://[::1]:6379", "redis://[::1]:6379"),
+    ],
+)
+def test_rate_windows_are_kept_where_it_is_said(value, store):
+    assert read(OSLIRA_RATE_LIMIT_STORE=value).rate_limit_store == store
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "canary",
+        "Memory",
+        "redis",
+        "redis://",
+        "redis:canary@cache",
+        "http://u:canary@cache",
+        "redis://u:canary@cache:port",
+        "redis://u:canary@cache:99999",
+        "redis://u:canary@[cache",
+        "unix:///canary",
+    ],
+)
+def test_what_is_no_store_of_rate_windows_is_refused_without_repeating_it(value):
+    refusal = refused(OSLIRA_RATE_LIMIT_STORE=value)
+
+    assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_RATE_LIMIT_STORE"]
+    assert "canary" not in str(refusal)
+
+
+def test_a_server_does_not_count_in_the_memory_of_each_process():
+    (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE="memory").wrongs
+
+    assert wrong == "OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again."
+
+
+def test_a_store_with_a_password_is_a_secret():
+    settings = read(**SERVER, OSLIRA_RATE_LIMIT_STORE="redis://u:canary@cache")
+
+    assert "OSLIRA_RATE_LIMIT_STORE" in SECRETS
+    assert "canary" not in f"{settings!r} {settings!s} {[settings]}"

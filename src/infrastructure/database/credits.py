@@ -17,7 +17,7 @@ from features.credits.domain.errors import (
     TransactionTypeInvalid,
 )
 from features.credits.domain.ledger import Balance, Entry, Finding, Movement
-from infrastructure.database.batches import Batches
+from infrastructure.batches import Batches
 from infrastructure.database.sessions import AdminSession, Database
 from shared.caller import AccountNotFound, Caller, no_account
 from shared.errors import DomainError

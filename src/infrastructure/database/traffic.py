@@ -1,19 +1,31 @@
 """What guards the door, kept where every process sees it."""
 
+import asyncio
+import math
 import time
-from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from typing import LiteralString
 from uuid import UUID
 
-from infrastructure.database.batches import Batches
+from infrastructure.batches import Batches
 from infrastructure.database.later import Later
 from infrastructure.database.sessions import Database
+from infrastructure.limits.store import Request, Share, Store, dealt_out, grouped
+from shared.errors import Unavailable
 from shared.middleware.analytics import RequestPoint
 from shared.middleware.idempotency import LOCK_S, RETENTION_S, Attempts, Begun
-from shared.middleware.rate_limits import FREE, Limit, Limits, Verdict, Windows
+from shared.middleware.rate_limits import FREE, Limit, Limits, Verdict
 
 LIMITS: LiteralString = "select plan, route_class, requests_max, window_s from public.rate_limits"
 TAKE: LiteralString = "select * from traffic.take($1, $2, $3, $4)"
+# Rows that a request holds are skipped: they are in use again.
+SWEEP: LiteralString = """
+delete from traffic.rate_windows where key in (
+    select key from traffic.rate_windows where expires_at < now() limit $1 for update skip locked
+)
+returning true
+"""
 BEGIN: LiteralString = "select * from traffic.begin_attempt($1, $2, $3, $4, $5)"
 FINISH: LiteralString = """
 update traffic.idempotency_keys set answer = $3 where id = $1 and attempt = $2
@@ -32,60 +44,89 @@ select * from unnest(
 )
 """
 LIMITS_REMEMBERED_FOR_S = 30.0
+SWEEP_INTERVAL_S = 300.0
+SWEEP_ROWS_MAX = 5_000
 
 
 class PostgresLimits(Limits):
     """The table is small and remembered; a change is taken up within half a minute."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._session = database.admin("rate limits")
+        self._now_s = now_s
         self._table: dict[tuple[str, str], Limit] = {}
-        self._until_s = 0.0
+        self._until_s = -math.inf
+        self._reading = asyncio.Lock()
 
     async def find(self, plan: str, route_class: str) -> Limit | None:
-        if time.monotonic() >= self._until_s:
-            self._until_s = time.monotonic() + LIMITS_REMEMBERED_FOR_S
+        if self._now_s() >= self._until_s:
+            await self._refresh()
+        return self._table.get((plan, route_class)) or self._table.get((FREE, route_class))
+
+    async def _refresh(self) -> None:
+        """Without limits nobody passes; with old ones nobody waits."""
+        if self._table and self._reading.locked():
+            return
+        async with self._reading:
+            if self._now_s() < self._until_s:
+                return
+            try:
+                rows = await self._session.fetch(LIMITS)
+            except Unavailable:
+                if not self._table:
+                    raise
+                return
             self._table = {
                 (row["plan"], row["route_class"]): Limit(
                     row["route_class"], row["requests_max"], row["window_s"]
                 )
-                for row in await self._session.fetch(LIMITS)
+                for row in rows
             }
-        return self._table.get((plan, route_class)) or self._table.get((FREE, route_class))
+            self._until_s = self._now_s() + LIMITS_REMEMBERED_FOR_S
 
 
-class PostgresWindows(Windows):
-    """Requests that arrive together share a round trip, and those of one client a row's update."""
+class PostgresWindows(Store):
+    """Requests that arrive together share a round trip, and those of one client a row's update. Now and
+    then what has expired is swept out, beside the requests.
+    """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._session = database.admin("rate windows")
+        self._now_s = now_s
         self._batches = Batches(self._take_all)
+        self._sweep_at_s = now_s() + SWEEP_INTERVAL_S
+        self._sweeping: asyncio.Task[None] | None = None
 
     async def take(self, key: str, limit: Limit) -> Verdict:
         return await self._batches.ask((key, limit))
 
-    async def _take_all(self, requests: list[tuple[str, Limit]]) -> list[Verdict]:
-        wanted = Counter(key for key, _ in requests)
-        limits = dict(requests)
-        keys = sorted(wanted)  # in one order everywhere, so that rivals cannot deadlock
+    async def _take_all(self, requests: list[Request]) -> list[Verdict]:
+        wanted = grouped(requests)  # rivals in the order of the keys cannot deadlock
         rows = await self._session.fetch(
             TAKE,
-            keys,
-            [wanted[key] for key in keys],
-            [limits[key].requests_max for key in keys],
-            [limits[key].window_s for key in keys],
+            [key for (key, _), _ in wanted],
+            [count for _, count in wanted],
+            [limit.requests_max for (_, limit), _ in wanted],
+            [limit.window_s for (_, limit), _ in wanted],
         )
-        # granted, remaining, reset_s; what the first ones of a client leave is told to the next
-        left = {key: list(row) for key, row in zip(keys, rows, strict=True)}
-        return [_one_of(left[key]) for key, _ in requests]
+        if self._now_s() >= self._sweep_at_s:
+            self._sweep_at_s = self._now_s() + SWEEP_INTERVAL_S
+            self._sweeping = asyncio.create_task(self._sweep())
+        return dealt_out(
+            requests, {request: Share(*row) for (request, _), row in zip(wanted, rows, strict=True)}
+        )
 
+    async def _sweep(self) -> None:
+        with suppress(Unavailable):  # the next one will
+            while len(await self._session.fetch(SWEEP, SWEEP_ROWS_MAX)) == SWEEP_ROWS_MAX:
+                pass
 
-def _one_of(shares: list[float]) -> Verdict:
-    granted, remaining, reset_s = shares
-    if granted < 1:
-        return Verdict(False, 0, reset_s)
-    shares[0] = granted - 1
-    return Verdict(True, int(remaining + granted - 1), reset_s)
+    async def state(self) -> str:
+        return "PostgreSQL"
+
+    async def close(self) -> None:
+        if self._sweeping is not None:
+            await self._sweeping
 
 
 class PostgresAttempts(Attempts):

@@ -23,3 +23,6 @@ def needs(permission: Permission) -> Marks:
 def counts_as(route_class: str) -> Marks:
     """Which rate limit applies. Without this mark GET counts as ``read`` and the rest as ``write``."""
     return {"route_class": route_class}
+
+
+UNCOUNTED = counts_as("")  # no limit applies

@@ -16,7 +16,7 @@ def client_address(scope: HTTPScope, proxy_hops: int) -> str:
     address = peer[0] if peer else ""
     if proxy_hops:
         forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-        entries = forwarded.decode("latin-1").split(",")
+        entries = forwarded.decode("latin-1").split(",") if forwarded else []
         if len(entries) >= proxy_hops:
             address = entries[-proxy_hops].strip()
     try:

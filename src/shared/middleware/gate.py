@@ -67,8 +67,11 @@ class Gate:
         marks = scope["route_handler"].opt
         access: str = marks["access"]
         passage = passage_of(scope)
+        route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
         if access == "public":
-            if route_class := marks.get("route_class", "public"):
+            if route_class is None:
+                route_class = "public"
+            if route_class:
                 await self._count_address(scope, passage, route_class)
             await self._app(scope, receive, send)
             return
@@ -76,12 +79,10 @@ class Gate:
         caller = await self._identify(scope, passage, headers)
         account_id, plan = await self._doorkeeper.plan(caller)
         passage.caller, passage.account_id = caller, account_id
-        await self._rate_limits.count(
-            passage,
-            caller.actor,
-            plan=plan,
-            route_class=marks.get("route_class") or ("read" if scope["method"] == "GET" else "write"),
-        )
+        if route_class is None:
+            route_class = "read" if scope["method"] == "GET" else "write"
+        if route_class:
+            await self._rate_limits.count(passage, caller.actor, plan=plan, route_class=route_class)
         caller = await self._doorkeeper.admit(caller, access, scope["path_params"].get("account_id"))
         scope["user"] = caller
         if headers.idempotency_key and scope["method"] == "POST":

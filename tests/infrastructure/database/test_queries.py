@@ -11,7 +11,9 @@ STATEMENTS = {
     f"{module.name}.{name}": value
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
     for name, value in vars(importlib.import_module(module.name)).items()
-    if name.isupper() and isinstance(value, str) and value.lstrip().startswith(("select", "insert", "update"))
+    if name.isupper()
+    and isinstance(value, str)
+    and value.lstrip().startswith(("select", "insert", "update", "delete"))
 }
 
 

@@ -276,7 +276,8 @@ grant usage on schema traffic to service_role;
 
 -- A window is a ring of 61 slots of a sixtieth each: one more than the window has, because the oldest
 -- slot is partly inside. So no span as long as the window ever has more than the limit. Not logged: what
--- a crash forgets is worth a minute.
+-- a crash forgets is worth a minute. No index but the key's, so that an update touches none: what has
+-- expired is swept out rarely, by reading through.
 create unlogged table traffic.rate_windows (
     key text primary key check (length(key) <= 200),
     slot bigint not null,      -- the newest, counted from 1970
@@ -284,8 +285,6 @@ create unlogged table traffic.rate_windows (
     ring integer[] not null,
     expires_at timestamptz not null
 ) with (fillfactor = 50);
-
-create index rate_windows_expired on traffic.rate_windows (expires_at);
 
 -- Takes from many windows in the order of their keys, so that rivals cannot deadlock. For each: how many
 -- of those wanted it grants, how many are left, and in how many seconds the oldest comes free.
@@ -311,7 +310,8 @@ begin
             on conflict (key) do nothing;
             select * into w from traffic.rate_windows where key = keys[number] for update;
         end if;
-        if now_slot - w.slot > 60 then
+        if abs(now_slot - w.slot) > 60 then  -- long ago, or by a clock that was far ahead
+            w.slot := now_slot;
             w.ring := array_fill(0, array[61]);
             w.taken := 0;
         else

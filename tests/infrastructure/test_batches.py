@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from infrastructure.database.batches import Batches
+from infrastructure.batches import Batches
 from shared.errors import Unavailable
 
 

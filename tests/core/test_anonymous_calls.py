@@ -1,0 +1,90 @@
+"""Calls without a principal are counted by the address they come from."""
+
+import re
+
+import pytest
+
+from tests.core.calls import BALANCE, statuses
+from tests.core.problems import assert_problem
+
+
+@pytest.mark.parametrize(
+    "authorization", [None, "", "Bearer x", "Basic x", "Bearer osl_live_x", "Bearer a.b.c"]
+)
+async def test_whoever_has_no_valid_token_is_counted_by_address(open_client, limit, authorization):
+    await limit("public", 2)
+    headers = {"Authorization": authorization} if authorization is not None else {}
+    client, elsewhere = await open_client(), await open_client("203.0.113.9")
+
+    assert await statuses(client, 3, headers=headers) == [401, 401, 429]
+    assert await statuses(elsewhere, 1, headers=headers) == [401]
+
+
+async def test_thirty_calls_a_minute_without_a_token_are_what_is_delivered(open_client):
+    client = await open_client()
+
+    answers = await statuses(client, 31)
+
+    assert answers == [401] * 30 + [429]
+
+
+async def test_the_refusal_of_an_anonymous_call_says_when_to_come_back(open_client, limit):
+    await limit("public", 1, window_s=60)
+    client = await open_client()
+
+    allowed, refused = [await client.get(BALANCE) for _ in range(2)]
+
+    assert allowed.headers["ratelimit"] == '"public";r=0'
+    assert_problem(refused, 429, "rate_limited")
+    assert re.fullmatch(r'"public";r=0;t=\d+', refused.headers["ratelimit"])
+
+
+async def test_public_pages_are_counted_by_address(open_client, limit):
+    await limit("public", 2)
+
+    assert await statuses(await open_client(), 3, "/schema/openapi.json") == [200, 200, 429]
+
+
+async def test_health_is_never_limited(open_client, limit):
+    await limit("public", 1)
+    client = await open_client()
+
+    assert await statuses(client, 5, "/health") == [200] * 5
+    assert await statuses(client, 5, "/health/ready") == [200] * 5
+    assert "ratelimit" not in (await client.get("/health")).headers
+    assert await statuses(client, 2) == [401, 429]
+
+
+@pytest.mark.parametrize(
+    ("hops", "forwarded"),
+    [
+        ("0", ["{n}.1.1.1"]),
+        ("0", ["{n}.1.1.1, 203.0.113.9"]),
+        ("1", ["{n}.1.1.1, 203.0.113.9"]),
+        ("1", ["{n}.1.1.1", "2001:db8:{n}::", "203.0.113.9"]),
+        ("1", ["2001:db8::{n}"]),
+        ("2", ["{n}.1.1.1, 203.0.113.9, 10.0.0.1"]),
+        ("2", ["203.0.113.9, {n}.0.0.1"]),
+        ("1", ["garbage {n}"]),
+    ],
+)
+async def test_what_a_client_adds_to_its_forwarded_addresses_is_useless(open_client, limit, hops, forwarded):
+    await limit("public", 3)
+    client = await open_client(OSLIRA_PROXY_HOPS=hops)
+
+    answers = [
+        await client.get(BALANCE, headers=[("X-Forwarded-For", line.format(n=number)) for line in forwarded])
+        for number in range(1, 9)
+    ]
+
+    assert [answer.status_code for answer in answers] == [401] * 3 + [429] * 5
+
+
+@pytest.mark.parametrize(("hops", "forwarded"), [("1", "1.1.1.1, {}"), ("2", "1.1.1.1, {}, 10.0.0.1")])
+async def test_clients_behind_our_proxies_are_counted_apart(open_client, limit, hops, forwarded):
+    await limit("public", 1)
+    client = await open_client(OSLIRA_PROXY_HOPS=hops)
+
+    for address in ("203.0.113.1", "203.0.113.2", "2001:db8:1::1", "2001:db8:2::1"):
+        headers = {"X-Forwarded-For": forwarded.format(address)}
+        assert await statuses(client, 2, headers=headers) == [401, 429]

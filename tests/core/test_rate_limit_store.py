@@ -1,0 +1,67 @@
+"""Where requests are counted, by setting, and what the health page says of it."""
+
+import asyncpg
+import pytest
+
+from tests.core.calls import BALANCE, statuses
+from tests.infrastructure.redis_server import BINARY, address_of, redis_server
+from tests.support import free_port
+
+needs_redis = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
+
+
+async def binding(client):
+    answer = (await client.get("/health/ready")).json()
+    return answer["status"], answer["bindings"]["rate_limits"]
+
+
+@pytest.fixture
+async def rows(spoilable_addresses):
+    """A function: how many windows the database keeps."""
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    yield lambda: connection.fetchval("select count(*) from traffic.rate_windows")
+    await connection.close()
+
+
+async def test_by_default_the_database_counts(open_client, bearer, rows):
+    client = await open_client()
+
+    await client.get(BALANCE, headers=bearer())
+
+    assert await rows() == 1
+    assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "PostgreSQL"})
+
+
+async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows):
+    await limit("read", 2)
+    client = await open_client(OSLIRA_RATE_LIMIT_STORE="memory")
+
+    assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
+    assert await rows() == 0
+    assert await binding(client) == ("ready", {"ok": True, "mode": "local", "detail": "this process alone"})
+
+
+@needs_redis
+async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows, tmp_path):
+    await limit("read", 2)
+    async with redis_server(tmp_path) as port:
+        store = address_of(port).replace("redis://", "valkey://")
+        client = await open_client(OSLIRA_RATE_LIMIT_STORE=store)
+
+        assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
+        assert await rows() == 0
+        assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "Redis"})
+
+
+async def test_while_redis_is_away_calls_are_answered_counted_and_told_as_degraded(
+    open_client, limit, bearer, logs
+):
+    await limit("read", 2)
+    client = await open_client(OSLIRA_RATE_LIMIT_STORE=address_of(free_port()))
+
+    assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
+    status, found = await binding(client)
+    assert (status, found["ok"], found["mode"]) == ("degraded", False, "real")
+    assert found["detail"] == "Redis does not answer (ConnectionError): each process counts for itself"
+    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["redis_away"]
+    assert "canary" not in f"{found} {logs}"

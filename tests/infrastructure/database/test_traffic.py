@@ -1,0 +1,169 @@
+"""What guards the door, as kept in the database: which limits hold, and that old windows go."""
+
+import asyncio
+
+import pytest
+
+from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.database.traffic import (
+    LIMITS_REMEMBERED_FOR_S,
+    SWEEP_INTERVAL_S,
+    SWEEP_ROWS_MAX,
+    PostgresLimits,
+    PostgresWindows,
+)
+from shared.middleware.rate_limits import Limit
+
+LIMIT = Limit("read", 5, 60)
+
+
+class Clock:
+    now_s = 1_000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+class FlakyDatabase:
+    """The real one, which may be away for statements that begin with a word."""
+
+    away_for = None
+    asked = 0
+
+    def __init__(self, database):
+        self._session = database.admin("test")
+
+    def admin(self, _reason):
+        return self
+
+    async def fetch(self, statement, *args):
+        self.asked += 1
+        if statement.split()[0] == self.away_for:
+            raise DatabaseUnavailable
+        return await self._session.fetch(statement, *args)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def flaky(database):
+    return FlakyDatabase(database)
+
+
+@pytest.fixture
+async def change(owner):
+    """A function: change the free plan's limit of a class that nothing else counts; put back at the end."""
+
+    async def change(requests_max):
+        await owner.execute(
+            "update rate_limits set requests_max = $1 where plan = 'free' and route_class = 'refresh'",
+            requests_max,
+        )
+
+    yield change
+    await change(1_000_000_000)
+
+
+async def test_a_changed_limit_is_taken_up_within_half_a_minute(database, clock, change):
+    limits = PostgresLimits(database, now_s=clock)
+    await change(7)
+    assert (await limits.find("free", "refresh")).requests_max == 7
+
+    await change(9)
+    clock.now_s += LIMITS_REMEMBERED_FOR_S - 0.001
+    assert (await limits.find("free", "refresh")).requests_max == 7
+    clock.now_s += 0.001
+    assert (await limits.find("free", "refresh")).requests_max == 9
+
+
+async def test_a_plan_without_a_limit_of_its_own_has_the_free_ones(database):
+    limits = PostgresLimits(database)
+
+    assert await limits.find("pro", "public") is await limits.find("free", "public")
+    assert await limits.find("pro", "read") is not await limits.find("free", "read")
+    assert await limits.find("free", "no such class") is None
+
+
+async def test_the_first_askers_all_wait_for_one_answer(flaky):
+    limits = PostgresLimits(flaky)
+
+    found = await asyncio.gather(*(limits.find("free", "read") for _ in range(50)))
+
+    assert None not in found
+    assert flaky.asked == 1
+
+
+async def test_nobody_passes_uncounted_because_the_limits_could_not_be_read(flaky):
+    limits = PostgresLimits(flaky)
+    flaky.away_for = "select"
+
+    for _ in range(3):
+        with pytest.raises(DatabaseUnavailable):
+            await limits.find("free", "read")
+
+    flaky.away_for = None
+    assert await limits.find("free", "read") is not None
+
+
+async def test_known_limits_hold_while_they_cannot_be_read_anew(flaky, clock):
+    limits = PostgresLimits(flaky, now_s=clock)
+    known = await limits.find("free", "read")
+    clock.now_s += LIMITS_REMEMBERED_FOR_S
+    flaky.away_for = "select"
+
+    assert await limits.find("free", "read") is known
+
+
+@pytest.fixture
+def count(owner):
+    async def count(pattern):
+        return await owner.fetchval("select count(*) from traffic.rate_windows where key like $1", pattern)
+
+    return count
+
+
+async def expired_rows(owner, number):
+    await owner.execute(
+        """
+        insert into traffic.rate_windows (key, slot, taken, ring, expires_at)
+        select 'expired ' || n, 0, 0, array_fill(0, array[61]), now() - interval '1 second'
+        from generate_series(1, $1) as n
+        """,
+        number,
+    )
+
+
+@pytest.mark.parametrize("number", [3, SWEEP_ROWS_MAX * 2 + 1])
+async def test_expired_windows_are_swept_out_beside_the_requests(database, owner, clock, count, number):
+    windows, key = PostgresWindows(database, now_s=clock), f"kept {number}"
+    await expired_rows(owner, number)
+
+    await windows.take(key, LIMIT)
+    await windows.close()
+    assert await count("expired %") == number  # not yet
+
+    clock.now_s += SWEEP_INTERVAL_S
+    await windows.take(key, LIMIT)
+    await windows.close()
+    assert await count("expired %") == 0
+    assert (await windows.take(key, LIMIT)).remaining == 2
+
+
+async def test_a_sweep_that_fails_harms_no_request_and_the_next_one_does_it(flaky, owner, clock, count):
+    windows = PostgresWindows(flaky, now_s=clock)
+    await expired_rows(owner, 2)
+    flaky.away_for = "delete"
+    clock.now_s += SWEEP_INTERVAL_S
+    assert (await windows.take("k", LIMIT)).is_granted
+    await windows.close()
+    assert await count("expired %") == 2
+
+    flaky.away_for = None
+    clock.now_s += SWEEP_INTERVAL_S
+    await windows.take("k", LIMIT)
+    await windows.close()
+
+    assert await count("expired %") == 0

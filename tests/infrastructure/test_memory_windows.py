@@ -1,0 +1,112 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infrastructure.limits.memory import MemoryWindows
+from shared.middleware.rate_limits import Limit
+from tests.infrastructure.window_stores import limit_of
+
+
+class Clock:
+    def __init__(self):
+        self.now_ms = 1_000_000
+
+    def __call__(self):
+        return self.now_ms / 1_000
+
+
+def made(limit, now_s=None, **options):
+    """Windows, and how many of a hundred requests under a name they grant."""
+    windows = MemoryWindows(now_s=now_s or Clock(), **options)
+
+    async def granted(key):
+        verdicts = [await windows.take(key, limit) for _ in range(100)]
+        return sum(verdict.is_granted for verdict in verdicts)
+
+    return windows, granted
+
+
+def finished(coroutine):
+    """Its result. These never wait, so that none of them needs an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    raise AssertionError("it waited")
+
+
+@given(
+    limit=st.builds(
+        Limit, st.just("read"), st.integers(1, 6), st.one_of(st.integers(1, 9), st.just(60), st.just(3_600))
+    ),
+    pauses=st.lists(st.one_of(st.just(0.0), st.floats(0, 1.2), st.floats(0, 0.1)), max_size=80),
+)
+def test_every_history_of_requests_agrees_with_a_log_of_times(limit, pauses):
+    """Pauses are parts of the window. Never more than the limit in a window; never a refusal when fewer
+    than the limit were granted in a window and two slots.
+    """
+    clock = Clock()
+    windows = MemoryWindows(now_s=clock)
+    window_ms = limit.window_s * 1_000
+    granted_ms = []
+    for pause in pauses:
+        clock.now_ms += round(pause * window_ms)
+        recent = sum(at > clock.now_ms - window_ms for at in granted_ms)
+        lately = sum(at > clock.now_ms - window_ms * 62 / 60 for at in granted_ms)
+
+        verdict = finished(windows.take("k", limit))
+
+        if verdict.is_granted:
+            granted_ms.append(clock.now_ms)
+            assert recent < limit.requests_max
+        else:
+            assert lately >= limit.requests_max
+            assert 0 < verdict.reset_s <= limit.window_s * 61 / 60 + 0.001
+
+
+@given(st.integers(1, 5), st.lists(st.floats(0, 0.5), min_size=1, max_size=20))
+def test_who_waits_for_as_long_as_told_is_granted(requests_max, pauses):
+    clock = Clock()
+    windows = MemoryWindows(now_s=clock)
+    for pause in itertools.cycle(pauses):
+        verdict = finished(windows.take("k", limit_of(requests_max, 60)))
+        if not verdict.is_granted:
+            break
+        clock.now_ms += round(pause * 60_000 / 50)
+
+    clock.now_ms += int(verdict.reset_s * 1_000) + 1
+
+    assert finished(windows.take("k", limit_of(requests_max, 60))).is_granted
+
+
+async def test_what_has_expired_is_forgotten_when_others_come():
+    clock = Clock()
+    windows, granted = made(limit_of(2, 60), clock)
+    for number in range(50):
+        await granted(f"old {number}")
+    clock.now_ms += 61_001
+
+    await granted("new")
+
+    assert len(windows) == 1
+
+
+async def test_a_window_that_still_counts_is_not_forgotten():
+    clock = Clock()
+    _, granted = made(limit_of(2, 60), clock)
+    await granted("mine")
+    clock.now_ms += 59_000
+
+    await granted("another's")
+
+    assert await granted("mine") == 0
+
+
+async def test_there_are_never_more_windows_than_there_is_room_for():
+    windows, granted = made(limit_of(2, 60), keys_max=10)
+    for number in range(30):
+        await granted(f"key {number}")
+
+    assert len(windows) == 10
+    assert await granted("key 29") == 0

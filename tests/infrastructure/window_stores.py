@@ -1,0 +1,78 @@
+"""The three stores of rate windows, each with a way to let time pass."""
+
+import time
+
+from infrastructure.database.traffic import PostgresWindows
+from infrastructure.limits.memory import MemoryWindows
+from infrastructure.limits.redis_client import PREFIX
+from infrastructure.limits.redis_windows import RedisWindows
+from shared.middleware.rate_limits import Limit
+from tests.support import until
+
+WINDOW_S = 86_400  # long slots: none of them ends by itself while a test runs
+SLOT_S = WINDOW_S / 60
+
+# Everything happened so many slots earlier.
+SHIFT = """
+update traffic.rate_windows set slot = slot - $1, ring = array(
+    select ring[(place + $1) % 61 + 1] from generate_series(0, 60) as place order by place
+)
+"""
+
+
+def limit_of(requests_max, window_s=WINDOW_S):
+    return Limit("read", requests_max, window_s)
+
+
+async def within_a_slot():
+    """The real clocks are not about to begin another slot."""
+    await until(lambda: time.time() % SLOT_S < SLOT_S - 20)
+
+
+class MemoryArena:
+    def __init__(self):
+        self.now_s = 1_000_000.0
+        self.windows = MemoryWindows(now_s=lambda: self.now_s)
+
+    async def pass_slots(self, count):
+        self.now_s += count * SLOT_S
+
+
+class PostgresArena:
+    def __init__(self, database, owner):
+        self._database = database
+        self._owner = owner
+        self.windows = self.another()
+
+    def another(self):
+        """As a second process has one."""
+        return PostgresWindows(self._database)
+
+    async def pass_slots(self, count):
+        await self._owner.execute(SHIFT, count)
+
+
+class RedisArena:
+    def __init__(self, client, address):
+        self._client = client
+        self._address = address
+        self.windows = self.another()
+
+    def another(self):
+        """As a second process has one."""
+        return RedisWindows(self._read_address)
+
+    async def _read_address(self):
+        return self._address
+
+    async def pass_slots(self, count):
+        keys = await self._client.keys(PREFIX + "*")
+        async with self._client.pipeline() as pipeline:
+            for key in keys:
+                pipeline.hgetall(key)
+            windows = await pipeline.execute()
+            for key, slots in zip(keys, windows, strict=True):
+                pipeline.delete(key)
+                shifted = {int(slot) - count: granted for slot, granted in slots.items()}
+                pipeline.hset(key, mapping=shifted)
+            await pipeline.execute()
