@@ -40,7 +40,9 @@ def finished(coroutine):
     limit=st.builds(
         Limit, st.just("read"), st.integers(1, 6), st.one_of(st.integers(1, 9), st.just(60), st.just(3_600))
     ),
-    pauses=st.lists(st.one_of(st.just(0.0), st.floats(0, 1.2), st.floats(0, 0.1)), max_size=80),
+    pauses=st.lists(
+        st.one_of(st.just(0.0), st.floats(0, 1.2), st.floats(0, 0.1), st.floats(0.95, 1.05)), max_size=80
+    ),
 )
 def test_every_history_of_requests_agrees_with_a_log_of_times(limit, pauses):
     """Pauses are parts of the window. Never more than the limit in a window; never a refusal when fewer
@@ -62,7 +64,7 @@ def test_every_history_of_requests_agrees_with_a_log_of_times(limit, pauses):
             assert recent < limit.requests_max
         else:
             assert lately >= limit.requests_max
-            assert 0 < verdict.reset_s <= limit.window_s * 61 / 60 + 0.001
+            assert 0 < verdict.reset_s <= limit.window_s * 62 / 60
 
 
 @given(st.integers(1, 5), st.lists(st.floats(0, 0.5), min_size=1, max_size=20))

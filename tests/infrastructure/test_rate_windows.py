@@ -88,7 +88,9 @@ async def test_each_grant_leaves_one_less(arena, key):
 
 
 async def test_those_who_ride_together_are_told_different_remainders(arena, key):
-    verdicts = await asyncio.gather(*(arena.windows.take(key, limit_of(40)) for _ in range(40)))
+    limit = limit_of(40)
+
+    verdicts = await asyncio.gather(*(arena.windows.take(key, limit) for _ in range(40)))
 
     assert sorted(verdict.remaining for verdict in verdicts) == list(range(40))
 
