@@ -87,6 +87,6 @@ class Invitations:
                 await self.members.add(invitation.account_id, caller.user_id, invitation.role)
                 await self.invitations.close(invitation)
         account = await self.accounts.get(caller, invitation.account_id)
-        if account is None:  # withdrawn after all, or removed since
+        if account is None:  # accepted once, and removed since
             raise AccountNotFound
         return account
