@@ -49,19 +49,19 @@ update public.business_profiles set
     name = $4, website = $5, industry = $6, summary = $7, offering = $8, target_audience = $9,
     value_proposition = $10, tone = $11, outreach_goal = $12, language = $13, followers_min = $14,
     followers_max = $15, engagement_rate_min_hundredths = $16, niches = $17, content_themes = $18,
-    geographies = $19, exclusions = $20, version = version + 1, updated_at = clock_timestamp()
+    geographies = $19, exclusions = $20, version = version + 1, updated_at = statement_timestamp()
 where account_id = $1 and id = $2 and version = $3
 returning *
 """
 DELETE: LiteralString = """
 update public.business_profiles
-set deleted_at = clock_timestamp(), version = version + 1, updated_at = clock_timestamp()
+set deleted_at = statement_timestamp(), version = version + 1, updated_at = statement_timestamp()
 where account_id = $1 and id = $2 and version = $3
 """
 RESTORE: LiteralString = """
 update public.business_profiles
-set deleted_at = null, version = version + 1, updated_at = clock_timestamp()
-where account_id = $1 and id = $2 and version = $3 and deleted_at > clock_timestamp() - $4::interval
+set deleted_at = null, version = version + 1, updated_at = statement_timestamp()
+where account_id = $1 and id = $2 and version = $3 and deleted_at > statement_timestamp() - $4::interval
 returning *
 """
 

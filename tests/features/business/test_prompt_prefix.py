@@ -17,7 +17,11 @@ CONTENT = ProfileContent(
     name="Alpine Coffee",
     offering="Beans.\nMore beans.",
     ideal_customer=IdealCustomer(
-        followers_min=5_000, engagement_rate_min=2.5, niches=("tea", "Coffee"), exclusions=("R&D <b>",)
+        followers_min=5_000,
+        followers_max=250_000,
+        engagement_rate_min=2.5,
+        niches=("tea", "Coffee"),
+        exclusions=("R&D <b>",),
     ),
 )
 PREFIX = """\
@@ -34,6 +38,7 @@ More beans.
 </offering>
 <ideal_customer>
 - followers_min: 5000
+- followers_max: 250000
 - engagement_rate_min: 2.50 %
 <niches>
 - Coffee

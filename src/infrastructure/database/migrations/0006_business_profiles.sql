@@ -24,9 +24,9 @@ create table public.business_profiles (
     geographies text[] not null default '{}' check (cardinality(geographies) <= 50),
     exclusions text[] not null default '{}' check (cardinality(exclusions) <= 50),
     created_by text not null check (length(created_by) between 1 and 100),
-    -- The clock, not the transaction's start, which may lie before the wait for another's insert.
-    created_at timestamptz not null default clock_timestamp(),
-    updated_at timestamptz not null default clock_timestamp(),
+    -- Not the transaction's start, which may lie before the wait for another's insert.
+    created_at timestamptz not null default statement_timestamp(),
+    updated_at timestamptz not null default statement_timestamp(),
     deleted_at timestamptz,
     primary key (account_id, id),
     check (followers_min <= followers_max)
