@@ -41,9 +41,9 @@ CONTROLLERS = (
     CreditsAdministrationController,
 )
 DESCRIPTION = f"""\
-Send `Authorization: Bearer <access token>` with every request. If you belong to several accounts, name
-one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable `code` and the
-`request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
+Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
+accounts, name one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable
+`code` and the `request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
 
 What you may do in an account depends on your role there. An API key has scopes instead of a role.
 

@@ -53,11 +53,14 @@ async def attackers(world, home):
             **world.person("operator", email=operator.ids["email"], is_operator=True).headers,
         },
     )
+    lost = await nobody(world)
+    unchosen = {name: value for name, value in lost.headers.items() if name == "Authorization"}
     return [
         home,
         *roles,
         await world.furnished(operator),
-        await nobody(world),
+        lost,
+        replace(lost, name="nobody who chooses", headers=unchosen),
         await world.key(home, "key", SCOPES),
     ]
 

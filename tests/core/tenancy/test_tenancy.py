@@ -65,6 +65,8 @@ def expected(rule, actor, where):
         return 403
     if where == "account" or actor.name == "nobody":
         return 404
+    if actor.name == "nobody who chooses":
+        return 404 if rule.account == "path" else 422
     return 404 if rule.allows(actor.name) else 403
 
 
