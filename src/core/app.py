@@ -10,6 +10,7 @@ from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
+from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
 from core.wiring import Application
@@ -28,10 +29,25 @@ from shared.middleware.edge import Edge, Limits
 from shared.middleware.gate import Gate
 from shared.middleware.problems import broken, refused, refused_by_framework
 
-DESCRIPTION = """\
-Send `Authorization: Bearer <access token>` with every request. If you belong to several accounts, name
-one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable `code` and the
-`request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
+CONTROLLERS = (
+    HealthController,
+    IdentityController,
+    AccountsController,
+    MembersController,
+    InvitationsController,
+    ApiKeysController,
+    BusinessProfilesController,
+    CreditsController,
+    CreditsAdministrationController,
+)
+DESCRIPTION = f"""\
+Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
+accounts, name one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable
+`code` and the `request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
+
+What you may do in an account depends on your role there. An API key has scopes instead of a role.
+
+{roles_table()}
 """
 
 
@@ -40,19 +56,10 @@ def given(value: object) -> Provide:
 
 
 def create_app(application: Application) -> ASGIApp:
+    """Raises RouteUnmarked when a route does not say who may call it."""
     settings = application.settings
     litestar = Litestar(
-        route_handlers=[
-            HealthController,
-            IdentityController,
-            AccountsController,
-            MembersController,
-            InvitationsController,
-            ApiKeysController,
-            BusinessProfilesController,
-            CreditsController,
-            CreditsAdministrationController,
-        ],
+        route_handlers=CONTROLLERS,
         dependencies={
             "health": given(application.health),
             "me": given(application.me),
@@ -86,6 +93,8 @@ def create_app(application: Application) -> ASGIApp:
         request_class=StrictRequest,
         request_max_body_size=settings.body_bytes_max,
     )
+    check_marks(litestar)
+    document_marks(litestar)
     return Edge(
         litestar,
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),

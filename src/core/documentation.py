@@ -11,6 +11,7 @@ from typing import Any
 from litestar import Request
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 
+from core.doors import ACCESS, told
 from shared.middleware.problems import MEDIA_TYPE
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -69,6 +70,7 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     yield f"<h3 id='{operation['operationId']}'>{escape(operation['summary'])}</h3>"
     yield f"<div class=route><span class=method>{method}</span> {escape(path)}</div>"
     yield f"<p>{_prose(operation.get('description', ''))}</p>"
+    yield f"<p class=access>{_prose(told(operation[ACCESS]))}</p>"
     if parameters := operation.get("parameters"):
         yield "<h4>Parameters</h4><table>"
         for parameter in parameters:
@@ -144,7 +146,16 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs and `code`, which is all our docstrings use."""
+    """Paragraphs, `code` and a table, which is all our texts use."""
     parts = escape(text.strip(), quote=False).split("`")
     marked = "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
-    return marked.replace("\n\n", "</p><p>")
+    return "</p><p>".join(
+        _table(paragraph) if paragraph.startswith("|") else paragraph for paragraph in marked.split("\n\n")
+    )
+
+
+def _table(lines: str) -> str:
+    head, _, *rows = [line.strip("| ").split(" | ") for line in lines.splitlines()]
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"</p><table><tr>{titles}</tr>{cells}</table><p>"

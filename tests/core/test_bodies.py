@@ -43,6 +43,35 @@ async def test_a_wrong_value_is_refused_with_its_fields_name(post, body, field):
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
+@pytest.mark.parametrize(
+    ("field", "is_quoted"),
+    [
+        ("surprise", True),
+        ("creditsSpent", True),
+        ("osl_live_2tYJ5ZQv", False),
+        ("x" * 41, False),
+        ("`", False),
+    ],
+)
+async def test_an_unknown_field_is_quoted_as_long_as_it_looks_like_one(post, field, is_quoted):
+    answer = await post("grants", json.dumps({"reference": "r", "credits": 1, field: 1}))
+
+    assert "unknown field" in answer.json()["detail"]
+    assert (f"`{field}`" in answer.text) is is_quoted
+
+
+async def test_a_value_that_is_none_of_the_choices_is_not_quoted(client, bearer):
+    headers = bearer()
+    queried = await client.get("/v1/credits/transactions", headers=headers, params={"kind": "canary"})
+    body = {"name": "k", "scopes": ["account:read"], "mode": "canary"}
+    sent = await client.post("/v1/api-keys", headers=headers, json=body)
+
+    for answer, field in ((queried, "kind"), (sent, "mode")):
+        assert_problem(answer, 400, "invalid_request")
+        assert [error["field"] for error in answer.json()["errors"]] == [field]
+        assert "canary" not in answer.text
+
+
 @pytest.mark.parametrize("missing", ["reference", "credits"])
 async def test_a_missing_field_is_named(post, missing):
     body = {"reference": "r", "credits": 1}

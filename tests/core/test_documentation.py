@@ -5,8 +5,11 @@ import hashlib
 import html
 import json
 import re
+from typing import get_args
 
 import pytest
+
+from features.auth.domain.roles import ALLOWED, ROLES, Scope
 
 
 @pytest.fixture
@@ -129,3 +132,34 @@ def test_the_pages_policy_allows_its_own_style_and_nothing_else(page):
 
     assert policy["default-src"] == "'none'"
     assert policy.get("style-src") in (f"'sha256-{digest}'", "'unsafe-inline'")
+
+
+@pytest.mark.parametrize("permission", ALLOWED)
+def test_document_and_page_show_which_role_may_do_what(document, page, permission):
+    allowed = ["yes" if role in ALLOWED[permission] else "-" for role in ROLES]
+    scope = "by scope" if permission in get_args(Scope) else "-"
+    cells = "".join(f"<td>{cell}</td>" for cell in (*allowed, scope))
+
+    assert f"| `{permission}` | {' | '.join((*allowed, scope))} |" in document["info"]["description"]
+    assert f"<tr><td><code>{permission}</code></td>{cells}</tr>" in page.text
+
+
+def test_the_table_has_a_title_for_every_role(page):
+    titles = "".join(f"<th>{title}</th>" for title in ("Permission", *ROLES, "API key"))
+
+    assert f"<table><tr>{titles}</tr>" in page.text
+
+
+def test_document_and_page_say_of_every_operation_who_may_call_it(operations, page):
+    words = {
+        "public": "everybody",
+        "signed_in": "API key",
+        "users_only": "users",
+        "operators_only": "operators",
+    }
+    sections = dict(re.findall(r"<h3 id='(\w+)'>.*?<p class=access>(.*?)</p>", page.text, re.DOTALL))
+
+    for name, operation in operations:
+        access, section = operation["x-access"], sections[operation["operationId"]]
+        assert access in words or access in ALLOWED, name
+        assert words.get(access, f"Needs <code>{access}</code>.") in section, name

@@ -5,6 +5,7 @@ import re
 import uuid
 
 import pytest
+from litestar.exceptions import InternalServerException, ValidationException
 
 from features.credits.application.balances import Balances
 from infrastructure.database.sessions import DatabaseUnavailable
@@ -105,6 +106,27 @@ async def test_a_mistake_of_ours_is_a_problem_without_its_text(application, clie
     assert_problem(answer, 500, "internal_error")
     assert "canary" not in answer.text + str(answer.headers)
     assert [line["event"] for line in logs if line["log_level"] == "error"] == ["unhandled_error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (InternalServerException("canary"), 500, "internal_error"),
+        (ValidationException("canary"), 400, "invalid_request"),
+        (ValidationException("canary", extra=["canary"]), 400, "invalid_request"),
+    ],
+)
+async def test_what_the_framework_says_of_a_request_is_not_repeated(
+    application, client_of, bearer, error, status, code
+):
+    balances = Balances(FailingReader(error))
+
+    answer = await client_of(dataclasses.replace(application, balances=balances)).get(
+        "/v1/credits/balance", headers=bearer()
+    )
+
+    assert_problem(answer, status, code)
+    assert "canary" not in answer.text + str(answer.headers)
 
 
 async def test_a_database_that_is_down_is_worth_another_try(application, client_of, bearer):

@@ -9,9 +9,11 @@ import pytest
 import structlog
 
 from infrastructure.monitoring.logs import configure_logs, redact
+from shared.middleware.credentials import current_credentials
 from shared.middleware.request_id import current_request_id
 
 ADDRESS = "postgresql://owner:canary@db.example:5432/oslira"
+PRIVATE_KEY = "-----BEGIN EC PRIVATE KEY-----\ncanarycanarycanary\ncanary==\n-----END EC PRIVATE KEY-----"
 TOKEN = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary-canary_canary"
 
 
@@ -56,6 +58,13 @@ def lines(start):
         ("whsec_canarycanary", "[redacted]"),
         ("sb_secret_canarycanary", "[redacted]"),
         ("apify_api_canarycanary", "[redacted]"),
+        (
+            "https://app.example/accept?token=osl_invite_canary-canary_",
+            "https://app.example/accept?token=[redacted]",
+        ),
+        (f"key {PRIVATE_KEY} read", "key [redacted] read"),
+        (repr(PRIVATE_KEY), "'[redacted]'"),
+        (PRIVATE_KEY[:60], "[redacted]"),
         ("Authorization: Bearer canary/canary+canary==", "Authorization: Bearer [redacted]"),
         ("authorization: bearer canary", "authorization: bearer [redacted]"),
         ("Authorization: BEARER canary", "Authorization: BEARER [redacted]"),
@@ -151,6 +160,27 @@ def test_a_value_of_any_type_holds_no_secret(lines, value):
 
     assert "[redacted]" in json.dumps(line["value"])
     assert "canary" not in json.dumps(line)
+
+
+@pytest.mark.parametrize("credential", [b"any text at all", b"\xff\xfe canary", b"canary=="])
+def test_what_a_request_proves_itself_by_is_no_part_of_a_line(lines, credential):
+    reset = current_credentials.set((credential, b""))
+    text = credential.decode("latin-1")
+    structlog.get_logger("database").info("found", value=f"({text})", error=KeyError(text))
+    current_credentials.reset(reset)
+
+    (line,) = lines()
+
+    assert line["value"] == "([redacted])"
+    assert "canary" not in line["error"]
+
+
+def test_what_is_too_short_for_a_secret_stays(lines):
+    reset = current_credentials.set((b"x", b""))
+    structlog.get_logger("database").info("fixed")
+    current_credentials.reset(reset)
+
+    assert lines()[0]["event"] == "fixed"
 
 
 def test_on_a_terminal_a_line_is_for_people(start):

@@ -8,17 +8,20 @@ from typing import cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from shared.middleware.credentials import without_credentials
 from shared.middleware.request_id import current_request_id
 
 _SECRETS = re.compile(
     r"(?P<scheme>\w+://[^:/\s@]*:)\S+(?=@)"  # a password in an address
     r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # a token
-    r"|\b(?:sk|rk|whsec|sb_secret|osl_live|osl_test|apify_api)[_-][\w-]{8,}"  # a provider's key
+    r"|\b(?:sk|rk|whsec|osl_live|osl_test|osl_invite|apify_api|sb_secret)[_-][\w-]{8,}"  # ours, a provider's
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.)*?(?:-----END [A-Z ]*-----|\Z)"
     r"|(?P<bearer>(?i:bearer) )[\w.~+/=-]+"
 )
 
 
 def redact(text: str) -> str:
+    text = without_credentials(text)
     return _SECRETS.sub(lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text)
 
 

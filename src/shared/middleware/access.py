@@ -1,6 +1,6 @@
 """Marks on routes: who may call them, and what a call counts as. A route without a mark is closed.
 
-A controller or handler carries them in ``opt``; ``core.app`` refuses to start with an unmarked route.
+A controller or handler carries them in ``opt``; ``core.doors`` refuses to start with an unmarked route.
 """
 
 from typing import Any

@@ -1,5 +1,6 @@
 """Every refusal becomes an RFC 9457 problem document here, and nowhere else."""
 
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -49,6 +50,8 @@ CODES = {
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
     HTTPStatus.INTERNAL_SERVER_ERROR: "internal_error",
 }
+
+OUR_MISTAKE = "This is our mistake. Quote the request id when you report it."
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("problems")
 
@@ -124,6 +127,8 @@ class _Extra(msgspec.Struct):
     message: str = ""
 
 
+_NOT_OURS = re.compile(r"(?s)^(?P<what>Invalid enum value|Object contains unknown field) (?P<quoted>.*)$")
+_PLAIN_NAME = re.compile("`[A-Za-z_]{1,40}`")
 _NO_BODY = _Extra(key="data", message="'data'")
 
 
@@ -136,7 +141,17 @@ def _field_errors(error: HTTPException) -> list[FieldError]:
         return []
     if extras == [_NO_BODY]:
         return [FieldError(field="body", message="A JSON body is needed")]
-    return [FieldError(field=extra.key, message=extra.message) for extra in extras]
+    return [FieldError(field=extra.key, message=_without_input(extra.message)) for extra in extras]
+
+
+def _without_input(message: str) -> str:
+    """The decoder quotes what it was sent, and that may be a secret in the wrong place; answers are
+    logged by others. A field's name is quoted as long as it looks like one.
+    """
+    match = _NOT_OURS.match(message)
+    if match is None or _PLAIN_NAME.fullmatch(match["quoted"]):
+        return message
+    return match["what"]
 
 
 def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
@@ -144,14 +159,21 @@ def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Res
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("framework_error", exc_info=error)
     errors = _field_errors(error)
-    detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or error.detail
+    detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or _detail(error, status)
     code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
     headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
     return _response(problem(status, code, detail, errors=errors), headers)
 
 
+def _detail(error: HTTPException, status: HTTPStatus) -> str:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return OUR_MISTAKE
+    if isinstance(error, ValidationException):  # its own text quotes the address with its query
+        return "The request does not fit the documentation."
+    return error.detail
+
+
 def broken(_: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     log.error("unhandled_error", exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    detail = "This is our mistake. Quote the request id when you report it."
-    return _response(problem(status, CODES[status], detail), {})
+    return _response(problem(status, CODES[status], OUR_MISTAKE), {})

@@ -13,6 +13,8 @@ from shared.ids import AccountId
 from shared.permissions import Permission
 from shared.ports import Clock
 
+# Besides permissions. Which routes carry them is checked at start.
+MARKS = ("signed_in", "users_only", "operators_only")
 REMEMBERED_FOR = timedelta(seconds=60)
 REMEMBERED_MAX = 10_000
 
@@ -38,6 +40,7 @@ class Access:
             raise UsersOnly
         if access == "operators_only" and not caller.is_operator:
             raise OperatorsOnly
+        assert access in MARKS, "an unknown mark opens nothing"
         return caller
 
     async def _admit_with(

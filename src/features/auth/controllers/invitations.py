@@ -39,7 +39,7 @@ InvitationBody = Annotated[
 ]
 AcceptanceBody = Annotated[
     AcceptanceIn,
-    BodyKwarg(examples=[Example(value={"token": "ySh3mXq0b0E6cPq9o6f3pZ2uQ0c5rJ8w1lT4kN7vB2A"})]),
+    BodyKwarg(examples=[Example(value={"token": "osl_invite_ySh3mXq0b0E6cPq9o6f3pZ2uQ0c5rJ8w1lT4kN7vB2A"})]),
 ]
 
 

@@ -22,7 +22,7 @@ from shared.caller import Caller
 from shared.instants import as_utc
 from shared.middleware.access import needs
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
+from shared.middleware.problems import READ_REFUSALS
 
 At = Annotated[
     datetime | None,
@@ -54,8 +54,6 @@ class StatementOut(msgspec.Struct, frozen=True, kw_only=True):
     items: list[EntryOut]
     next_cursor: str | None
 
-
-REFUSALS = refusals(400, 401, 404, 422, 503)
 
 BALANCE_EXAMPLE = {
     "account_id": "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11",
@@ -111,7 +109,7 @@ class CreditsController(Controller):
             200: ResponseSpec(
                 BalanceOut, description="The balance", examples=[Example(value=BALANCE_EXAMPLE)]
             ),
-            **REFUSALS,
+            **READ_REFUSALS,
         },
     )
     async def balance(
@@ -144,7 +142,7 @@ class CreditsController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
             ),
-            **REFUSALS,
+            **READ_REFUSALS,
         },
     )
     async def transactions(
@@ -181,7 +179,7 @@ class CreditsController(Controller):
                 media_type="text/csv",
                 examples=[Example(value=",".join(EntryOut.__struct_fields__))],
             ),
-            **REFUSALS,
+            **READ_REFUSALS,
         },
     )
     async def export(

@@ -1,0 +1,81 @@
+import dataclasses
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from core.app import create_app
+from core.wiring import local_issuer
+from tests.core.tenancy.world import SCOPES, Mailbox, World
+
+
+@pytest.fixture(scope="package")
+async def world(application, place, owner):
+    mailbox = Mailbox()
+    invitations = dataclasses.replace(application.invitations, mail=mailbox)
+    app = create_app(dataclasses.replace(application, invitations=invitations))
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        document = (await client.get("/schema/openapi.json")).json()
+        operations = {
+            told["operationId"]: (method, path, told)
+            for path, methods in document["paths"].items()
+            for method, told in methods.items()
+        }
+        schemas = document["components"]["schemas"]
+        yield World(client, owner, local_issuer(place.settings), mailbox, operations, schemas)
+
+
+@pytest.fixture(scope="package")
+async def home(world):
+    """The tenant to which the attackers belong."""
+    return await world.furnished(await world.tenant())
+
+
+@pytest.fixture(scope="package")
+async def victim(world):
+    """The tenant that nobody of the others belongs to."""
+    tenant = await world.furnished(await world.tenant("victim"))
+    operator = world.person("operator", is_operator=True)
+    await world.made("holdCredits", operator.headers, {"account_id": tenant.ids["account"]})
+    return tenant
+
+
+@pytest.fixture(scope="package")
+async def attackers(world, home):
+    """Everybody but keys that lack one scope, of which there is one for each."""
+    roles = [await world.joined(home, role) for role in ("admin", "member", "viewer")]
+    operator = await world.tenant("operator")
+    operator = replace(
+        operator,
+        headers={
+            **operator.headers,
+            **world.person("operator", email=operator.ids["email"], is_operator=True).headers,
+        },
+    )
+    lost = await nobody(world)
+    unchosen = {name: value for name, value in lost.headers.items() if name == "Authorization"}
+    return [
+        home,
+        *roles,
+        await world.furnished(operator),
+        lost,
+        replace(lost, name="nobody who chooses", headers=unchosen),
+        await world.key(home, "key", SCOPES),
+    ]
+
+
+async def nobody(world):
+    """Whose only account is deleted, and who still asks for it."""
+    tenant = await world.furnished(await world.tenant("nobody"))
+    await world.made("deleteAccount", tenant.headers, {"account_id": tenant.ids["account"]})
+    return tenant
+
+
+@pytest.fixture(scope="package")
+async def narrow_keys(world, home):
+    """By scope, a key that has every other one."""
+    return {
+        scope: await world.key(home, "narrow key", [other for other in SCOPES if other != scope])
+        for scope in SCOPES
+    }

@@ -1,0 +1,105 @@
+"""For every operation what decides who may call it, and whose ids it takes. A route without a rule fails."""
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from features.auth.domain.roles import ALLOWED, Scope
+
+USERS = ("owner", "admin", "member", "viewer", "operator")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``needs`` is a permission or a mark. ``account``: where the operation takes its account from."""
+
+    needs: str
+    account: Literal["header", "path", "none"] = "header"
+    ids: dict[str, str] = field(default_factory=dict)  # path parameter: which kind of thing it names
+    mark: str = ""  # where the route's own mark asks for less than what its use case asks for
+    not_for: tuple[str, ...] = ()  # roles to whom the thing does not exist, whatever the mark
+    before: tuple[str, ...] = ()  # operations that make what this one needs
+    body: dict[str, str] = field(default_factory=dict)  # what replaces a part of the example
+
+    @property
+    def kind_of_account(self):
+        return self.ids.get("account_id", "account")
+
+    def allows(self, actor):
+        """Whether the role table, or a key's scopes, allow it to them in their own account."""
+        if self.needs in ("public", "signed_in"):
+            return True
+        if self.needs == "operators_only":
+            return actor == "operator"
+        if actor in USERS:
+            role = "owner" if actor == "operator" else actor
+            return self.needs == "users_only" or role in ALLOWED[self.needs]
+        return actor == "key" and self.needs in get_args(Scope)
+
+
+def in_path(needs, **options):
+    ids = {"account_id": "account", **options.pop("ids", {})}
+    return Rule(needs, "path", ids, **options)
+
+
+def on_profile(needs, kind="profile"):
+    return Rule(needs, ids={"profile_id": kind})
+
+
+def on_key(needs):
+    return Rule(needs, ids={"key_id": "key"})
+
+
+def by_operator(*before):
+    return in_path("operators_only", before=before)
+
+
+RULES = {
+    "getHealth": Rule("public", "none"),
+    "getReadiness": Rule("public", "none"),
+    "verifyToken": Rule("signed_in", "none"),
+    "getMe": Rule("signed_in"),
+    "listAccounts": Rule("users_only", "none"),
+    "createAccount": Rule("users_only", "none"),
+    "getAccount": in_path("account:read"),
+    "renameAccount": in_path("account:update"),
+    "deleteAccount": in_path("account:delete"),
+    "restoreAccount": in_path(
+        "users_only", ids={"account_id": "deleted_account"}, not_for=("admin", "member", "viewer")
+    ),
+    "listMembers": in_path("members:read"),
+    "changeRole": in_path("members:manage", ids={"user_id": "member"}),
+    # Everybody may leave; the matrix removes others.
+    "removeMember": in_path("members:manage", ids={"user_id": "member"}, mark="members:read"),
+    "inviteMember": in_path("members:manage"),
+    "listInvitations": in_path("members:manage"),
+    "withdrawInvitation": in_path("members:manage", ids={"invitation_id": "invitation"}),
+    "acceptInvitation": Rule("users_only", "none", body={"token": "invitation_token"}),
+    "createApiKey": Rule("api_keys:manage"),
+    "listApiKeys": Rule("api_keys:read"),
+    "getApiKey": on_key("api_keys:read"),
+    "changeApiKey": on_key("api_keys:manage"),
+    "rotateApiKey": on_key("api_keys:manage"),
+    "revokeApiKey": on_key("api_keys:manage"),
+    "createBusinessProfile": Rule("business_profiles:write"),
+    "listBusinessProfiles": Rule("business_profiles:read"),
+    "getBusinessProfile": on_profile("business_profiles:read"),
+    "updateBusinessProfile": on_profile("business_profiles:write"),
+    "deleteBusinessProfile": on_profile("business_profiles:write"),
+    "restoreBusinessProfile": on_profile("business_profiles:write", "deleted_profile"),
+    "getBusinessProfileContext": on_profile("business_profiles:read"),
+    "getCreditBalance": Rule("credits:read"),
+    "listCreditTransactions": Rule("credits:read"),
+    "exportCreditTransactions": Rule("credits:read"),
+    "grantCredits": by_operator(),
+    "holdCredits": by_operator(),
+    "settleCredits": by_operator("holdCredits"),
+    "releaseCredits": by_operator("holdCredits"),
+    "refundCredits": by_operator("holdCredits", "settleCredits"),
+}
+
+# Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
+HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at"}
+HARMLESS_HEADERS = {"If-Match", "If-None-Match"}
+OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
+FIELDS_TRIED = {"token", "reference", "hold_reference"}
+FIELDS_WITHOUT_MEANING = {"project"}  # a label on a key, which nothing is looked up by

@@ -1,0 +1,68 @@
+"""Every route for every role in its own account, against the table of roles: allowed means that it works."""
+
+import pytest
+
+from tests.core.tenancy.rules import RULES
+from tests.core.tenancy.world import SCOPES
+
+ACTORS = ("owner", "admin", "member", "viewer", "operator", "key", "narrow key")
+
+
+@pytest.fixture(scope="package")
+def people(world):
+    """One of each, who joins one account after the other."""
+    return {name: world.person(name) for name in ("owner", "admin", "member", "viewer")}
+
+
+async def actor_of(world, tenant, name, rule, people):
+    if name == "operator":
+        return world.person("operator", is_operator=True)
+    if name == "key":
+        return await world.key(tenant, name, SCOPES)
+    if name == "narrow key":
+        return await world.key(tenant, name, [one for one in SCOPES if one != rule.needs])
+    return await world.joined(tenant, name, people[name])
+
+
+async def ids_for(world, tenant, actor, rule):
+    """Fresh ones: what a case deletes, no other case needs."""
+    ids = {name: await world.thing(kind, tenant) for name, kind in rule.ids.items()}
+    if rule.kind_of_account == "deleted_account" and actor.name == "owner":
+        ids["account_id"] = await world.thing("deleted_account", actor)
+    for operation in rule.before:
+        operator = world.person("operator", is_operator=True)
+        await world.made(operation, operator.headers, ids)
+    return ids
+
+
+async def changes_for(world, actor, rule):
+    if "token" not in rule.body or "email" not in actor.ids:
+        return {}
+    tenant = await world.tenant("inviter")
+    at = {"account_id": tenant.ids["account"]}
+    await world.made("inviteMember", tenant.headers, at, email=actor.ids["email"])
+    return {"token": world.mailbox.token}
+
+
+def agrees(rule, name, answer):
+    if name in rule.not_for:
+        return answer.status_code == 404
+    return answer.is_success if rule.allows(name) else answer.status_code == 403
+
+
+@pytest.mark.parametrize("operation", RULES)
+async def test_each_role_may_do_what_the_table_says(world, people, victim, operation):
+    rule = RULES[operation]
+    documented = set(world.operations[operation][2]["responses"])
+    for name in ACTORS:
+        if name == "operator" and rule.needs not in ("operators_only", "public", "signed_in"):
+            continue  # in their own account operators are users like any other
+        tenant = await world.tenant()
+        actor = await actor_of(world, tenant, name, rule, people)
+        ids = await ids_for(world, tenant, actor, rule)
+
+        answer = await world.send(operation, actor.headers, ids, **await changes_for(world, actor, rule))
+
+        assert agrees(rule, name, answer), (name, answer.status_code, answer.text)
+        assert str(answer.status_code) in documented, name
+        assert [one for one in victim.ids.values() if one in answer.text] == []

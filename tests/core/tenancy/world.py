@@ -1,0 +1,140 @@
+"""Tenants with a row of every kind, and everybody who could come to their doors."""
+
+import re
+import uuid
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, get_args
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from features.auth.domain.roles import Scope
+from infrastructure.identity.tokens import user_id_of
+
+KINDS = {"account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"}
+SCOPES = get_args(Scope)
+TENANT_TABLES = """
+select format('%I.%I', table_schema, table_name) from information_schema.columns
+join information_schema.tables using (table_schema, table_name)
+where column_name = 'account_id' and table_type = 'BASE TABLE' and table_schema <> 'traffic' order by 1
+"""  # traffic's data points say who asked, not what is somebody's
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who asks, and what is their own. A key's account is in the key."""
+
+    name: str
+    headers: dict[str, str]
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def choosing(self, account_id):
+        return {**self.headers, "Oslira-Account": str(account_id)}
+
+
+@dataclass
+class Mailbox:
+    """Takes the identity service's place."""
+
+    links: list[str] = field(default_factory=list)
+
+    async def send(self, email, *, link, account_name, inviter):
+        del email, account_name, inviter
+        self.links.append(link)
+
+    @property
+    def token(self):
+        (token,) = parse_qs(urlsplit(self.links[-1]).query)["token"]
+        return token
+
+
+@dataclass
+class World:
+    client: httpx.AsyncClient
+    owner: Any  # the tables' owner
+    issuer: Any
+    mailbox: Mailbox
+    operations: dict[str, tuple[str, str, dict[str, Any]]]  # id: method, path, what the document says
+    schemas: dict[str, Any]
+
+    def person(self, name, *, email=None, is_operator=False):
+        email = email or f"{name}-{uuid.uuid4().hex}@example.com"
+        token = self.issuer.token(email, lifetime=timedelta(hours=1), is_operator=is_operator)
+        return Actor(name, {"Authorization": f"Bearer {token}"}, {"email": email})
+
+    async def send(self, operation, headers, ids, **changes):
+        """The document's own example, to the address that the ids make."""
+        method, path, told = self.operations[operation]
+        url = re.sub(r"\{(\w+)\}", lambda match: str(ids[match[1]]), path)
+        content = told.get("requestBody", {}).get("content", {})
+        body = {**content["application/json"]["schema"]["examples"][0], **changes} if content else None
+        return await self.client.request(method, url, headers=headers, json=body)
+
+    async def made(self, operation, headers, ids, **changes):
+        answer = await self.send(operation, headers, ids, **changes)
+        assert answer.is_success, (operation, answer.text)
+        return answer.json() if answer.content else {}
+
+    async def tenant(self, name="owner"):
+        """A new person, whose account has room for everything."""
+        person = self.person(name)
+        account_id = (await self.made("getMe", person.headers, {}))["account"]["id"]
+        await self.owner.execute("update accounts set plan = 'pro' where id = $1", uuid.UUID(account_id))
+        return replace(person, headers=person.choosing(account_id), ids={**person.ids, "account": account_id})
+
+    async def joined(self, tenant, name, person=None):
+        """A member with that role, who chooses the tenant's account."""
+        person = person or self.person(name)
+        await self.made("verifyToken", person.headers, {})
+        await self.owner.execute(
+            "insert into memberships (account_id, user_id, role) values ($1, $2, $3)",
+            uuid.UUID(tenant.ids["account"]),
+            user_id_of(person.ids["email"]),
+            name,
+        )
+        return Actor(name, person.choosing(tenant.ids["account"]), {**tenant.ids, **person.ids})
+
+    async def key(self, tenant, name, scopes):
+        made = await self.made("createApiKey", tenant.headers, {}, scopes=scopes)
+        return Actor(name, {"Authorization": f"Bearer {made['key']}"}, tenant.ids)
+
+    async def thing(self, kind, tenant):
+        """A new one of the tenant's, by its id."""
+        at = {"account_id": tenant.ids["account"]}
+        if kind == "member":
+            return str(user_id_of((await self.joined(tenant, "member")).ids["email"]))
+        if kind == "invitation":
+            email = f"{uuid.uuid4().hex}@example.com"
+            return (await self.made("inviteMember", tenant.headers, at, email=email))["id"]
+        if kind == "key":
+            return (await self.made("createApiKey", tenant.headers, {}))["id"]
+        if kind.endswith("profile"):
+            made = await self.made("createBusinessProfile", tenant.headers, {})
+            if kind == "deleted_profile":
+                await self.made("deleteBusinessProfile", tenant.headers, {"profile_id": made["id"]})
+            return made["id"]
+        if kind == "deleted_account":
+            made = await self.made("createAccount", tenant.headers, {})
+            await self.made("deleteAccount", tenant.headers, {"account_id": made["id"]})
+            return made["id"]
+        assert kind == "account", f"nobody knows how to make a {kind}"
+        return tenant.ids["account"]
+
+    async def furnished(self, tenant):
+        """With one of everything, so that every route has something to find."""
+        return replace(tenant, ids={**tenant.ids, **{kind: await self.thing(kind, tenant) for kind in KINDS}})
+
+    async def rows_of(self, *account_ids):
+        """Everything that the accounts have, in every table, as text."""
+        ids = [uuid.UUID(account_id) for account_id in account_ids]
+        tables = [(table, "account_id") for (table,) in await self.owner.fetch(TENANT_TABLES)]
+        return {
+            table: sorted(
+                await self.owner.fetchval(
+                    f"select coalesce(array_agg(t::text), '{{}}') from {table} as t where {column} = any($1)",
+                    ids,
+                )
+            )
+            for table, column in [*tables, ("public.accounts", "id")]
+        }

@@ -1,0 +1,89 @@
+"""Default deny at start: a route that does not say who may call it is never served."""
+
+import pytest
+from litestar import WebSocket, get, websocket
+
+from core import app
+from core.app import create_app
+from core.doors import RouteUnmarked
+from features.credits.controllers.credits import CreditsController
+from shared.middleware.access import SIGNED_IN, needs
+from tests.core.problems import assert_problem
+
+
+def planted(marks):
+    @get("/v1/planted", opt=marks, operation_id="planted")
+    async def handler() -> None:
+        """A door."""
+
+    return handler
+
+
+@pytest.fixture
+def plant(application, monkeypatch):
+    """A function: the application with one more route."""
+
+    def create(handler):
+        monkeypatch.setattr(app, "CONTROLLERS", (*app.CONTROLLERS, handler))
+        return create_app(application)
+
+    return create
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {},
+        {"access": None},
+        {"access": ""},
+        {"access": "Public"},
+        {"access": ["public"]},
+        {"access": "credits:write"},
+        {"route_class": "read"},
+    ],
+    ids=str,
+)
+def test_a_route_without_a_known_mark_keeps_the_application_from_starting(plant, marks):
+    with pytest.raises(RouteUnmarked, match=r"GET /v1/planted"):
+        plant(planted(marks))
+
+
+@pytest.mark.parametrize("marks", [SIGNED_IN, needs("credits:read")])
+def test_a_marked_route_is_served(plant, marks):
+    assert plant(planted(marks))
+
+
+def test_a_controller_that_lost_its_mark_is_named_with_all_its_routes(application, monkeypatch):
+    monkeypatch.setattr(CreditsController, "opt", {})
+
+    with pytest.raises(RouteUnmarked) as refusal:
+        create_app(application)
+
+    paths = ("/v1/credits/balance", "/v1/credits/transactions", "/v1/credits/transactions.csv")
+    assert refusal.value.routes == [f"GET {path} (None)" for path in paths]
+
+
+def test_a_route_that_the_gate_cannot_guard_is_refused(plant):
+    @websocket("/v1/planted")
+    async def handler(socket: WebSocket) -> None:
+        del socket
+
+    with pytest.raises(RouteUnmarked, match="/v1/planted"):
+        plant(handler)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/accounts",
+        "/v1/accounts/7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11/members",
+        "/v1/invitations/accept",
+        "/v1/api-keys",
+        "/v1/credits/balance",
+        "/v1/me",
+    ],
+)
+async def test_which_methods_there_are_is_told_to_those_who_are_signed_in(client, bearer, path):
+    assert_problem(await client.options(path), 401, "token_missing")
+    answer = await client.options(path, headers=bearer())
+    assert (answer.status_code, "OPTIONS" in answer.headers["allow"]) == (204, True)
