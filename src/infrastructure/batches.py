@@ -9,6 +9,8 @@ from shared.errors import Unavailable
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
+SENDERS_MAX = 2  # so that one batch is asked while the answers of another are used
+
 
 class Batches(Generic[Question, Answer]):
     """Whoever asks while a batch is under way rides in the next one, so that load makes batches larger
@@ -24,14 +26,18 @@ class Batches(Generic[Question, Answer]):
         self._ask_all = ask_all
         self._size_max = size_max
         self._waiting: list[tuple[Question, asyncio.Future[Answer]]] = []
-        self._sender: asyncio.Task[None] | None = None
+        self._senders: set[asyncio.Task[None]] = set()
+        self._senders_count = 0
 
     async def ask(self, question: Question) -> Answer:
         """A cancelled asker leaves; the others of its batch do not notice."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
-        if self._sender is None:
-            self._sender = asyncio.create_task(self._send_all())
+        if self._senders_count < SENDERS_MAX:
+            self._senders_count += 1
+            sender = asyncio.create_task(self._send_all())
+            self._senders.add(sender)  # or nobody would hold it
+            sender.add_done_callback(self._senders.discard)
         return await answer
 
     async def _send_all(self) -> None:
@@ -41,7 +47,7 @@ class Batches(Generic[Question, Answer]):
             del self._waiting[: self._size_max]
             await self._run(batch)
         # At once, not when the task is called done: who asks in between would wait for nobody.
-        self._sender = None
+        self._senders_count -= 1
 
     async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
         try:

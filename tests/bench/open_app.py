@@ -46,7 +46,7 @@ async def serve(port: int, principals: int) -> None:
             issuer.token(f"bench-{number}@example.com", lifetime=timedelta(hours=1))
             for number in range(principals)
         ]
-        callers = [await application.door.identify(f"Bearer {token}") for token in tokens]
+        callers = [await application.door.callers.identify(f"Bearer {token}") for token in tokens]
         server = server_of(open_app(application, callers), port)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

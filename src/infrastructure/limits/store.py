@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+import msgspec
 
 from shared.middleware.rate_limits import Limit, Verdict, Windows
 
@@ -21,8 +23,8 @@ class Store(Windows, Protocol):
     async def close(self) -> None: ...
 
 
-class Share(NamedTuple):
-    """The answer to several requests of one client."""
+class Share(msgspec.Struct):
+    """The answer to several requests of one client; each takes its part of ``granted``."""
 
     granted: int
     remaining: int
@@ -40,11 +42,11 @@ def dealt_out(requests: list[Request], shares: dict[Request, Share]) -> list[Ver
 
 
 def _deal(shares: dict[Request, Share], request: Request) -> Verdict:
-    granted, remaining, reset_s = shares[request]
-    if granted < 1:
-        return Verdict(False, 0, reset_s)
-    shares[request] = Share(granted - 1, remaining, reset_s)
-    return Verdict(True, remaining + granted - 1, reset_s)
+    share = shares[request]
+    if share.granted < 1:
+        return Verdict(False, 0, share.reset_s)
+    share.granted -= 1
+    return Verdict(True, share.remaining + share.granted, share.reset_s)
 
 
 def _key(item: tuple[Request, int]) -> str:

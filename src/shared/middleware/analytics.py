@@ -1,7 +1,6 @@
 """One data point per request."""
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -9,7 +8,7 @@ from shared.ids import AccountId
 
 
 class RequestPoint(NamedTuple):
-    at: datetime
+    at_s: float  # since 1970
     method: str
     route: str  # as declared, ids left out; empty when there is none
     status: int

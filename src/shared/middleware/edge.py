@@ -6,7 +6,6 @@ anything decodes them. Slow headers and idle connections are the server's busine
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from http import HTTPStatus
 
 import msgspec
@@ -107,18 +106,19 @@ class Edge:
         try:
             await self._answer(scope, receive, send_with_headers)
         finally:
-            caller = passage.caller
+            visit = passage.visit
+            caller = visit.caller if visit else None
             self._record(
-                RequestPoint(
-                    at=datetime.now(UTC),
-                    method=method,
-                    route=scope.get("path_template", ""),
-                    status=status,
-                    duration_ms=(time.perf_counter() - started_s) * 1_000,
-                    account_id=passage.account_id,
-                    principal_kind=caller.kind if caller else None,
-                    principal_id=caller.id if caller else None,
-                    request_id=request_id,
+                RequestPoint(  # by position, which costs a third
+                    time.time(),
+                    method,
+                    scope.get("path_template", ""),
+                    status,
+                    (time.perf_counter() - started_s) * 1_000,
+                    visit.account_id if visit else None,
+                    caller.kind if caller else None,
+                    caller.id if caller else None,
+                    request_id,
                 )
             )
 

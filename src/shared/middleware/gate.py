@@ -4,13 +4,11 @@ A Litestar middleware, because it has to know the route. One layer, because each
 """
 
 from typing import Protocol
-from uuid import UUID
 
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
-from msgspec.structs import replace
 
-from shared.caller import AccountNotFound, Caller
-from shared.errors import Invalid, Unauthenticated
+from shared.caller import Caller, Visit
+from shared.errors import Unauthenticated
 from shared.ids import AccountId
 from shared.middleware.client_address import client_address
 from shared.middleware.credentials import current_credentials
@@ -21,12 +19,8 @@ from shared.middleware.rate_limits import FREE, RateLimits
 
 
 class Doorkeeper(Protocol):
-    async def identify(self, authorization: str) -> Caller:
-        """From the Authorization header's value to the caller; raises Unauthenticated."""
-        ...
-
-    async def plan(self, caller: Caller) -> tuple[AccountId | None, str]:
-        """The account meant, where it is known, and its plan: for counting, so not the very latest."""
+    async def visit(self, authorization: bytes, account: bytes) -> Visit:
+        """From the values of Authorization and Oslira-Account to who is there; raises Unauthenticated."""
         ...
 
     async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
@@ -39,13 +33,6 @@ class TokenMissing(Unauthenticated):
 
     def __str__(self) -> str:
         return "Send an access token or an API key: Authorization: Bearer <token>."
-
-
-class AccountHeaderInvalid(Invalid):
-    code = "account_header_invalid"
-
-    def __str__(self) -> str:
-        return "The Oslira-Account header has to be the id of an account."
 
 
 class Gate:
@@ -77,61 +64,42 @@ class Gate:
                 await self._count_address(scope, passage, route_class)
             await self._app(scope, receive, send)
             return
-        headers = _Headers(scope)
-        current_credentials.set((headers.authorization.rpartition(b" ")[2], headers.idempotency_key))
-        caller = await self._identify(scope, passage, headers)
-        account_id, plan = await self._doorkeeper.plan(caller)
-        passage.caller, passage.account_id = caller, account_id
+        authorization, account, key = _headers(scope)
+        current_credentials.set((authorization.rpartition(b" ")[2], key))
+        visit = passage.visit = await self._visit(scope, passage, authorization, account)
         if route_class is None:
             route_class = "read" if scope["method"] == "GET" else "write"
         if route_class:
-            await self._rate_limits.count(passage, caller.actor, plan=plan, route_class=route_class)
-        caller = await self._doorkeeper.admit(caller, access, scope["path_params"].get("account_id"))
-        scope["user"] = caller
-        if headers.idempotency_key and scope["method"] == "POST":
-            key = headers.idempotency_key
+            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
+        account_id = scope["path_params"].get("account_id")
+        caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
+        if key and scope["method"] == "POST":
             await self._idempotency.run(self._app, scope, receive, send, caller=caller, key=key)
         else:
             await self._app(scope, receive, send)
 
-    async def _identify(self, scope: HTTPScope, passage: Passage, headers: "_Headers") -> Caller:
+    async def _visit(self, scope: HTTPScope, passage: Passage, authorization: bytes, account: bytes) -> Visit:
         try:
-            if not headers.authorization:
+            if not authorization:
                 raise TokenMissing
-            caller = await self._doorkeeper.identify(headers.authorization.decode("latin-1"))
+            return await self._doorkeeper.visit(authorization, account)
         except Unauthenticated:
             await self._count_address(scope, passage, "public")
             raise
-        return _with_account(caller, headers.account) if headers.account else caller
 
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)
-        await self._rate_limits.count(passage, address, plan=FREE, route_class=route_class)
+        await self._rate_limits.count(passage, address, FREE, route_class)
 
 
-class _Headers:
+def _headers(scope: HTTPScope) -> tuple[bytes, bytes, bytes]:
     """The three that matter here, found in one pass."""
-
-    __slots__ = ("account", "authorization", "idempotency_key")
-
-    def __init__(self, scope: HTTPScope) -> None:
-        self.authorization = self.account = self.idempotency_key = b""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                self.authorization = value
-            elif name == b"oslira-account":
-                self.account = value
-            elif name == IDEMPOTENCY_KEY:
-                self.idempotency_key = value
-
-
-def _with_account(caller: Caller, header: bytes) -> Caller:
-    try:
-        account_id = AccountId(UUID(header.decode("ascii")))
-    except ValueError:
-        raise AccountHeaderInvalid from None
-    if caller.kind == "user":
-        return replace(caller, chosen_account=account_id)
-    if account_id != caller.chosen_account:  # a key has one account, whatever is asked for
-        raise AccountNotFound
-    return caller
+    authorization = account = idempotency_key = b""
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            authorization = value
+        elif name == b"oslira-account":
+            account = value
+        elif name == IDEMPOTENCY_KEY:
+            idempotency_key = value
+    return authorization, account, idempotency_key

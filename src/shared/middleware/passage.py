@@ -3,8 +3,7 @@
 import msgspec
 from litestar.types import HTTPScope
 
-from shared.caller import Caller
-from shared.ids import AccountId
+from shared.caller import Visit
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -12,8 +11,7 @@ _KEY = "passage"
 
 
 class Passage(msgspec.Struct):
-    caller: Caller | None = None
-    account_id: AccountId | None = None
+    visit: Visit | None = None
     answer_headers: Headers = []
 
 

@@ -73,7 +73,7 @@ class RateLimits:
     limits: Limits
     windows: Windows
 
-    async def count(self, passage: Passage, who: str, *, plan: str, route_class: str) -> None:
+    async def count(self, passage: Passage, who: str, plan: str, route_class: str) -> None:
         """Raises TooManyRequests. The answer tells the client how much is left, either way."""
         limit = await self.limits.find(plan, route_class)
         if limit is None:

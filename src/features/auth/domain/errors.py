@@ -33,6 +33,13 @@ class ApiKeyInvalid(Unauthenticated):
         return "The API key is not valid: mistyped, expired or revoked. Make a new one under /v1/api-keys."
 
 
+class AccountHeaderInvalid(Invalid):
+    code = "account_header_invalid"
+
+    def __str__(self) -> str:
+        return "The Oslira-Account header has to be the id of an account."
+
+
 class PermissionMissing(Forbidden):
     code = "permission_missing"
 

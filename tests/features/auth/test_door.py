@@ -1,0 +1,117 @@
+"""Who has just been here is not asked again, for a second."""
+
+import uuid
+
+import pytest
+
+from features.auth.application import door as door_module
+from features.auth.application.door import Door
+from features.auth.domain.errors import AccountHeaderInvalid, TokenInvalid
+from features.auth.domain.roster import Standing
+from shared.caller import AccountNotFound, Caller
+
+USER = Caller(id=uuid.uuid4(), claims="{}")
+ACCOUNT = uuid.uuid4()
+KEY = Caller(kind="api_key", id=uuid.uuid4(), claims="{}", chosen_account=ACCOUNT)
+
+
+class Callers:
+    def __init__(self):
+        self.asked = []
+        self.known = {"Bearer user": USER, "Bearer key": KEY}
+
+    async def identify(self, authorization):
+        self.asked.append(authorization)
+        if authorization not in self.known:
+            raise TokenInvalid
+        return self.known[authorization]
+
+
+class Access:
+    standing = Standing(account_id=ACCOUNT, role="owner", plan="pro")
+
+    async def remembered_standing(self, _):
+        return self.standing
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def callers():
+    return Callers()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def door(callers, clock):
+    return Door(callers, Access(), clock)
+
+
+async def test_a_visit_is_the_caller_the_account_and_its_plan(door):
+    visit = await door.visit(b"Bearer user", b"")
+
+    assert (visit.caller, visit.account_id, visit.plan) == (USER, ACCOUNT, "pro")
+    assert visit.counted_as == f"user:{USER.id}"
+
+
+async def test_without_an_account_the_free_plan_counts(door, monkeypatch):
+    monkeypatch.setattr(Access, "standing", None)
+
+    visit = await door.visit(b"Bearer user", b"")
+
+    assert (visit.account_id, visit.plan) == (None, "free")
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(0.0, 1), (0.9, 1), (1.0, 2)])
+async def test_a_visitor_is_remembered_for_a_second(door, callers, clock, seconds, times):
+    await door.visit(b"Bearer user", b"")
+    clock.now_s += seconds
+    await door.visit(b"Bearer user", b"")
+
+    assert len(callers.asked) == times
+
+
+async def test_refusals_are_not_remembered(door, callers):
+    for _ in range(2):
+        with pytest.raises(TokenInvalid):
+            await door.visit(b"Bearer nobody", b"")
+
+    assert len(callers.asked) == 2
+
+
+async def test_each_choice_of_account_is_a_visit_of_its_own(door):
+    other = uuid.uuid4()
+
+    visits = [await door.visit(b"Bearer user", account) for account in (b"", str(other).encode())]
+
+    assert [visit.caller.chosen_account for visit in visits] == [None, other]
+
+
+async def test_a_key_has_the_account_it_has(door):
+    assert (await door.visit(b"Bearer key", str(ACCOUNT).encode())).caller == KEY
+    with pytest.raises(AccountNotFound):
+        await door.visit(b"Bearer key", str(uuid.uuid4()).encode())
+
+
+@pytest.mark.parametrize("header", [b"x", b"\xff", b"1", b"' or 1=1"])
+async def test_an_account_that_is_no_id_is_refused(door, header):
+    with pytest.raises(AccountHeaderInvalid):
+        await door.visit(b"Bearer user", header)
+
+
+async def test_so_many_visitors_are_remembered_and_no_more(door, monkeypatch):
+    monkeypatch.setattr(door_module, "REMEMBERED_MAX", 10)
+
+    for _ in range(25):
+        await door.visit(b"Bearer user", str(uuid.uuid4()).encode())
+
+    assert len(door._known) <= 10  # noqa: SLF001  memory has no other sign
