@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from core.app import create_app
-from core.wiring import Addresses, build, local_issuer, surroundings
+from core.wiring.application import build
+from core.wiring.place import Addresses, local_issuer, surroundings
 from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller

@@ -13,7 +13,7 @@ from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
-from core.wiring import Application
+from core.wiring.application import Application
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController

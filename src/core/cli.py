@@ -19,10 +19,10 @@ from core.health import Readiness
 from core.server import serve
 from core.settings import SettingsRefused
 from core.tour import tour
-from core.wiring import (
+from core.wiring.application import build
+from core.wiring.place import (
     Surroundings,
     apply_migrations,
-    build,
     database_addresses,
     local_issuer,
     run_simulators,

@@ -13,7 +13,8 @@ from granian.server.embed import Server
 
 from core.app import create_app
 from core.settings import Settings
-from core.wiring import Surroundings, build
+from core.wiring.application import build
+from core.wiring.place import Surroundings
 
 BACKLOG = 1_024
 

@@ -11,7 +11,7 @@ from place import BenchFailed, Place
 from processes import open_app, oslira, wrk
 from rounds import Pair, Round
 
-from core.wiring import local_issuer
+from core.wiring.place import local_issuer
 
 BALANCE = "/v1/credits/balance"
 PRINCIPALS = 32

@@ -19,7 +19,8 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from core.app import given
 from core.health import HealthController
-from core.wiring import Application, build, local_issuer, surroundings
+from core.wiring.application import Application, build
+from core.wiring.place import local_issuer, surroundings
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
 from shared.middleware.bodies import StrictRequest

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 
 from core.settings import SECRETS, Settings
-from core.wiring import Addresses, apply_migrations, database_addresses, start_logs, surroundings
+from core.wiring.place import Addresses, apply_migrations, database_addresses, start_logs, surroundings
 
 PROJECT = Path(__file__).parents[2]
 

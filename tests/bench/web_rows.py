@@ -9,7 +9,7 @@ from place import BenchFailed, Place
 from processes import OURS, empty_app, oslira, peer, run, wrk
 from rounds import Pair, Round
 
-from core.wiring import local_issuer
+from core.wiring.place import local_issuer
 
 BALANCE = "/v1/credits/balance"
 

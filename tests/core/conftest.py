@@ -9,7 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from core.app import create_app
-from core.wiring import build, surroundings
+from core.wiring.application import build
+from core.wiring.place import surroundings
 from tests.conftest import PROJECT
 from tests.support import answers, free_port, until
 

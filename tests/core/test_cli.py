@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from core import cli as cli_module
 from core.cli import main
 from core.settings import Settings
-from core.wiring import local_issuer
+from core.wiring.place import local_issuer
 from features.credits.domain.ledger import Finding
 from infrastructure.identity.keys import FixedKey, load_pem
 from infrastructure.identity.verifier import JwtVerifier

@@ -10,7 +10,8 @@ import pytest
 from core import health as health_module
 from core.app import create_app
 from core.health import Health, ProbeFailed
-from core.wiring import build, surroundings
+from core.wiring.application import build
+from core.wiring.place import surroundings
 
 
 async def works():

@@ -12,7 +12,8 @@ import pytest
 
 from core.app import create_app
 from core.settings import SettingsRefused
-from core.wiring import build, surroundings
+from core.wiring.application import build
+from core.wiring.place import surroundings
 from features.auth.domain.errors import InvitationNotSent
 from tests.conftest import PROJECT
 from tests.core.problems import assert_problem

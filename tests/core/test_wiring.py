@@ -3,7 +3,8 @@
 import pytest
 
 from core.settings import read_settings
-from core.wiring import Surroundings, build, surroundings
+from core.wiring.application import build
+from core.wiring.place import Surroundings, surroundings
 from tests.conftest import make_tenant
 
 

@@ -7,7 +7,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from core.settings import SettingsRefused
-from core.wiring import surroundings
+from core.wiring.place import surroundings
 from infrastructure.secrets.aws import AwsSecrets
 
 NAMES = ("DATABASE_URL", "OPENAI_API_KEY")

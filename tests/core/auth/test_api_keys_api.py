@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.wiring import build
+from core.wiring.application import build
 from features.auth.application.api_keys import VALID_MAX
 from features.credits.domain.errors import ApiKeyCapReached
 from infrastructure.database.credits import PostgresLedger

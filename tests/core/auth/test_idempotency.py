@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from core.wiring import build
+from core.wiring.application import build
 from shared.errors import Unavailable
 from shared.middleware import idempotency
 from tests.core.problems import assert_problem

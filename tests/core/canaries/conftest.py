@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 import structlog
 
-from core.wiring import build, surroundings
+from core.wiring.application import build
+from core.wiring.place import surroundings
 from infrastructure.monitoring.logs import configure_logs
 from tests.conftest import copy_of
 from tests.core.canaries.journey import Journey

@@ -6,7 +6,7 @@ import pwd
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
-from core.wiring import Addresses
+from core.wiring.place import Addresses
 from tests.support import answers, free_port, until
 
 CONFIGURATION = """

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from core.wiring import build, surroundings
+from core.wiring.application import build
+from core.wiring.place import surroundings
 from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import MigrationRefused, migrate
 from infrastructure.database.urls import role_password, role_url

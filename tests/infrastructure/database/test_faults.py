@@ -8,7 +8,7 @@ import uuid
 import asyncpg
 import pytest
 
-from core.wiring import Addresses
+from core.wiring.place import Addresses
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate

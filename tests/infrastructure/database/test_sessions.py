@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from core.wiring import Addresses
+from core.wiring.place import Addresses
 from infrastructure.database.sessions import DatabaseUnavailable
 from tests.conftest import make_tenant
 from tests.infrastructure.database.pgbouncer import transaction_pooler

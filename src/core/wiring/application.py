@@ -1,0 +1,172 @@
+"""Everything put together. Read it top to bottom."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from core.health import Health
+from core.settings import Settings, read_settings
+from core.wiring.identity import invitation_mail, signing_keys
+from core.wiring.place import (
+    Surroundings,
+    apply_migrations,
+    database_addresses,
+    open_database,
+)
+from core.wiring.probes import identity_probes, probes
+from features.auth.application.access import Access
+from features.auth.application.accounts import Accounts
+from features.auth.application.api_keys import ApiKeys
+from features.auth.application.callers import Callers
+from features.auth.application.door import Door
+from features.auth.application.invitations import Invitations
+from features.auth.application.me import Me
+from features.auth.application.members import Members
+from features.auth.application.ports import InvitationMail
+from features.business.application.profiles import BusinessProfiles
+from features.credits.application.balances import Balances
+from features.credits.application.grants import Grants
+from features.credits.application.holds import Holds
+from features.credits.application.statements import Statements
+from features.credits.application.upkeep import Upkeep
+from infrastructure.database.accounts import (
+    PostgresAccounts,
+    PostgresMembers,
+    PostgresSignUps,
+    PostgresStandings,
+)
+from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
+from infrastructure.database.business import PostgresProfiles
+from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
+from infrastructure.database.invitations import PostgresInvitations
+from infrastructure.database.probes import DatabaseProbes
+from infrastructure.database.sessions import Database
+from infrastructure.database.traffic import (
+    PostgresAttempts,
+    PostgresLimits,
+    PostgresRequestLog,
+    PostgresWindows,
+)
+from infrastructure.identity.keys import Keys
+from infrastructure.identity.verifier import JwtVerifier
+from infrastructure.limits.memory import MemoryWindows
+from infrastructure.limits.redis_windows import RedisWindows
+from infrastructure.limits.store import Store
+from shared.middleware.analytics import Record
+from shared.middleware.idempotency import Idempotency
+from shared.middleware.rate_limits import RateLimits
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """Everything an entry point may call."""
+
+    settings: Settings
+    door: Door
+    rate_limits: RateLimits
+    idempotency: Idempotency
+    record_request: Record
+    me: Me
+    accounts: Accounts
+    members: Members
+    invitations: Invitations
+    api_keys: ApiKeys
+    balances: Balances
+    statements: Statements
+    holds: Holds
+    grants: Grants
+    upkeep: Upkeep
+    business_profiles: BusinessProfiles
+    health: Health
+
+
+@asynccontextmanager
+async def build(place: Surroundings) -> AsyncGenerator[Application]:
+    settings = place.settings
+    async with signing_keys(settings) as keys, database_addresses(settings) as addresses:
+        if settings.is_local and addresses.owner:
+            await apply_migrations(settings, addresses)
+        async with open_database(place, addresses) as database, invitation_mail(place) as mail:
+            key_ring = PostgresKeyRing(database)
+            requests = PostgresRequestLog(database)
+            windows = _windows(place, database)
+            try:
+                yield _application(place, database, keys, mail, key_ring, requests, windows)
+            finally:
+                await windows.close()
+                await key_ring.close()
+                await requests.close()
+
+
+def _windows(place: Surroundings, database: Database) -> Store:
+    match place.settings.rate_limit_store:
+        case "postgres":
+            return PostgresWindows(database)
+        case "memory":
+            return MemoryWindows()
+        case address:
+            return RedisWindows(partial(_redis_address, place, address))
+
+
+async def _redis_address(place: Surroundings, address: str) -> str:
+    """Read anew for every connection: a secret may have been rotated."""
+    if place.secrets is None:
+        return address
+    return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
+
+
+def _application(
+    place: Surroundings,
+    database: Database,
+    keys: Keys,
+    mail: InvitationMail,
+    key_ring: PostgresKeyRing,
+    requests: PostgresRequestLog,
+    windows: Store,
+) -> Application:
+    settings = place.settings
+    identity = settings.identity
+    verifier = JwtVerifier(
+        keys, algorithm=identity.algorithm, issuer=identity.issuer, audience=identity.audience
+    )
+    standings = PostgresStandings(database)
+    accounts = PostgresAccounts(database)
+    members = PostgresMembers(database)
+    callers = Callers(verifier, PostgresSignUps(database), key_ring, settings.signup_bonus_credits, utc_now)
+    reader = PostgresCreditReader(database)
+    ledger = PostgresLedger(database.admin("credit ledger"))
+    return Application(
+        settings=settings,
+        door=Door(callers, Access(standings, utc_now)),
+        rate_limits=RateLimits(PostgresLimits(database), windows),
+        idempotency=Idempotency(PostgresAttempts(database)),
+        record_request=requests.record,
+        me=Me(standings, accounts),
+        accounts=Accounts(accounts),
+        members=Members(members),
+        invitations=Invitations(
+            PostgresInvitations(database), members, accounts, mail, settings.frontend_url, utc_now
+        ),
+        api_keys=ApiKeys(PostgresApiKeys(database), utc_now),
+        balances=Balances(reader),
+        statements=Statements(reader),
+        holds=Holds(ledger),
+        grants=Grants(ledger),
+        upkeep=Upkeep(ledger),
+        business_profiles=BusinessProfiles(PostgresProfiles(database)),
+        health=Health(
+            settings.environment,
+            {
+                **probes(place, DatabaseProbes(database), windows),
+                **identity_probes(settings, keys, mail),
+            },
+            essential=frozenset({"database", "migrations", "role_separation"}),
+        ),
+    )

@@ -1,0 +1,64 @@
+"""Whose tokens are accepted, and who sends invitations."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from core.settings import Settings, SettingsRefused, read_settings
+from core.wiring.place import Surroundings, local_issuer
+from features.auth.application.ports import InvitationMail
+from infrastructure.identity.jwks import JwksKeys
+from infrastructure.identity.keys import FixedKey, KeyInvalid, Keys, load_pem
+from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
+from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
+from infrastructure.simulators.supervisor import Simulators
+
+
+@asynccontextmanager
+async def signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
+    """From the one source that is configured, or of the issuer on this machine."""
+    identity = settings.identity
+    if identity.algorithm == "HS256":
+        yield FixedKey(identity.secret.encode())
+        return
+    if identity.jwks_url:
+        keys = JwksKeys(identity.jwks_url, identity.algorithm)
+        try:
+            yield keys
+        finally:
+            await keys.close()
+        return
+    try:
+        key = load_pem(identity.public_key or local_issuer(settings).public_key, identity.algorithm)
+    except KeyInvalid:
+        kinds = {"ES256": "an ES256 (P-256) key", "RS256": "an RS256 key of 2048 bits or more"}
+        wrong = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kinds[identity.algorithm]} in PEM."
+        raise SettingsRefused(settings.environment, [wrong]) from None
+    yield FixedKey(key)
+
+
+@asynccontextmanager
+async def invitation_mail(place: Surroundings) -> AsyncGenerator[InvitationMail]:
+    """Supabase's; on a laptop without one a simulator's, which starts at the first invitation."""
+    identity = place.settings.identity
+    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience))
+
+    async def real() -> SupabaseProject:
+        """Read anew for every invitation: the key may have been rotated."""
+        current = identity
+        if place.secrets is not None:
+            current = (await asyncio.to_thread(read_settings, place.lookup)).identity
+        return SupabaseProject(url=current.supabase_url, service_role_key=current.service_role_key)
+
+    async def simulated() -> SupabaseProject:
+        return SupabaseProject(url=await simulators.address(), service_role_key=SERVICE_ROLE_KEY)
+
+    if not identity.supabase_url and not place.settings.is_local:
+        yield NoInvitationMail()
+        return
+    mail = SupabaseInvitationMail(real if identity.supabase_url else simulated)
+    try:
+        yield mail
+    finally:
+        await mail.close()
+        await simulators.close()

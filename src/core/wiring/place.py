@@ -1,0 +1,113 @@
+"""Where this process runs: settings, addresses, logs, and the database as it is opened."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from core.settings import SECRETS, Lookup, Settings, SettingsRefused, read_settings
+from infrastructure.database.embedded import embedded_postgres
+from infrastructure.database.migrate import migrate
+from infrastructure.database.sessions import Database, connect
+from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
+from infrastructure.identity.tokens import LocalIssuer
+from infrastructure.monitoring.logs import configure_logs
+from infrastructure.secrets.aws import AwsSecrets, NoRegion
+from infrastructure.simulators.process import serve_simulators
+
+DATABASE_NAME = "oslira"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where this process runs: its settings, and where they came from."""
+
+    settings: Settings
+    lookup: Lookup
+    secrets: AwsSecrets | None
+
+
+def surroundings(environ: Mapping[str, str]) -> Surroundings:
+    """Read the settings. Raises SettingsRefused with the list of what to set."""
+    prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
+    try:
+        secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
+    except NoRegion:
+        wrong = "AWS_DEFAULT_REGION: OSLIRA_SECRETS_PREFIX asks for Secrets Manager, but of which region?"
+        raise SettingsRefused(environ.get("OSLIRA_ENVIRONMENT", "local"), [wrong]) from None
+    lookup = secrets.lookup if secrets else environ.get
+    return Surroundings(settings=read_settings(lookup), lookup=lookup, secrets=secrets)
+
+
+def start_logs(settings: Settings, *, level: int = logging.INFO) -> None:
+    configure_logs(as_json=not settings.is_local, level=level)
+
+
+def local_issuer(settings: Settings) -> LocalIssuer:
+    identity = settings.identity
+    return LocalIssuer(settings.data_dir / "identity", issuer=identity.issuer, audience=identity.audience)
+
+
+async def run_simulators(settings: Settings, port: int) -> None:
+    """Serve the simulated providers until told to stop."""
+    await serve_simulators(settings.data_dir, local_issuer(settings), port=port, until_stdin_ends=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The database's three addresses. ``owner`` is empty where only the two roles' are known."""
+
+    owner: str
+    user: str
+    admin: str
+
+
+def _configured_addresses(settings: Settings) -> Addresses:
+    owner = settings.database_url
+    return Addresses(
+        owner=owner,
+        user=settings.database_user_url or role_url(owner, USER_ROLE),
+        admin=settings.database_admin_url or role_url(owner, ADMIN_ROLE),
+    )
+
+
+@asynccontextmanager
+async def database_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
+    """The configured database, or one of our own that runs as long as somebody uses it."""
+    if not settings.embedded_database:
+        yield _configured_addresses(settings)
+        return
+    async with embedded_postgres(settings.data_dir / "postgres", DATABASE_NAME) as server:
+        yield Addresses(
+            owner=server.url(DATABASE_NAME),
+            user=server.url(DATABASE_NAME, USER_ROLE),
+            admin=server.url(DATABASE_NAME, ADMIN_ROLE),
+        )
+
+
+async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str]:
+    return await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+
+
+@asynccontextmanager
+async def open_database(place: Surroundings, addresses: Addresses) -> AsyncGenerator[Database]:
+    async def current() -> Addresses:
+        """Read anew for every connection: a secret may have been rotated."""
+        if place.secrets is None or place.settings.embedded_database:
+            return addresses
+        return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
+
+    async def user_url() -> str:
+        return (await current()).user
+
+    async def admin_url() -> str:
+        return (await current()).admin
+
+    async with connect(
+        user_url=user_url,
+        admin_url=admin_url,
+        pool_size=place.settings.database_pool_size,
+        statement_cache=place.settings.database_pooler == "session",
+    ) as database:
+        yield database

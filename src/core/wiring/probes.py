@@ -1,0 +1,101 @@
+"""What the health page asks, in its own words."""
+
+from functools import partial
+
+from core.health import Mode, Probe, ProbeFailed
+from core.settings import PROVIDERS, Settings
+from core.wiring.place import Surroundings
+from features.auth.application.ports import InvitationMail
+from infrastructure.cache.object_store import probe_bucket, probe_folder
+from infrastructure.database.probes import DatabaseProbes
+from infrastructure.identity.jwks import JwksKeys
+from infrastructure.identity.keys import Keys
+from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail
+from infrastructure.limits.store import Store
+from infrastructure.secrets.aws import AwsSecrets
+from infrastructure.simulators.app import OUTBOX
+from shared.errors import Unavailable
+
+
+def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dict[str, tuple[Mode, Probe]]:
+    settings = place.settings
+    database_mode: Mode = "local" if settings.embedded_database else "real"
+    store_modes: dict[str, Mode] = {"postgres": database_mode, "memory": "local"}
+    bucket = settings.object_store_bucket
+    found: dict[str, tuple[Mode, Probe]] = {
+        "database": (database_mode, database.version),
+        "migrations": (database_mode, partial(_migrations, database)),
+        "role_separation": (database_mode, partial(_roles, database)),
+        "rate_limits": (store_modes.get(settings.rate_limit_store, "real"), partial(_rate_limits, windows)),
+        "object_store": ("real", partial(probe_bucket, bucket))
+        if bucket
+        else ("local", partial(probe_folder, settings.data_dir / "objects")),
+        "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
+    }
+    for provider, key in PROVIDERS.items():
+        real = provider in settings.real_providers
+        found[provider] = ("real" if real else "simulated", partial(_provider, key, real))
+    return found
+
+
+def identity_probes(settings: Settings, keys: Keys, mail: InvitationMail) -> dict[str, tuple[Mode, Probe]]:
+    identity = settings.identity
+    simulated = settings.is_local and not identity.supabase_url
+    return {
+        "identity": (
+            "local" if identity.signs_locally else "real",
+            partial(_signing, identity.algorithm, keys),
+        ),
+        "supabase": ("simulated" if simulated else "real", partial(_invitations, mail, simulated)),
+    }
+
+
+async def _signing(algorithm: str, keys: Keys) -> str:
+    if not isinstance(keys, JwksKeys):
+        return f"{algorithm}, one key"
+    count = await keys.count()
+    if keys.failure:
+        serving = f"the last {count} known serve" if count else "no token can be checked"
+        raise ProbeFailed(f"signing keys not loaded: {keys.failure}; {serving}")
+    return f"{algorithm}, {count} from the issuer"
+
+
+async def _invitations(mail: InvitationMail, simulated: bool) -> str:  # noqa: FBT001  bound by partial
+    if isinstance(mail, NoInvitationMail):
+        raise ProbeFailed("no invitations: set SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY")
+    if isinstance(mail, SupabaseInvitationMail) and mail.failure:
+        raise ProbeFailed(f"the last invitation was not sent: {mail.failure}")
+    return f"invitations go to {OUTBOX}; set SUPABASE_URL for the real one" if simulated else "key configured"
+
+
+async def _migrations(database: DatabaseProbes) -> str:
+    applied, waiting, changed = await database.migrations()
+    if waiting or changed:
+        raise ProbeFailed(
+            f"waiting: {', '.join(waiting) or 'none'}; changed since they were applied:"
+            f" {', '.join(changed) or 'none'}. Run oslira migrate"
+        )
+    return f"{applied} applied"
+
+
+async def _roles(database: DatabaseProbes) -> str:
+    if not await database.roles_are_separate():
+        raise ProbeFailed("app_user must be subject to row level security and app_admin must not")
+    return "app_user obeys row level security"
+
+
+async def _rate_limits(windows: Store) -> str:
+    try:
+        return await windows.state()
+    except Unavailable as error:
+        raise ProbeFailed(str(error)) from error
+
+
+async def _secrets(secrets: AwsSecrets | None) -> str:
+    if secrets and secrets.failure:
+        raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}; the last known values serve")
+    return "AWS Secrets Manager" if secrets else "environment"
+
+
+async def _provider(key: str, real: bool) -> str:  # noqa: FBT001  bound by partial
+    return "key configured" if real else f"set {key} for the real one"
