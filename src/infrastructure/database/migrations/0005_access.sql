@@ -197,75 +197,38 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 drop function ledger.place_hold(uuid, bigint, text, text, text);
-drop function ledger.charge(text, uuid, bigint, text, text, text);
 
--- A hold sets credits aside; a spend is a hold settled in the same breath. With an API key, its monthly
--- cap is looked at under the account's lock, so that rivals cannot pass it together.
-create function ledger.charge(
-    kind text, account uuid, credits bigint, reference text, transaction_type text, description text,
+-- With an API key, its monthly cap is looked at under the account's lock, so that rivals cannot pass it
+-- together. A repetition is not counted twice.
+create function ledger.place_hold(
+    account uuid, credits bigint, reference text, transaction_type text, description text default null,
     api_key uuid default null
-) returns ledger.outcome language plpgsql set search_path = '' as $$
+) returns ledger.outcome language plpgsql security definer set search_path = '' as $$
 declare
-    locked public.credit_accounts := ledger.lock_account(account);
-    is_spend boolean := kind = 'spend';
-    prior public.credit_holds;
-    type_sign smallint := ledger.sign_of(transaction_type);
+    locked public.credit_accounts;
     cap bigint;
+    placed ledger.outcome;
 begin
-    if locked.account_id is null then
-        return ledger.refusal('unknown_account', locked);
-    elsif type_sign is null then
-        return ledger.refusal('unknown_type', locked);
-    elsif type_sign > 0 then
-        return ledger.refusal('wrong_sign', locked);
-    end if;
-    select * into prior from public.credit_holds as h
-    where h.account_id = account and h.reference = charge.reference;
-    if found then
-        return ledger.refusal(
-            case
-                when prior.credits_placed = credits
-                    and prior.transaction_type = charge.transaction_type
-                    and exists (
-                        select from public.credit_entries as e
-                        where e.account_id = account and e.kind = charge.kind
-                            and e.reference = charge.reference
-                    )
-                    then 'repeated'
-                else 'conflicting'
-            end, locked, prior.credits_placed);
-    elsif locked.credits_available < credits then
-        return ledger.refusal('insufficient', locked);
-    end if;
     if api_key is not null then
+        locked := ledger.lock_account(account);
         select k.credits_per_month_max into cap from public.api_keys as k
         where k.account_id = account and k.id = api_key;
         if not found then
             return ledger.refusal('unknown_key', locked);
-        elsif ledger.key_spending(account, api_key) + credits > cap then
+        elsif ledger.key_spending(account, api_key) + credits > cap and not exists (
+            select from public.credit_holds as h
+            where h.account_id = account and h.reference = place_hold.reference
+        ) then
             return ledger.refusal('key_capped', locked, cap);
         end if;
     end if;
-    insert into public.credit_holds (
-        account_id, reference, transaction_type, status, credits_placed, credits_spent, placed_at,
-        closed_at, api_key_id
-    ) values (
-        account, reference, transaction_type, case when is_spend then 'settled' else 'held' end,
-        credits, case when is_spend then credits else 0 end, clock_timestamp(),
-        case when is_spend then clock_timestamp() end, api_key
-    );
-    perform ledger.take(account, reference, credits, is_spend);
-    return ledger.append(
-        account, kind, reference, transaction_type, -credits,
-        case when is_spend then 0 else credits end, credits, null, reference, description);
+    placed := ledger.charge('hold', account, credits, reference, transaction_type, description);
+    if api_key is not null and placed.outcome = 'done' then
+        update public.credit_holds as h set api_key_id = api_key
+        where h.account_id = account and h.reference = place_hold.reference;
+    end if;
+    return placed;
 end;
-$$;
-
-create function ledger.place_hold(
-    account uuid, credits bigint, reference text, transaction_type text, description text default null,
-    api_key uuid default null
-) returns ledger.outcome language sql security definer set search_path = '' as $$
-    select ledger.charge('hold', account, credits, reference, transaction_type, description, api_key)
 $$;
 
 -- The door ----------------------------------------------------------------------------------------
@@ -446,7 +409,6 @@ begin
                 'private.create_account(uuid, uuid, text, integer)'::regprocedure::oid,
                 'caller.standing(text, uuid)'::regprocedure::oid,
                 'ledger.key_spending(uuid, uuid)'::regprocedure::oid,
-                'ledger.charge(text, uuid, bigint, text, text, text, uuid)'::regprocedure::oid,
                 'ledger.place_hold(uuid, bigint, text, text, text, uuid)'::regprocedure::oid
             )
     loop
