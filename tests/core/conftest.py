@@ -1,8 +1,14 @@
+import asyncio
+import os
+import sys
+
 import httpx
 import pytest
 from structlog.testing import capture_logs
 
 from core.app import create_app
+from tests.conftest import PROJECT
+from tests.support import answers, free_port, until
 
 
 @pytest.fixture(autouse=True)
@@ -47,3 +53,32 @@ async def client_of():
     yield make
     for client in clients:
         await client.aclose()
+
+
+@pytest.fixture
+async def start(addresses, place):
+    """A function that starts `oslira serve` and waits until it answers."""
+    processes = []
+
+    async def start(**environment):
+        port = free_port()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+            env={
+                **os.environ,
+                "PYTHONPATH": str(PROJECT / "src"),
+                "DATABASE_URL": addresses.owner,
+                "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+                **environment,
+            },
+            stderr=asyncio.subprocess.PIPE,
+        )
+        processes.append(process)
+        await until(lambda: answers(port) or process.returncode is not None)
+        return process, port
+
+    yield start
+    for process in processes:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()

@@ -9,38 +9,9 @@ import httpx
 import pytest
 
 from tests.conftest import PROJECT
-from tests.support import answers, free_port, until
+from tests.support import answers, until
 
 BODY = b'{"reference": "r", "credits": 1}'
-
-
-@pytest.fixture
-async def start(addresses, place):
-    """A function that starts `oslira serve` and waits until it answers."""
-    processes = []
-
-    async def start(**environment):
-        port = free_port()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
-            env={
-                **os.environ,
-                "PYTHONPATH": str(PROJECT / "src"),
-                "DATABASE_URL": addresses.owner,
-                "OSLIRA_DATA_DIR": str(place.settings.data_dir),
-                **environment,
-            },
-            stderr=asyncio.subprocess.PIPE,
-        )
-        processes.append(process)
-        await until(lambda: answers(port) or process.returncode is not None)
-        return process, port
-
-    yield start
-    for process in processes:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 def grant_request(account_id, token):

@@ -12,9 +12,12 @@ from msgspec.structs import replace
 from shared.caller import AccountNotFound, Caller
 from shared.errors import Invalid, Unauthenticated
 from shared.ids import AccountId
+from shared.middleware.access import SIGNED_IN
+from shared.middleware.addresses import UUID_TEXT, check_address
 from shared.middleware.client_address import client_address
 from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
 from shared.middleware.idempotency import Idempotency
+from shared.middleware.methods import answer_options
 from shared.middleware.passage import Passage, passage_of
 from shared.middleware.rate_limits import FREE, RateLimits
 
@@ -65,12 +68,14 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "there are no websockets"
         marks = scope["route_handler"].opt
+        if scope["method"] == "OPTIONS" and marks.get("access") != "public":
+            marks = SIGNED_IN  # whoever is signed in may ask; Litestar's own handler carries no mark
         access: str = marks["access"]
         passage = passage_of(scope)
         if access == "public":
             if route_class := marks.get("route_class", "public"):
                 await self._count_address(scope, passage, route_class)
-            await self._app(scope, receive, send)
+            await self._enter(scope, receive, send)
             return
         headers = _Headers(scope)
         caller = await self._identify(scope, passage, headers)
@@ -84,9 +89,17 @@ class Gate:
         )
         caller = await self._doorkeeper.admit(caller, access, scope["path_params"].get("account_id"))
         scope["user"] = caller
-        if headers.idempotency_key and scope["method"] == "POST":
-            key = headers.idempotency_key
+        key = headers.idempotency_key
+        if key is not None and scope["method"] == "POST":
+            check_address(scope)
             await self._idempotency.run(self._app, scope, receive, send, caller=caller, key=key)
+        else:
+            await self._enter(scope, receive, send)
+
+    async def _enter(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        check_address(scope)
+        if scope["method"] == "OPTIONS":
+            await answer_options(scope, send)
         else:
             await self._app(scope, receive, send)
 
@@ -98,7 +111,7 @@ class Gate:
         except Unauthenticated:
             await self._count_address(scope, passage, "public")
             raise
-        return _with_account(caller, headers.account) if headers.account else caller
+        return caller if headers.account is None else _with_account(caller, headers.account)
 
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)
@@ -106,26 +119,34 @@ class Gate:
 
 
 class _Headers:
-    """The three that matter here, found in one pass."""
+    """The three that matter here, found in one pass. One sent twice is one list (RFC 9110, 5.3), and a list
+    is none of the three.
+    """
 
     __slots__ = ("account", "authorization", "idempotency_key")
 
     def __init__(self, scope: HTTPScope) -> None:
-        self.authorization = self.account = self.idempotency_key = b""
+        self.authorization: bytes | None = None
+        self.account: bytes | None = None
+        self.idempotency_key: bytes | None = None
         for name, value in scope["headers"]:
             if name == b"authorization":
-                self.authorization = value
+                self.authorization = _listed(self.authorization, value)
             elif name == b"oslira-account":
-                self.account = value
+                self.account = _listed(self.account, value)
             elif name == IDEMPOTENCY_KEY:
-                self.idempotency_key = value
+                self.idempotency_key = _listed(self.idempotency_key, value)
+
+
+def _listed(before: bytes | None, value: bytes) -> bytes:
+    return value if before is None else before + b", " + value
 
 
 def _with_account(caller: Caller, header: bytes) -> Caller:
-    try:
-        account_id = AccountId(UUID(header.decode("ascii")))
-    except ValueError:
-        raise AccountHeaderInvalid from None
+    text = header.decode("latin-1")
+    if not UUID_TEXT.fullmatch(text):
+        raise AccountHeaderInvalid
+    account_id = AccountId(UUID(text))
     if caller.kind == "user":
         return replace(caller, chosen_account=account_id)
     if account_id != caller.chosen_account:  # a key has one account, whatever is asked for

@@ -20,8 +20,15 @@ class Accounts:
         found = await self.accounts.mine(caller, before=decode_place(cursor), accounts_max=limit + 1)
         return page_of(found, limit, lambda account: Place(account.created_at, account.id))
 
-    async def deleted(self, caller: Caller) -> Page[Account]:
-        return Page(await self.accounts.deleted(caller.user_id))
+    async def deleted(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
+        """Last deleted first. All are read, and the page is cut from them: they are few."""
+        before = decode_place(cursor)
+        found = [
+            account
+            for account in await self.accounts.deleted(caller.user_id)
+            if before is None or (account.deleted_at, account.id) < (before.at, before.id)
+        ]
+        return page_of(found, limit, lambda account: Place(account.deleted_at, account.id))
 
     async def get(self, caller: Caller, account_id: AccountId) -> Account:
         account = await self.accounts.get(caller, account_id)

@@ -104,11 +104,8 @@ class AccountsController(Controller):
 
         Choose one for other requests with the `Oslira-Account` header.
         """
-        page = await (
-            accounts.deleted(request.user)
-            if deleted
-            else accounts.page(request.user, cursor=cursor, limit=limit)
-        )
+        pages = accounts.deleted if deleted else accounts.page
+        page = await pages(request.user, cursor=cursor, limit=limit)
         return AccountsOut(
             items=[account_out(account) for account in page.items], next_cursor=page.next_cursor
         )
