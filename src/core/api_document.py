@@ -103,9 +103,7 @@ def _refusal(status: int) -> OpenAPIResponse:
     return OpenAPIResponse(description=HTTPStatus(status).phrase, content={MEDIA_TYPE: problem})
 
 
-def _headers(
-    status: str, response: OpenAPIResponse, method: str
-) -> dict[str, OpenAPIHeader | Reference]:
+def _headers(status: str, response: OpenAPIResponse, method: str) -> dict[str, OpenAPIHeader | Reference]:
     headers: dict[str, OpenAPIHeader | Reference] = {
         "X-Request-Id": REQUEST_ID,
         "RateLimit": RATE_LIMIT,

@@ -20,7 +20,7 @@ PLACE_PATTERN = "^74(3[0-9]){1,17}2e(3[0-9]|6[1-6]){32}$"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, order=True):
     """Where a page begins in a list ordered by time and then by id."""
 
     at: datetime

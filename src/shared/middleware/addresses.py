@@ -34,7 +34,7 @@ Spelling = tuple[re.Pattern[str], str]
 
 
 def check_address(scope: HTTPScope) -> None:
-    """Raises what Litestar raises of a wrong address. Costs next to nothing where there is nothing to check."""
+    """Raises what Litestar raises of a wrong address. Where there is nothing to check it costs nothing."""
     if scope["path_params"]:
         _check_ids(scope)
     if scope["query_string"]:

@@ -152,9 +152,8 @@ def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Res
     errors = _field_errors(error)
     detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or error.detail
     code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
-    headers = {
-        "Allow": allow(value.split(", ")) for name, value in (error.headers or {}).items() if name == "allow"
-    }
+    methods = (error.headers or {}).get("allow")
+    headers = {"Allow": allow(methods.split(", "))} if methods else {}
     return _response(problem(status, code, detail, errors=errors), headers)
 
 

@@ -26,9 +26,9 @@ class Accounts:
         found = [
             account
             for account in await self.accounts.deleted(caller.user_id)
-            if before is None or (account.deleted_at, account.id) < (before.at, before.id)
+            if before is None or _deletion(account) < before
         ]
-        return page_of(found, limit, lambda account: Place(account.deleted_at, account.id))
+        return page_of(found, limit, _deletion)
 
     async def get(self, caller: Caller, account_id: AccountId) -> Account:
         account = await self.accounts.get(caller, account_id)
@@ -57,3 +57,8 @@ class Accounts:
         if not await self.accounts.restore(account_id, caller.user_id):
             raise AccountNotFound
         return await self.get(caller, account_id)
+
+
+def _deletion(account: Account) -> Place:
+    assert account.deleted_at is not None, "only what was deleted is listed here"
+    return Place(account.deleted_at, account.id)
