@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Any
 
+from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.spec import (
     OpenAPI,
     OpenAPIHeader,
@@ -21,7 +22,6 @@ from litestar.openapi.spec import (
 from litestar.openapi.spec.enums import OpenAPIFormat
 from litestar.routes import BaseRoute, HTTPRoute
 
-from shared.middleware.access import Marks
 from shared.middleware.idempotency import KEY_PATTERN
 from shared.middleware.problems import MEDIA_TYPE
 
@@ -59,19 +59,20 @@ REPLAYED = OpenAPIHeader(schema=TEXT, description="`true`: the answer to an earl
 def complete(document: OpenAPI, routes: Sequence[BaseRoute]) -> None:
     """Also makes sure that every route says who may call it."""
     paths = document.paths or {}
-    for path, method, marks in _marked(routes):
+    for path, method, handler in _marked(routes):
         operation: Operation | None = getattr(paths.get(path), method.lower(), None)
         if operation is not None:
-            _complete(operation, method, is_public=marks["access"] == "public")
+            _complete(operation, method, is_public=handler.opt["access"] == "public")
+            _tell_success(operation, handler)
 
 
-def _marked(routes: Sequence[BaseRoute]) -> Iterator[tuple[str, str, Marks]]:
+def _marked(routes: Sequence[BaseRoute]) -> Iterator[tuple[str, str, HTTPRouteHandler]]:
     for route in routes:
         assert isinstance(route, HTTPRoute), "there are no websockets and no mounted applications"
         for method, (handler, _) in route.route_handler_map.items():
             if method != "OPTIONS":
                 assert "access" in handler.opt, f"{method} {route.path} does not say who may call it"
-                yield route.path_format or "/", method, handler.opt
+                yield route.path_format or "/", method, handler
 
 
 def _complete(operation: Operation, method: str, *, is_public: bool) -> None:
@@ -89,6 +90,17 @@ def _complete(operation: Operation, method: str, *, is_public: bool) -> None:
     for status, response in responses.items():
         assert isinstance(response, OpenAPIResponse)
         response.headers = {**(response.headers or {}), **_headers(status, response, method)}
+
+
+def _tell_success(operation: Operation, handler: HTTPRouteHandler) -> None:
+    """Litestar forgets a handler's own headers where the answer itself is described."""
+    headers: dict[str, OpenAPIHeader | Reference] = {
+        header.name: OpenAPIHeader(schema=TEXT, description=header.description, required=header.required)
+        for header in handler.resolve_response_headers()
+    }
+    for status, response in (operation.responses or {}).items():
+        if status.startswith("2") and isinstance(response, OpenAPIResponse):
+            response.headers = {**headers, **(response.headers or {})}
 
 
 def _refusals(method: str, *, is_public: bool) -> tuple[int, ...]:

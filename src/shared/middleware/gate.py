@@ -91,8 +91,7 @@ class Gate:
         scope["user"] = caller
         key = headers.idempotency_key
         if key is not None and scope["method"] == "POST":
-            check_address(scope)
-            await self._idempotency.run(self._app, scope, receive, send, caller=caller, key=key)
+            await self._idempotency.run(self._enter, scope, receive, send, caller=caller, key=key)
         else:
             await self._enter(scope, receive, send)
 
