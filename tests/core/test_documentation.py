@@ -7,6 +7,10 @@ import json
 import re
 
 import pytest
+from litestar import Litestar, get
+from litestar.openapi.spec import Components, Info, OpenAPI
+
+from core.api_document import complete
 
 
 @pytest.fixture
@@ -129,3 +133,38 @@ def test_the_pages_policy_allows_its_own_style_and_nothing_else(page):
 
     assert policy["default-src"] == "'none'"
     assert policy.get("style-src") in (f"'sha256-{digest}'", "'unsafe-inline'")
+
+
+def test_every_operation_names_the_headers_that_the_gate_reads(operations):
+    for name, operation in operations:
+        headers = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "header"}
+        is_public = operation.get("security") == [{}]
+        assert ("Oslira-Account" in headers) is not is_public, name
+        assert ("Idempotency-Key" in headers) is (name.startswith("post") and not is_public), name
+
+
+def test_every_operation_names_what_is_refused_before_it_is_reached(operations):
+    for name, operation in operations:
+        expected = {"400", "429"}
+        if operation.get("security") != [{}]:
+            expected |= {"401", "403", "404", "422", "503"}
+        if not name.startswith("get"):
+            expected |= {"408", "413", "415"}
+        assert expected <= operation["responses"].keys(), name
+
+
+def test_no_parameter_may_be_null(operations):
+    schemas = [one["schema"] for _, operation in operations for one in operation.get("parameters", ())]
+
+    assert len(schemas) > 50
+    assert [schema for schema in schemas if not isinstance(schema.get("type"), str)] == []
+
+
+def test_a_route_that_does_not_say_who_may_call_it_is_not_served():
+    @get("/forgotten", sync_to_thread=False)
+    def forgotten() -> None: ...
+
+    app = Litestar([forgotten], openapi_config=None)
+
+    with pytest.raises(AssertionError, match="GET /forgotten does not say who may call it"):
+        complete(OpenAPI(info=Info(title="", version=""), components=Components()), app.routes)

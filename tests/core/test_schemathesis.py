@@ -60,7 +60,7 @@ async def stage(start, spoilable_addresses, token):
 
 
 @pytest.fixture
-def findings(stage, tmp_path):
+def findings(stage, tmp_path_factory):
     """A function: let schemathesis loose as somebody; what it found, or nothing."""
 
     async def run(who, *options):
@@ -70,7 +70,7 @@ def findings(stage, tmp_path):
             *(Path(sys.executable).with_name("st"), "--config-file", FUZZING / "schemathesis.toml"),
             *("run", f"{stage.address}/schema/openapi.json", "--checks", "all", *chosen),
             *("--seed", str(SEED), "--continue-on-failure", "--no-color", *options),
-            cwd=tmp_path,
+            cwd=tmp_path_factory.mktemp(who),
             env={
                 **os.environ,
                 "PYTHONPATH": str(PROJECT),
@@ -90,15 +90,12 @@ def findings(stage, tmp_path):
 
 
 async def test_every_operation_keeps_to_its_document(findings):
-    found = await findings("user", "--exclude-path-regex", "^/v1/admin/", "-n", "2")
+    found = await asyncio.gather(
+        findings("user", "--exclude-path-regex", "^/v1/admin/", "--max-examples", "1"),
+        findings("operator", "--include-path-regex", "^/v1/admin/", "--max-examples", "1"),
+    )
 
-    assert not found, found
-
-
-async def test_the_administrations_operations_keep_to_their_document(findings):
-    found = await findings("operator", "--include-path-regex", "^/v1/admin/", "-n", "2")
-
-    assert not found, found
+    assert not any(found), "".join(found)
 
 
 @pytest.mark.battery
