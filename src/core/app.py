@@ -1,14 +1,17 @@
 """The HTTP application."""
 
-from litestar import Litestar, Router
+from typing import Any
+
+from litestar import Litestar, Response, Router
 from litestar.di import Provide
-from litestar.exceptions import HTTPException
+from litestar.exceptions import HTTPException, NotFoundException
 from litestar.middleware import DefineMiddleware
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
+from core.api_document import complete
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
@@ -95,6 +98,7 @@ def create_app(application: Application) -> ASGIApp:
     )
     check_marks(litestar)
     document_marks(litestar)
+    complete(litestar.openapi_schema, litestar.routes)
     return Edge(
         litestar,
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
@@ -120,6 +124,14 @@ def _openapi() -> OpenAPIConfig:
             route_handlers=[],
             opt=PUBLIC,
             include_in_schema=False,
+            after_request=_not_found_as_a_problem,
             response_headers={"content-security-policy": CONTENT_SECURITY_POLICY},
         ),
     )
+
+
+def _not_found_as_a_problem(response: Response[Any]) -> Response[Any]:
+    """Litestar answers what it does not find below /schema with a page of its own."""
+    if response.status_code == NotFoundException.status_code:
+        raise NotFoundException
+    return response

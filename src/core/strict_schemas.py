@@ -1,11 +1,27 @@
-"""Schemas as strict as the decoder: Litestar does not say of a struct that it refuses unknown fields."""
+"""Schemas as strict as the decoder. Litestar does not say of a struct that it refuses unknown fields,
+leaves a minimum of 0 out, and does not look inside lists; msgspec knows what it will refuse.
+"""
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from litestar.openapi.spec import Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.typing import FieldDefinition
+
+CONSTRAINTS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+    "multipleOf": "multiple_of",
+    "minLength": "min_length",
+    "maxLength": "max_length",
+    "pattern": "pattern",
+    "minItems": "min_items",
+    "maxItems": "max_items",
+}
 
 
 class StrictStructs(OpenAPISchemaPlugin):
@@ -25,4 +41,24 @@ class StrictStructs(OpenAPISchemaPlugin):
         )
         schema = usual.to_openapi_schema(field_definition, schema_creator)
         schema.additional_properties = False
+        kind = field_definition.annotation
+        (_,), components = msgspec.json.schema_components([kind])
+        for name, exact in components[kind.__name__]["properties"].items():
+            _constrain((schema.properties or {})[name], exact)
         return schema
+
+
+def _constrain(schema: object, exact: dict[str, Any]) -> None:
+    """Where the field may be null too, its constraints may stand beside that: they are not about null."""
+    if not isinstance(schema, Schema):
+        return
+    for choice in _choices(exact):
+        for word, attribute in CONSTRAINTS.items():
+            if word in choice and getattr(schema, attribute) is None:
+                setattr(schema, attribute, choice[word])
+        _constrain(schema.items, choice.get("items", {}))
+
+
+def _choices(exact: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield exact
+    yield from exact.get("anyOf", ())

@@ -163,3 +163,28 @@ def test_document_and_page_say_of_every_operation_who_may_call_it(operations, pa
         access, section = operation["x-access"], sections[operation["operationId"]]
         assert access in words or access in ALLOWED, name
         assert words.get(access, f"Needs <code>{access}</code>.") in section, name
+
+
+def test_every_operation_names_the_headers_that_the_gate_reads(operations):
+    for name, operation in operations:
+        headers = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "header"}
+        is_public = operation.get("security") == [{}]
+        assert ("Oslira-Account" in headers) is not is_public, name
+        assert ("Idempotency-Key" in headers) is (name.startswith("post") and not is_public), name
+
+
+def test_every_operation_names_what_is_refused_before_it_is_reached(operations):
+    for name, operation in operations:
+        expected = {"400", "429"}
+        if operation.get("security") != [{}]:
+            expected |= {"401", "403", "404", "422", "503"}
+        if not name.startswith("get"):
+            expected |= {"408", "413", "415"}
+        assert expected <= operation["responses"].keys(), name
+
+
+def test_no_parameter_may_be_null(operations):
+    schemas = [one["schema"] for _, operation in operations for one in operation.get("parameters", ())]
+
+    assert len(schemas) > 50
+    assert [schema for schema in schemas if not isinstance(schema.get("type"), str)] == []

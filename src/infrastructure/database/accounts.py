@@ -33,7 +33,7 @@ select a.id, a.name, a.plan, m.role, a.created_at, a.deleted_at
 from public.accounts as a
 join public.memberships as m on m.account_id = a.id
 where m.user_id = $1 and m.role = 'owner' and a.deleted_at > now() - interval '30 days'
-order by a.deleted_at desc, a.id
+order by a.deleted_at desc, a.id desc
 """
 CREATE: LiteralString = "select private.create_account($1, $2, $3, $4) as outcome"
 RENAME: LiteralString = """

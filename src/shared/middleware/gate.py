@@ -10,16 +10,19 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from shared.caller import Caller, Visit
 from shared.errors import Unauthenticated
 from shared.ids import AccountId
+from shared.middleware.access import SIGNED_IN
+from shared.middleware.addresses import check_address
 from shared.middleware.client_address import client_address
 from shared.middleware.credentials import current_credentials
 from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
 from shared.middleware.idempotency import Idempotency
+from shared.middleware.methods import answer_options
 from shared.middleware.passage import Passage, passage_of
 from shared.middleware.rate_limits import FREE, RateLimits
 
 
 class Doorkeeper(Protocol):
-    async def visit(self, authorization: bytes, account: bytes) -> Visit:
+    async def visit(self, authorization: bytes, account: bytes | None) -> Visit:
         """From the values of Authorization and Oslira-Account to who is there; raises Unauthenticated."""
         ...
 
@@ -53,8 +56,9 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "there are no websockets"
         marks = scope["route_handler"].opt
-        # Litestar answers OPTIONS by itself, with a mark only where the whole controller has one.
-        access: str = marks.get("access", "signed_in") if scope["method"] == "OPTIONS" else marks["access"]
+        if scope["method"] == "OPTIONS" and marks.get("access") != "public":
+            marks = SIGNED_IN  # whoever is signed in may ask; Litestar's own handler carries no mark
+        access: str = marks["access"]
         passage = passage_of(scope)
         route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
         if access == "public":
@@ -62,10 +66,10 @@ class Gate:
                 route_class = "public"
             if route_class:
                 await self._count_address(scope, passage, route_class)
-            await self._app(scope, receive, send)
+            await self._enter(scope, receive, send)
             return
         authorization, account, key = _headers(scope)
-        current_credentials.set((authorization.rpartition(b" ")[2], key))
+        current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
         visit = passage.visit = await self._visit(scope, passage, authorization, account)
         if route_class is None:
             route_class = "read" if scope["method"] == "GET" else "write"
@@ -73,12 +77,22 @@ class Gate:
             await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
         account_id = scope["path_params"].get("account_id")
         caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
-        if key and scope["method"] == "POST":
-            await self._idempotency.run(self._app, scope, receive, send, caller=caller, key=key)
+        if key is not None and scope["method"] == "POST":
+            await self._idempotency.run(self._enter, scope, receive, send, caller=caller, key=key)
+        else:
+            await self._enter(scope, receive, send)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "there are no websockets"
+        check_address(scope)
+        if scope["method"] == "OPTIONS":
+            await answer_options(scope, send)
         else:
             await self._app(scope, receive, send)
 
-    async def _visit(self, scope: HTTPScope, passage: Passage, authorization: bytes, account: bytes) -> Visit:
+    async def _visit(
+        self, scope: HTTPScope, passage: Passage, authorization: bytes, account: bytes | None
+    ) -> Visit:
         try:
             if not authorization:
                 raise TokenMissing
@@ -92,14 +106,20 @@ class Gate:
         await self._rate_limits.count(passage, address, FREE, route_class)
 
 
-def _headers(scope: HTTPScope) -> tuple[bytes, bytes, bytes]:
-    """The three that matter here, found in one pass."""
-    authorization = account = idempotency_key = b""
+def _headers(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes | None]:
+    """The three that matter here, found in one pass. One sent twice is one list (RFC 9110, 5.3), and a list
+    is none of the three.
+    """
+    authorization = account = idempotency_key = None
     for name, value in scope["headers"]:
         if name == b"authorization":
-            authorization = value
+            authorization = _listed(authorization, value)
         elif name == b"oslira-account":
-            account = value
+            account = _listed(account, value)
         elif name == IDEMPOTENCY_KEY:
-            idempotency_key = value
-    return authorization, account, idempotency_key
+            idempotency_key = _listed(idempotency_key, value)
+    return authorization or b"", account, idempotency_key
+
+
+def _listed(before: bytes | None, value: bytes) -> bytes:
+    return value if before is None else before + b", " + value

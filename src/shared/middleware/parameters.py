@@ -4,9 +4,17 @@ from typing import Annotated
 
 from litestar.params import QueryParameter
 
+from shared.pages import PLACE_PATTERN, POSITION_PATTERN
+
 LIMIT_MAX = 200
 
 Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries per page.")]
-Cursor = Annotated[
-    str | None, QueryParameter(max_length=128, description="`next_cursor` of the page before.")
-]
+
+
+def _cursor(pattern: str) -> QueryParameter:
+    # The pattern is for the schema alone: our own refusal is clearer than a decoder's.
+    return QueryParameter(description="`next_cursor` of the page before.", schema_extra={"pattern": pattern})
+
+
+Cursor = Annotated[str | None, _cursor(PLACE_PATTERN)]
+PositionCursor = Annotated[str | None, _cursor(POSITION_PATTERN)]

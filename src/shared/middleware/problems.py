@@ -22,6 +22,7 @@ from shared.errors import (
     Unauthenticated,
     Unavailable,
 )
+from shared.middleware.methods import allow
 from shared.middleware.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -77,7 +78,12 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def refusals(*statuses: int) -> dict[int, ResponseSpec]:
     """How an operation may refuse, for its documentation."""
     return {
-        status: ResponseSpec(Problem, description=HTTPStatus(status).phrase, media_type=MEDIA_TYPE)
+        status: ResponseSpec(
+            Problem,
+            description=HTTPStatus(status).phrase,
+            media_type=MEDIA_TYPE,
+            generate_examples=False,  # they would be made of random letters
+        )
         for status in statuses
     }
 
@@ -161,7 +167,8 @@ def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Res
     errors = _field_errors(error)
     detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or _detail(error, status)
     code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
-    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+    methods = (error.headers or {}).get("allow")
+    headers = {"Allow": allow(methods.split(", "))} if methods else {}
     return _response(problem(status, code, detail, errors=errors), headers)
 
 

@@ -154,3 +154,15 @@ async def test_keys_do_not_make_or_list_accounts(ada, key_of):
     assert_problem(await key.post("/v1/accounts", {"name": "x"}), 403, "users_only")
     assert_problem(await key.get("/v1/accounts"), 403, "users_only")
     assert (await key.get(f"/v1/accounts/{ada.account_id}")).json()["id"] == ada.account_id
+
+
+async def test_deleted_accounts_come_in_pages_too(ada):
+    made = [(await ada.post("/v1/accounts", {"name": name})).json()["id"] for name in "abc"]
+    for account_id in made:
+        assert (await ada.delete(f"/v1/accounts/{account_id}")).status_code == 204
+
+    first = (await ada.get("/v1/accounts?deleted=true&limit=2")).json()
+    second = (await ada.get(f"/v1/accounts?deleted=true&limit=2&cursor={first['next_cursor']}")).json()
+
+    assert [account["id"] for account in first["items"] + second["items"]] == made[::-1]
+    assert second["next_cursor"] is None

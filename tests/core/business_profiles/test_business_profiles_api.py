@@ -66,7 +66,7 @@ async def test_profiles_of_the_same_instant_are_still_paged_apart(client, create
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=201", "deleted=maybe", "cursor=!!!", "cursor=cDE4", "cursor=dDEueA"]
+    "query", ["limit=0", "limit=201", "deleted=maybe", "cursor=!!!", "cursor=703138", "cursor=74312e78"]
 )
 async def test_a_bad_query_is_refused_with_a_reason(client, headers, query):
     answer = await client.get(f"{PROFILES}?{query}", headers=headers)

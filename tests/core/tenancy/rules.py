@@ -99,7 +99,8 @@ RULES = {
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
 HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at"}
-HARMLESS_HEADERS = {"If-Match", "If-None-Match"}
+HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
+TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
 FIELDS_TRIED = {"token", "reference", "hold_reference"}
 FIELDS_WITHOUT_MEANING = {"project"}  # a label on a key, which nothing is looked up by

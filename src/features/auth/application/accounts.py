@@ -20,8 +20,15 @@ class Accounts:
         found = await self.accounts.mine(caller, before=decode_place(cursor), accounts_max=limit + 1)
         return page_of(found, limit, lambda account: Place(account.created_at, account.id))
 
-    async def deleted(self, caller: Caller) -> Page[Account]:
-        return Page(await self.accounts.deleted(caller.user_id))
+    async def deleted(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
+        """Last deleted first. All are read, and the page is cut from them: they are few."""
+        before = decode_place(cursor)
+        found = [
+            account
+            for account in await self.accounts.deleted(caller.user_id)
+            if before is None or _deletion(account) < before
+        ]
+        return page_of(found, limit, _deletion)
 
     async def get(self, caller: Caller, account_id: AccountId) -> Account:
         account = await self.accounts.get(caller, account_id)
@@ -50,3 +57,8 @@ class Accounts:
         if not await self.accounts.restore(account_id, caller.user_id):
             raise AccountNotFound
         return await self.get(caller, account_id)
+
+
+def _deletion(account: Account) -> Place:
+    assert account.deleted_at is not None, "only what was deleted is listed here"
+    return Place(account.deleted_at, account.id)

@@ -9,7 +9,7 @@ from features.auth.application.access import Access
 from features.auth.application.callers import Callers
 from features.auth.domain.errors import AccountHeaderInvalid
 from shared.caller import AccountNotFound, Caller, Visit
-from shared.ids import AccountId
+from shared.ids import UUID_TEXT, AccountId
 
 UNKNOWN_PLAN = "free"
 REMEMBERED_FOR_S = 1.0
@@ -25,9 +25,9 @@ class Door:
     callers: Callers
     access: Access
     now_s: Callable[[], float] = time.monotonic
-    _known: dict[tuple[bytes, bytes], tuple[Visit, float]] = field(default_factory=dict, init=False)
+    _known: dict[tuple[bytes, bytes | None], tuple[Visit, float]] = field(default_factory=dict, init=False)
 
-    async def visit(self, authorization: bytes, account: bytes) -> Visit:
+    async def visit(self, authorization: bytes, account: bytes | None) -> Visit:
         """From the headers' values to who is there. Raises Unauthenticated, or what is wrong with the
         account.
         """
@@ -35,7 +35,7 @@ class Door:
         if known is not None and self.now_s() < known[1]:
             return known[0]
         caller = await self.callers.identify(authorization.decode("latin-1"))
-        if account:
+        if account is not None:
             caller = _for_account(caller, account)
         standing = await self.access.remembered_standing(caller)
         visit = Visit(
@@ -54,10 +54,10 @@ class Door:
 
 
 def _for_account(caller: Caller, header: bytes) -> Caller:
-    try:
-        account_id = AccountId(UUID(header.decode("ascii")))
-    except ValueError:
-        raise AccountHeaderInvalid from None
+    text = header.decode("latin-1")
+    if not UUID_TEXT.fullmatch(text):
+        raise AccountHeaderInvalid
+    account_id = AccountId(UUID(text))
     if caller.kind == "user":
         return replace(caller, chosen_account=account_id)
     if account_id != caller.chosen_account:  # a key has one account, whatever is asked for

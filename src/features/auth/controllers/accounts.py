@@ -17,6 +17,7 @@ from features.auth.domain.roster import NAME_LENGTH_MAX, NAME_PATTERN, Account
 from shared.caller import Caller
 from shared.ids import AccountId
 from shared.middleware.access import USERS_ONLY, needs
+from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS, refusals
@@ -104,11 +105,8 @@ class AccountsController(Controller):
 
         Choose one for other requests with the `Oslira-Account` header.
         """
-        page = await (
-            accounts.deleted(request.user)
-            if deleted
-            else accounts.page(request.user, cursor=cursor, limit=limit)
-        )
+        pages = accounts.deleted if deleted else accounts.page
+        page = await pages(request.user, cursor=cursor, limit=limit)
         return AccountsOut(
             items=[account_out(account) for account in page.items], next_cursor=page.next_cursor
         )
@@ -117,6 +115,7 @@ class AccountsController(Controller):
         "/",
         operation_id="createAccount",
         summary="Create an account",
+        response_headers=(LOCATION,),
         opt=USERS_ONLY,
         responses={201: SHOWN, **WRITE_REFUSALS, **refusals(402)},
     )

@@ -19,6 +19,7 @@ from features.auth.domain.roles import Scope
 from shared.caller import Caller
 from shared.instants import as_utc
 from shared.middleware.access import needs
+from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS, refusals
@@ -142,6 +143,7 @@ class ApiKeysController(Controller):
         "/",
         operation_id="createApiKey",
         summary="Make a key",
+        response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
         responses={201: MADE, **WRITE_REFUSALS, **refusals(402)},
     )
@@ -242,6 +244,7 @@ class ApiKeysController(Controller):
         "/{key_id:uuid}/rotate",
         operation_id="rotateApiKey",
         summary="Rotate a key",
+        response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
         responses={201: MADE, **WRITE_REFUSALS, **refusals(402)},
     )

@@ -32,13 +32,7 @@ def _text(length_max: int, pattern: str, description: str | None = None) -> msgs
 
 
 def _number(greatest: int, description: str) -> msgspec.Meta:
-    # Litestar leaves a minimum of 0 out of the schema, so it is said once more.
-    return msgspec.Meta(
-        ge=0,
-        le=greatest,
-        description=description,
-        extra_json_schema={"description": description, "extra": {"minimum": 0}},
-    )
+    return msgspec.Meta(ge=0, le=greatest, description=description)
 
 
 Name = Annotated[str, _text(LINE_LENGTHS_MAX["name"], LINE_PATTERN)]

@@ -22,6 +22,7 @@ from features.business.controllers.entity_tags import entity_tag, expected_versi
 from features.business.domain.profile import BusinessProfile, ProfileId
 from shared.caller import Caller
 from shared.middleware.access import needs
+from shared.middleware.answer_headers import ENTITY_TAG, LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import refusals
@@ -64,6 +65,7 @@ class BusinessProfilesController(Controller):
         operation_id="createBusinessProfile",
         summary="Create",
         opt=WRITE,
+        response_headers=(LOCATION, ENTITY_TAG),
         responses={
             201: _shows("Created; `Location` is its address, `ETag` its version"),
             **refusals(400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 503),
@@ -111,6 +113,7 @@ class BusinessProfilesController(Controller):
         "/{profile_id:uuid}",
         operation_id="getBusinessProfile",
         summary="Get",
+        response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile; `ETag` is its version"),
             304: ResponseSpec(None, description="What you have still holds"),
@@ -136,6 +139,7 @@ class BusinessProfilesController(Controller):
         operation_id="updateBusinessProfile",
         summary="Update",
         opt=WRITE,
+        response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
             **refusals(400, 401, 403, 404, 412, 413, 415, 422, 429, 503),
@@ -186,6 +190,7 @@ class BusinessProfilesController(Controller):
         summary="Restore",
         status_code=200,
         opt=WRITE,
+        response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
             **refusals(400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 503),

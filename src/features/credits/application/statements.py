@@ -25,7 +25,7 @@ class Statements:
     async def page(
         self, caller: Caller, only: EntryFilter, *, cursor: str | None, limit: int
     ) -> StatementPage:
-        before = decode_cursor(cursor) if cursor else None
+        before = None if cursor is None else decode_cursor(cursor)
         # One more than asked for tells whether there is another page.
         entries = await self.reader.entries(caller, only, before=before, entries_max=limit + 1)
         more = len(entries) > limit

@@ -23,18 +23,24 @@ from shared.middleware.problems import WRITE_REFUSALS, refusals
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
+WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL cannot keep
+PRINTABLE = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$"
+REFERENCE_TEXT = "Names the effect; repeat it to retry."
+
 Credits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000_000, examples=[5])]
 Reference = Annotated[
     str,
     msgspec.Meta(
         min_length=1,
         max_length=200,
-        description="Names the effect; repeat it to retry.",
+        description=REFERENCE_TEXT,
         examples=["ticket:4711"],
+        # For the schema alone: Python's patterns know no classes of characters, and the rules refuse clearly.
+        extra_json_schema={"description": REFERENCE_TEXT, "extra": {"pattern": PRINTABLE}},
     ),
 ]
 TransactionType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$")]
-Description = Annotated[str, msgspec.Meta(max_length=500)]
+Description = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
 
 
 class In(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
 from shared.instants import as_utc
 from shared.middleware.access import needs
-from shared.middleware.parameters import Cursor, Limit
+from shared.middleware.parameters import Limit, PositionCursor
 from shared.middleware.problems import READ_REFUSALS
 
 At = Annotated[
@@ -149,7 +149,7 @@ class CreditsController(Controller):
         self,
         request: Request[Caller, Any, Any],
         statements: NamedDependency[Statements],
-        cursor: Cursor = None,
+        cursor: PositionCursor = None,
         limit: Limit = 50,
         kind: FromQuery[Kind | None] = None,
         since: At = None,

@@ -1,0 +1,110 @@
+"""Paths, queries and methods that no operation of the document takes: refused with a problem, never a 5xx."""
+
+import json
+import uuid
+
+import pytest
+
+from tests.core.corpus.bodies import JSON, body_of
+from tests.core.problems import assert_problem
+
+SPELLINGS = {
+    "integer": [
+        "",
+        "1_0",
+        "+1",
+        "1.0",
+        "1e2",
+        " 1",
+        "1 ",
+        "\uff11",
+        "01",
+        "nan",
+        "true",
+        "0x1",
+        str(2**70),
+        "-1",
+    ],
+    "boolean": ["", "yes", "1", "0", "on", "TRUE", "True", "null", " true"],
+    "date-time": ["", "null", "now", "1", "2026-01-01", "2026-01-01 00:00:00Z", "2026-01-01T00:00:00", "nan"],
+    "enum": ["", "null", "GRANT", "grant,hold", "grant ", "0"],
+    "pattern": ["", "null", "x", "p1", "cDE", "70" + "31" * 19, "7031\n", "7031 ", "0" * 10_000],
+}
+IDS = [
+    "{hex}",
+    "{{{id}}}",
+    "urn:uuid:{id}",
+    "{id}%00",
+    "%20{id}",
+    "{id}%0A",
+    "1_0",
+    "%00",
+    "..%2f",
+    "{misplaced}",
+]
+
+
+def kind_of(schema):
+    return next(
+        (word for word in ("enum", "pattern") if word in schema), schema.get("format", schema["type"])
+    )
+
+
+async def test_a_query_is_spelled_as_documented_or_refused(operations, send, assert_refused):
+    tried = 0
+    for method, path, operation in operations:
+        for parameter in operation.get("parameters", ()):
+            if parameter["in"] == "query":
+                for text in SPELLINGS[kind_of(parameter["schema"])]:
+                    tried += 1
+                    query = f"?{parameter['name']}={''.join(f'%{byte:02x}' for byte in text.encode())}"
+                    assert_refused(await send(method, path, query=query), (method, path, query))
+
+    assert tried > 100
+
+
+async def test_a_query_is_sent_once_and_known_or_refused(operations, send, assert_refused):
+    for method, path, operation in operations:
+        names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+        answer = await send(method, path, query="?surprise=1")
+        assert_refused(answer, (method, path))
+        assert answer.json()["errors"] == [{"field": "surprise", "message": "Unknown parameter"}]
+        if "limit" in names:
+            answer = await send(method, path, query="?limit=1&limit=1")
+            assert_problem(answer, 400, "invalid_request")
+            assert answer.json()["errors"] == [{"field": "limit", "message": "Sent more than once"}]
+
+
+@pytest.mark.parametrize("spelling", IDS)
+async def test_an_id_in_a_path_is_a_uuid_as_it_is_usually_written(
+    operations, send, account_id_of_operator, spelling
+):
+    own = uuid.UUID(account_id_of_operator)
+    text = spelling.format(id=own, hex=own.hex, misplaced="----" + own.hex)
+    for method, path, operation in operations:
+        if "{" in path:
+            body = body_of(operation)
+            content = json.dumps(body["examples"][0]) if body else None
+            answer = await send(method, path, id_text=text, headers=JSON, content=content)
+            assert_problem(answer, 404, answer.json()["code"])
+            assert answer.json()["code"] in ("route_not_found", "account_not_found"), (method, path)
+
+
+async def test_an_id_may_be_written_in_capitals(send, account_id_of_operator):
+    answer = await send("GET", "/v1/accounts/{account_id}", id_text=account_id_of_operator.upper())
+
+    assert answer.json()["id"] == account_id_of_operator
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "CONNECT", "BREW"])
+async def test_every_address_names_the_methods_it_knows(document, send, method):
+    for path, methods in document["paths"].items():
+        answer = await send(method, path)
+        known = {name.upper() for name in methods} | {"OPTIONS"}
+        assert set(answer.headers["allow"].split(", ")) == known | ({"HEAD"} if "GET" in known else set())
+        assert answer.status_code == (204 if method == "OPTIONS" else 405)
+
+
+async def test_what_is_not_found_below_the_document_is_a_problem(client):
+    for path in ("/schema/nothing", "/schema/nothing.json", "/schema/nothing/at/all", "/schema/swagger"):
+        assert_problem(await client.get(path), 404, "route_not_found")

@@ -1,0 +1,69 @@
+"""What a JSON Schema cannot say, said to schemathesis: rules between two fields, and about now.
+
+Each changes a request that is allowed by its schema into another one that is allowed by its schema, so no
+check sees less than before; what a schema forbids stays as it was generated. Loaded by the command line as
+SCHEMATHESIS_HOOKS.
+"""
+
+import re
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import schemathesis
+
+KEY_PATTERN = "^[!-~]{16,255}$"
+EXPIRY_YEARS_MAX = 4
+FOLLOWERS = ("followers_min", "followers_max")
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    del context, kwargs
+    _own_key(case)
+    if isinstance(case.body, dict):
+        case.body = _whole(case.body)
+        _coming(case.body)
+        _ordered(case.body.get("ideal_customer"))
+
+
+def _own_key(case):
+    """An Idempotency-Key is for one request; what is generated repeats itself.
+
+    Where the token is left out nobody looks at the key, and a changed header would bring the token back.
+    """
+    if getattr(case.meta.phase.data, "parameter", None) == "Authorization":
+        return
+    key = (case.headers or {}).get("Idempotency-Key")
+    if isinstance(key, str) and re.fullmatch(KEY_PATTERN, key):
+        case.headers["Idempotency-Key"] = uuid.uuid4().hex
+
+
+def _whole(value):
+    """To a JSON Schema 1.0 is an integer; to the decoder an integer is written as one."""
+    if isinstance(value, dict):
+        return {name: _whole(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _coming(body):
+    """What expires, expires in the future, and an API key within five years."""
+    try:
+        instant = datetime.fromisoformat(body["expires_at"])
+        if instant.tzinfo is not None:
+            years = 1 + instant.year % EXPIRY_YEARS_MAX
+            body["expires_at"] = (datetime.now(UTC) + timedelta(days=365 * years)).isoformat()
+    except (KeyError, TypeError, ValueError):
+        return  # not there, or no instant: left as it is
+
+
+def _ordered(ideal_customer):
+    """The least is not above the most; sent alone, either might contradict what is kept."""
+    if not isinstance(ideal_customer, dict):
+        return
+    sent = [number for name in FOLLOWERS if type(number := ideal_customer.get(name)) is int]
+    if sent:
+        others = [ideal_customer[name] for name in FOLLOWERS if name in ideal_customer]
+        if len(others) == len(sent):
+            ideal_customer["followers_min"], ideal_customer["followers_max"] = min(sent), max(sent)
