@@ -13,6 +13,7 @@ import schemathesis
 
 KEY_PATTERN = "^[!-~]{16,255}$"
 EXPIRY_YEARS_MAX = 4
+TRANSACTION_TYPES = {"grants": "admin_grant", "holds": "admin_charge"}
 FOLLOWERS = ("followers_min", "followers_max")
 
 
@@ -23,6 +24,7 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, dict):
         case.body = _whole(case.body)
         _coming(case.body)
+        _known(case.body, case.path.rpartition("/")[2])
         _ordered(case.body.get("ideal_customer"))
 
 
@@ -56,6 +58,13 @@ def _coming(body):
             body["expires_at"] = (datetime.now(UTC) + timedelta(days=365 * years)).isoformat()
     except (KeyError, TypeError, ValueError):
         return  # not there, or no instant: left as it is
+
+
+def _known(body, noun):
+    """Which types of movement there are is data, kept in a table."""
+    word = body.get("transaction_type")
+    if noun in TRANSACTION_TYPES and isinstance(word, str) and re.fullmatch("[a-z][a-z_]{0,39}", word):
+        body["transaction_type"] = TRANSACTION_TYPES[noun]
 
 
 def _ordered(ideal_customer):
