@@ -84,7 +84,10 @@ def _complete(operation: Operation, method: str, *, is_public: bool) -> None:
     operation.parameters = [*parameters]
     responses = operation.responses = operation.responses or {}
     for status in _refusals(method, is_public=is_public):
-        responses.setdefault(str(status), _refusal(status))
+        described = responses.get(str(status))
+        # Litestar describes a 400 of its own, which it never gets to send.
+        if not isinstance(described, OpenAPIResponse) or MEDIA_TYPE not in (described.content or {}):
+            responses[str(status)] = _refusal(status)
     for status, response in responses.items():
         assert isinstance(response, OpenAPIResponse)
         response.headers = {**(response.headers or {}), **_headers(status, response, method)}

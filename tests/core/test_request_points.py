@@ -93,16 +93,28 @@ async def test_what_comes_together_is_written_together(writer):
     assert writer.written == [list(range(100))]
 
 
-async def test_a_failure_is_told_once_and_the_rest_is_written_later(writer, logs):
+async def test_a_failure_is_told_once_and_nothing_is_lost_by_it(writer, logs):
     writer.failures = 3
     points = Later("points", writer)
-
     for number in range(4):
         points.add(number)
-        await until(lambda: points._timer is None)  # noqa: SLF001  the only sign that it has tried
 
-    assert writer.written == [[3]]
-    assert [entry["event"] for entry in logs if entry["event"] == "not_written"] == ["not_written"]
+    await until(lambda: writer.written)
+
+    assert writer.written == [[0, 1, 2, 3]]
+    assert [entry["event"] for entry in logs if entry["event"] == "not_written_yet"] == ["not_written_yet"]
+
+
+async def test_what_comes_during_a_failure_is_written_after_what_was_there(monkeypatch, writer):
+    monkeypatch.setattr(later, "BATCH_MAX", 2)
+    writer.failures = 1
+    points = Later("points", writer)
+    for number in range(5):
+        points.add(number)
+
+    await until(lambda: sum(writer.written, []) == [0, 1, 2, 3, 4])
+
+    assert [len(batch) for batch in writer.written] == [2, 2, 1]
 
 
 async def test_without_a_database_the_oldest_go_first(monkeypatch, writer):

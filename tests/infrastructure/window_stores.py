@@ -2,7 +2,7 @@
 
 import time
 
-from infrastructure.database.traffic import PostgresWindows
+from infrastructure.database.rate_limits import PostgresWindows
 from infrastructure.limits.memory import MemoryWindows
 from infrastructure.limits.redis_client import PREFIX
 from infrastructure.limits.redis_windows import RedisWindows

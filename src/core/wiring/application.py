@@ -39,17 +39,14 @@ from infrastructure.database.accounts import (
     PostgresStandings,
 )
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
+from infrastructure.database.attempts import PostgresAttempts
 from infrastructure.database.business import PostgresProfiles
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.invitations import PostgresInvitations
 from infrastructure.database.probes import DatabaseProbes
+from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
+from infrastructure.database.requests import PostgresRequestLog
 from infrastructure.database.sessions import Database
-from infrastructure.database.traffic import (
-    PostgresAttempts,
-    PostgresLimits,
-    PostgresRequestLog,
-    PostgresWindows,
-)
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.limits.memory import MemoryWindows
@@ -94,15 +91,30 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
         async with open_database(place, addresses) as database, invitation_mail(place) as mail:
-            key_ring = PostgresKeyRing(database)
-            requests = PostgresRequestLog(database)
-            windows = _windows(place, database)
+            traffic = Traffic(
+                key_ring=PostgresKeyRing(database),
+                attempts=PostgresAttempts(database),
+                requests=PostgresRequestLog(database),
+                windows=_windows(place, database),
+            )
             try:
-                yield _application(place, database, keys, mail, key_ring, requests, windows)
+                yield _application(place, database, keys, mail, traffic)
             finally:
-                await windows.close()
-                await key_ring.close()
-                await requests.close()
+                await traffic.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What writes beside the requests, and has something left to write when they end."""
+
+    key_ring: PostgresKeyRing
+    attempts: PostgresAttempts
+    requests: PostgresRequestLog
+    windows: Store
+
+    async def close(self) -> None:
+        for part in (self.key_ring, self.attempts, self.requests, self.windows):
+            await part.close()
 
 
 def _windows(place: Surroundings, database: Database) -> Store:
@@ -127,9 +139,7 @@ def _application(
     database: Database,
     keys: Keys,
     mail: InvitationMail,
-    key_ring: PostgresKeyRing,
-    requests: PostgresRequestLog,
-    windows: Store,
+    traffic: Traffic,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -139,15 +149,17 @@ def _application(
     standings = PostgresStandings(database)
     accounts = PostgresAccounts(database)
     members = PostgresMembers(database)
-    callers = Callers(verifier, PostgresSignUps(database), key_ring, settings.signup_bonus_credits, utc_now)
+    callers = Callers(
+        verifier, PostgresSignUps(database), traffic.key_ring, settings.signup_bonus_credits, utc_now
+    )
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
     return Application(
         settings=settings,
         door=Door(callers, Access(standings, utc_now)),
-        rate_limits=RateLimits(PostgresLimits(database), windows),
-        idempotency=Idempotency(PostgresAttempts(database)),
-        record_request=requests.record,
+        rate_limits=RateLimits(PostgresLimits(database), traffic.windows),
+        idempotency=Idempotency(traffic.attempts),
+        record_request=traffic.requests.record,
         me=Me(standings, accounts),
         accounts=Accounts(accounts),
         members=Members(members),
@@ -164,7 +176,7 @@ def _application(
         health=Health(
             settings.environment,
             {
-                **probes(place, DatabaseProbes(database), windows),
+                **probes(place, DatabaseProbes(database), traffic.windows),
                 **identity_probes(settings, keys, mail),
             },
             essential=frozenset({"database", "migrations", "role_separation"}),

@@ -41,19 +41,25 @@ class Later(Generic[T]):
         self._writing = asyncio.create_task(self._write_all())
 
     async def _write_all(self) -> None:
-        try:
-            # What comes while this is written waits for the next time, or load would make it endless.
-            for _ in range(0, len(self._waiting), BATCH_MAX):
-                count = min(len(self._waiting), BATCH_MAX)
-                await self._write([self._waiting.popleft() for _ in range(count)])
+        # What comes while this is written waits for the next time, or load would make it endless.
+        for _ in range(0, len(self._waiting), BATCH_MAX):
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
+            try:
+                await self._write(batch)
+            except Exception as error:  # noqa: BLE001  whatever it is, no request may suffer from it
+                self._put_back(batch, error)
+                break
             self._is_failing = False
-        except Exception as error:  # noqa: BLE001  whatever it is, no request may suffer from it
-            if not self._is_failing:
-                log.warning("not_written", what=self._name, cause=repr(error))
-            self._is_failing = True
         self._timer = None
         if self._waiting:
             self._set_timer()
+
+    def _put_back(self, batch: list[T], error: Exception) -> None:
+        room = WAITING_MAX - len(self._waiting)
+        self._waiting.extendleft(reversed(batch[-room:] if room else []))
+        if not self._is_failing:
+            log.warning("not_written_yet", what=self._name, cause=repr(error))
+        self._is_failing = True
 
     async def close(self) -> None:
         """Write what is left, once."""
@@ -62,3 +68,5 @@ class Later(Generic[T]):
         if self._writing is not None:
             await self._writing
         await self._write_all()
+        if self._timer is not None:  # it did not work, and there is no next time
+            self._timer.cancel()

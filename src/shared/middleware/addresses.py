@@ -30,7 +30,7 @@ _SPELLINGS: dict[Any, tuple[str, str]] = {
     UUID: (UUID_TEXT.pattern, "Expected a UUID"),
 }
 
-_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+_PLAIN_NAME = re.compile("[A-Za-z_-]{1,40}")
 
 Spelling = tuple[re.Pattern[str], str]
 

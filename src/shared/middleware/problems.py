@@ -76,7 +76,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def refusals(*statuses: int) -> dict[int, ResponseSpec]:
-    """How an operation may refuse, for its documentation."""
+    """How an operation may refuse besides what holds for all of them (see ``core.api_document``)."""
     return {
         status: ResponseSpec(
             Problem,
@@ -86,10 +86,6 @@ def refusals(*statuses: int) -> dict[int, ResponseSpec]:
         )
         for status in statuses
     }
-
-
-READ_REFUSALS = refusals(400, 401, 403, 404, 422, 429, 503)
-WRITE_REFUSALS = refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
 
 
 def problem(

@@ -1,17 +1,19 @@
 """What guards the door, as kept in the database: which limits hold, and that old windows go."""
 
 import asyncio
+import time
+import uuid
+from datetime import timedelta
 
 import pytest
 
+from infrastructure.database import sweeps
+from infrastructure.database.attempts import PostgresAttempts
+from infrastructure.database.rate_limits import LIMITS_REMEMBERED_FOR_S, PostgresLimits, PostgresWindows
+from infrastructure.database.requests import PostgresRequestLog
 from infrastructure.database.sessions import DatabaseUnavailable
-from infrastructure.database.traffic import (
-    LIMITS_REMEMBERED_FOR_S,
-    SWEEP_INTERVAL_S,
-    SWEEP_ROWS_MAX,
-    PostgresLimits,
-    PostgresWindows,
-)
+from infrastructure.database.sweeps import INTERVAL_S, ROWS_MAX
+from shared.middleware.analytics import RequestPoint
 from shared.middleware.rate_limits import Limit
 
 LIMIT = Limit("read", 5, 60)
@@ -84,7 +86,7 @@ async def test_a_plan_without_a_limit_of_its_own_has_the_free_ones(database):
 
     assert await limits.find("pro", "public") is await limits.find("free", "public")
     assert await limits.find("pro", "read") is not await limits.find("free", "read")
-    assert await limits.find("free", "no such class") is None
+    assert await limits.find("pro", "no such class") is await limits.find("free", "general")
 
 
 async def test_the_first_askers_all_wait_for_one_answer(flaky):
@@ -136,7 +138,7 @@ async def expired_rows(owner, number):
     )
 
 
-@pytest.mark.parametrize("number", [3, SWEEP_ROWS_MAX * 2 + 1])
+@pytest.mark.parametrize("number", [3, ROWS_MAX * 2 + 1])
 async def test_expired_windows_are_swept_out_beside_the_requests(database, owner, clock, count, number):
     windows, key = PostgresWindows(database, now_s=clock), f"kept {number}"
     await expired_rows(owner, number)
@@ -145,7 +147,7 @@ async def test_expired_windows_are_swept_out_beside_the_requests(database, owner
     await windows.close()
     assert await count("expired %") == number  # not yet
 
-    clock.now_s += SWEEP_INTERVAL_S
+    clock.now_s += INTERVAL_S
     await windows.take(key, LIMIT)
     await windows.close()
     assert await count("expired %") == 0
@@ -156,14 +158,59 @@ async def test_a_sweep_that_fails_harms_no_request_and_the_next_one_does_it(flak
     windows = PostgresWindows(flaky, now_s=clock)
     await expired_rows(owner, 2)
     flaky.away_for = "delete"
-    clock.now_s += SWEEP_INTERVAL_S
+    clock.now_s += INTERVAL_S
     assert (await windows.take("k", LIMIT)).is_granted
     await windows.close()
     assert await count("expired %") == 2
 
     flaky.away_for = None
-    clock.now_s += SWEEP_INTERVAL_S
+    clock.now_s += INTERVAL_S
     await windows.take("k", LIMIT)
     await windows.close()
 
     assert await count("expired %") == 0
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "young"),
+    [("idempotency_keys", "25 hours 1 second", "24 hours"), ("requests", "90 days 1 second", "89 days")],
+)
+async def test_old_keys_and_points_go_and_young_ones_stay(database, owner, monkeypatch, table, old, young):
+    insert = {
+        "idempotency_keys": """
+            insert into traffic.idempotency_keys
+                (id, fingerprint, attempt, effect_id, locked_until, created_at)
+            select sha256(n::bytea), sha256('f'), gen_random_uuid(), gen_random_uuid(), now(),
+                now() - n::interval
+            from unnest($1::text[]) as n
+        """,
+        "requests": """
+            insert into traffic.requests
+            select now() - n::interval, 'GET', '/old', 200, 1, null, null, null, 'r'
+            from unnest($1::text[]) as n
+        """,
+    }[table]
+    column = "created_at" if table == "idempotency_keys" else "at"
+    await owner.execute(f"delete from traffic.{table}")
+    await owner.execute(insert, [old, young])
+    monkeypatch.setattr(sweeps, "INTERVAL_S", 0.0)
+
+    await (use_a_key if table == "idempotency_keys" else write_a_point)(database)
+
+    ages = await owner.fetch(f"select now() - {column} as age from traffic.{table} order by 1 desc")
+    assert len(ages) == 2
+    assert ages[0]["age"] < timedelta(days=90)
+
+
+async def use_a_key(database):
+    attempts = PostgresAttempts(database)
+    attempt = uuid.uuid4()
+    await attempts.begin(b"k" * 32, b"f" * 32, attempt)
+    await attempts.finish(b"k" * 32, attempt, b"answer")
+    await attempts.close()
+
+
+async def write_a_point(database):
+    log = PostgresRequestLog(database)
+    log.record(RequestPoint(time.time(), "GET", "/new", 200, 1.0, None, None, None, "r"))
+    await log.close()

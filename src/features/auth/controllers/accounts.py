@@ -20,7 +20,7 @@ from shared.middleware.access import USERS_ONLY, needs
 from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS, refusals
+from shared.middleware.problems import refusals
 
 Name = Annotated[
     str,
@@ -89,7 +89,6 @@ class AccountsController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [ACCOUNT_EXAMPLE], "next_cursor": None})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def index(
@@ -117,7 +116,7 @@ class AccountsController(Controller):
         summary="Create an account",
         response_headers=(LOCATION,),
         opt=USERS_ONLY,
-        responses={201: SHOWN, **WRITE_REFUSALS, **refusals(402)},
+        responses={201: SHOWN, **refusals(402)},
     )
     async def create(
         self,
@@ -137,7 +136,7 @@ class AccountsController(Controller):
         operation_id="getAccount",
         summary="An account",
         opt=needs("account:read"),
-        responses={200: SHOWN, **READ_REFUSALS},
+        responses={200: SHOWN},
     )
     async def show(
         self,
@@ -153,7 +152,7 @@ class AccountsController(Controller):
         operation_id="renameAccount",
         summary="Rename an account",
         opt=needs("account:update"),
-        responses={200: SHOWN, **WRITE_REFUSALS},
+        responses={200: SHOWN},
     )
     async def rename(
         self,
@@ -170,7 +169,7 @@ class AccountsController(Controller):
         operation_id="deleteAccount",
         summary="Delete an account",
         opt=needs("account:delete"),
-        responses={204: ResponseSpec(None, description="Deleted"), **WRITE_REFUSALS},
+        responses={204: ResponseSpec(None, description="Deleted")},
     )
     async def remove(self, account_id: FromPath[UUID], accounts: NamedDependency[Accounts]) -> None:
         """Hide the account and everything in it, at once and for every member and key.
@@ -185,7 +184,7 @@ class AccountsController(Controller):
         summary="Restore an account",
         status_code=200,
         opt=USERS_ONLY,
-        responses={200: SHOWN, **WRITE_REFUSALS},
+        responses={200: SHOWN},
     )
     async def restore(
         self,

@@ -22,7 +22,7 @@ from shared.middleware.access import needs
 from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS, refusals
+from shared.middleware.problems import refusals
 
 DAY_S = 86_400
 
@@ -145,7 +145,7 @@ class ApiKeysController(Controller):
         summary="Make a key",
         response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
-        responses={201: MADE, **WRITE_REFUSALS, **refusals(402)},
+        responses={201: MADE, **refusals(402)},
     )
     async def create(
         self,
@@ -178,7 +178,6 @@ class ApiKeysController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [KEY_EXAMPLE], "next_cursor": None})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def index(
@@ -205,7 +204,6 @@ class ApiKeysController(Controller):
                 description="The key",
                 examples=[Example(value={**KEY_EXAMPLE, "credits_spent_this_month": 12})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def show(
@@ -223,7 +221,7 @@ class ApiKeysController(Controller):
         operation_id="changeApiKey",
         summary="Change a key",
         opt=needs("api_keys:manage"),
-        responses={200: SHOWN, **WRITE_REFUSALS},
+        responses={200: SHOWN, **refusals(409)},
     )
     async def change(
         self,
@@ -246,7 +244,7 @@ class ApiKeysController(Controller):
         summary="Rotate a key",
         response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
-        responses={201: MADE, **WRITE_REFUSALS, **refusals(402)},
+        responses={201: MADE, **refusals(402)},
     )
     async def rotate(
         self,
@@ -267,7 +265,7 @@ class ApiKeysController(Controller):
         operation_id="revokeApiKey",
         summary="Revoke a key",
         opt=needs("api_keys:manage"),
-        responses={204: ResponseSpec(None, description="Revoked"), **WRITE_REFUSALS},
+        responses={204: ResponseSpec(None, description="Revoked")},
     )
     async def revoke(
         self,

@@ -13,7 +13,6 @@ from features.auth.application.me import Me
 from features.auth.controllers.accounts import ACCOUNT_EXAMPLE, AccountOut, account_out
 from shared.caller import Caller, PrincipalKind
 from shared.middleware.access import SIGNED_IN
-from shared.middleware.problems import READ_REFUSALS
 from shared.permissions import Permission
 
 
@@ -64,7 +63,6 @@ class IdentityController(Controller):
             200: ResponseSpec(
                 VerifiedOut, description="It is valid", examples=[Example(value=VERIFIED_EXAMPLE)]
             ),
-            **READ_REFUSALS,
         },
     )
     def verify(self, request: Request[Caller, Any, Any]) -> VerifiedOut:
@@ -80,7 +78,6 @@ class IdentityController(Controller):
         summary="Me",
         responses={
             200: ResponseSpec(MeOut, description="The caller", examples=[Example(value=ME_EXAMPLE)]),
-            **READ_REFUSALS,
         },
     )
     async def show(self, request: Request[Caller, Any, Any], me: NamedDependency[Me]) -> MeOut:

@@ -20,7 +20,7 @@ from shared.ids import AccountId
 from shared.middleware.access import USERS_ONLY, needs
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS, refusals
+from shared.middleware.problems import refusals
 
 
 class InvitationIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,7 +94,6 @@ class InvitationsController(Controller):
             201: ResponseSpec(
                 InvitationOut, description="Sent", examples=[Example(value=INVITATION_EXAMPLE)]
             ),
-            **WRITE_REFUSALS,
             **refusals(402),
         },
     )
@@ -129,7 +128,6 @@ class InvitationsController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [INVITATION_EXAMPLE], "next_cursor": None})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def index(
@@ -151,7 +149,7 @@ class InvitationsController(Controller):
         operation_id="withdrawInvitation",
         summary="Withdraw an invitation",
         opt=needs("members:manage"),
-        responses={204: ResponseSpec(None, description="Withdrawn"), **WRITE_REFUSALS},
+        responses={204: ResponseSpec(None, description="Withdrawn")},
     )
     async def withdraw(
         self,
@@ -168,7 +166,7 @@ class InvitationsController(Controller):
         summary="Accept an invitation",
         status_code=200,
         opt=USERS_ONLY,
-        responses={200: SHOWN, **WRITE_REFUSALS},
+        responses={200: SHOWN},
     )
     async def accept(
         self,

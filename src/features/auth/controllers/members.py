@@ -18,7 +18,7 @@ from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from shared.middleware.access import needs
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import READ_REFUSALS, WRITE_REFUSALS
+from shared.middleware.problems import refusals
 
 
 class RoleIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,7 +69,6 @@ class MembersController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [MEMBER_EXAMPLE], "next_cursor": None})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def index(
@@ -91,7 +90,7 @@ class MembersController(Controller):
         opt=needs("members:manage"),
         responses={
             200: ResponseSpec(MemberOut, description="The member", examples=[Example(value=MEMBER_EXAMPLE)]),
-            **WRITE_REFUSALS,
+            **refusals(409),
         },
     )
     async def change(
@@ -114,7 +113,7 @@ class MembersController(Controller):
         operation_id="removeMember",
         summary="Remove a member, or leave",
         opt=needs("members:read"),
-        responses={204: ResponseSpec(None, description="Removed"), **WRITE_REFUSALS},
+        responses={204: ResponseSpec(None, description="Removed"), **refusals(409)},
     )
     async def remove(
         self,

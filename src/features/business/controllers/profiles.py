@@ -68,7 +68,7 @@ class BusinessProfilesController(Controller):
         response_headers=(LOCATION, ENTITY_TAG),
         responses={
             201: _shows("Created; `Location` is its address, `ETag` its version"),
-            **refusals(400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 503),
+            **refusals(402),
         },
     )
     async def create(self, request: Asked, data: ProfileBody, profiles: Profiles) -> Response[ProfileOut]:
@@ -89,7 +89,6 @@ class BusinessProfilesController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [PROFILE_EXAMPLE], "next_cursor": None})],
             ),
-            **refusals(400, 401, 403, 404, 422, 429, 503),
         },
     )
     async def page(
@@ -117,7 +116,6 @@ class BusinessProfilesController(Controller):
         responses={
             200: _shows("The profile; `ETag` is its version"),
             304: ResponseSpec(None, description="What you have still holds"),
-            **refusals(400, 401, 403, 404, 422, 429, 503),
         },
     )
     async def read(
@@ -142,7 +140,7 @@ class BusinessProfilesController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
-            **refusals(400, 401, 403, 404, 412, 413, 415, 422, 429, 503),
+            **refusals(412),
         },
     )
     async def update(
@@ -175,7 +173,7 @@ class BusinessProfilesController(Controller):
         opt=WRITE,
         responses={
             204: ResponseSpec(None, description="Deleted"),
-            **refusals(400, 401, 403, 404, 412, 422, 429, 503),
+            **refusals(412),
         },
     )
     async def remove(
@@ -193,7 +191,7 @@ class BusinessProfilesController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
-            **refusals(400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 503),
+            **refusals(402),
         },
     )
     async def restore(
@@ -212,7 +210,6 @@ class BusinessProfilesController(Controller):
             200: ResponseSpec(
                 ContextOut, description="The prefix", examples=[Example(value=CONTEXT_EXAMPLE)]
             ),
-            **refusals(400, 401, 403, 404, 422, 429, 503),
         },
     )
     async def context(self, request: Asked, profile_id: FromPath[UUID], profiles: Profiles) -> ContextOut:

@@ -19,7 +19,7 @@ from shared.caller import Caller
 from shared.ids import AccountId
 from shared.instants import as_utc
 from shared.middleware.access import OPERATORS_ONLY
-from shared.middleware.problems import WRITE_REFUSALS, refusals
+from shared.middleware.problems import refusals
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
@@ -106,7 +106,6 @@ ANSWERS = {
         description="Done, now or by an earlier request with the same reference",
         examples=[Example(value=MOVEMENT_EXAMPLE)],
     ),
-    **WRITE_REFUSALS,
     **refusals(402),
 }
 

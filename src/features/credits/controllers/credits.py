@@ -22,7 +22,6 @@ from shared.caller import Caller
 from shared.instants import as_utc
 from shared.middleware.access import needs
 from shared.middleware.parameters import Limit, PositionCursor
-from shared.middleware.problems import READ_REFUSALS
 
 At = Annotated[
     datetime | None,
@@ -109,7 +108,6 @@ class CreditsController(Controller):
             200: ResponseSpec(
                 BalanceOut, description="The balance", examples=[Example(value=BALANCE_EXAMPLE)]
             ),
-            **READ_REFUSALS,
         },
     )
     async def balance(
@@ -142,7 +140,6 @@ class CreditsController(Controller):
                 description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
             ),
-            **READ_REFUSALS,
         },
     )
     async def transactions(
@@ -179,7 +176,6 @@ class CreditsController(Controller):
                 media_type="text/csv",
                 examples=[Example(value=",".join(EntryOut.__struct_fields__))],
             ),
-            **READ_REFUSALS,
         },
     )
     async def export(
