@@ -63,8 +63,8 @@ async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
         **place.environ,
         "DATABASE_URL": place.addresses.user,
         "JWT_PUBLIC_KEY": public_key,
-        "JWT_ISSUER": place.settings.jwt_issuer,
-        "JWT_AUDIENCE": place.settings.jwt_audience,
+        "JWT_ISSUER": place.settings.identity.issuer,
+        "JWT_AUDIENCE": place.settings.identity.audience,
     }
     async with _server("peer", command, environ, place.folder, port) as address:
         yield address
