@@ -25,6 +25,8 @@ class Invalid(DomainError):
 class Unauthenticated(DomainError):
     """Nobody we know is calling."""
 
+    is_counted: ClassVar[bool] = True  # against the caller's address; False where that would cost more
+
 
 class NotFound(DomainError):
     """It does not exist, or not for this caller: the two are never told apart."""

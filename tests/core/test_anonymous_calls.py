@@ -1,15 +1,21 @@
 """Calls without a principal are counted by the address they come from."""
 
 import re
+import uuid
 
 import pytest
 
+from features.auth.domain.api_keys import issue
 from tests.core.calls import BALANCE, statuses
 from tests.core.problems import assert_problem
 
+UNKNOWN_KEY = issue(uuid.UUID(int=7), "live").text
+
 
 @pytest.mark.parametrize(
-    "authorization", [None, "", "Bearer x", "Basic x", "Bearer osl_live_x", "Bearer a.b.c"]
+    "authorization",
+    [None, "", "Bearer x", "Basic x", f"Bearer {UNKNOWN_KEY}", "Bearer a.b.c"],
+    ids=["none", "empty", "no token", "another scheme", "unknown key", "not signed"],
 )
 async def test_whoever_has_no_valid_token_is_counted_by_address(open_client, limit, authorization):
     await limit("public", 2)

@@ -97,8 +97,9 @@ class Gate:
             if not authorization:
                 raise TokenMissing
             return await self._doorkeeper.visit(authorization, account)
-        except Unauthenticated:
-            await self._count_address(scope, passage, "public")
+        except Unauthenticated as refusal:
+            if refusal.is_counted:
+                await self._count_address(scope, passage, "public")
             raise
 
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:

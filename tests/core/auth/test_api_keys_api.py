@@ -1,13 +1,15 @@
 """API keys: shown once, scoped, capped, rotated, revoked."""
 
 import asyncio
+import dataclasses
 import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.wiring.application import build
+from core.wiring.application import build, utc_now
 from features.auth.application.api_keys import VALID_MAX
+from features.auth.application.callers import Callers
 from features.credits.domain.errors import ApiKeyCapReached
 from infrastructure.database.credits import PostgresLedger
 from shared.ids import AccountId
@@ -277,3 +279,23 @@ async def test_a_repeated_hold_counts_once(ada, key_of, ledger):
     first, again = await hold(ledger, ada, key, 10, "same"), await hold(ledger, ada, key, 10, "same")
 
     assert (first.repeated, again.repeated) == (False, True)
+
+
+class Untouchable:
+    """Whoever asks this for anything fails."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"asked for {name}")
+
+
+async def test_a_mistyped_key_costs_no_query(ada, key_of, application, client_of):
+    text = (await key_of(ada)).headers["Authorization"]
+    callers = Callers(application.door.callers.verifier, Untouchable(), Untouchable(), 0, utc_now)
+    door = dataclasses.replace(application.door, callers=callers)
+    client = client_of(dataclasses.replace(application, door=door, rate_limits=Untouchable()))
+
+    for position in (-1, -20, -45):
+        other = "1" if text[position] != "1" else "2"
+        mistyped = text[:position] + other + (text[position + 1 :] if position != -1 else "")
+        answer = await client.get("/v1/credits/balance", headers={"Authorization": mistyped})
+        assert_problem(answer, 401, "api_key_invalid")

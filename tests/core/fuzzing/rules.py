@@ -1,8 +1,8 @@
 """What a JSON Schema cannot say, said to schemathesis: rules between two fields, and about now.
 
-Each changes a request that is allowed by its schema into another one that is allowed by its schema, so no
-check sees less than before; what a schema forbids stays as it was generated. Loaded by the command line as
-SCHEMATHESIS_HOOKS.
+Each changes a request that is allowed by its schema into another one that is allowed by its schema; what a
+schema forbids stays as it was generated. The price: 1.0 is an integer to JSON Schema and none to our decoder,
+and schemathesis does not get to send it. Loaded by the command line as SCHEMATHESIS_HOOKS.
 """
 
 import re

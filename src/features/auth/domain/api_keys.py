@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.auth.domain.errors import ApiKeyInvalid, ExpiryInvalid
+from features.auth.domain.errors import ApiKeyMistyped, ExpiryInvalid
 from features.auth.domain.roles import Scope
 from shared.ids import AccountId, UserId
 
@@ -81,15 +81,15 @@ def issue(key_id: UUID, mode: Mode) -> Issued:
 
 
 def read_key(text: str) -> Presented:
-    """Raises ApiKeyInvalid unless it is well formed; whether it is known is not asked here."""
+    """Raises ApiKeyMistyped unless it is well formed; whether it is known is not asked here."""
     match = _KEY.fullmatch(text)
     if match is None or _checksum(match["checked"]) != match["checksum"]:
-        raise ApiKeyInvalid
+        raise ApiKeyMistyped
     number = 0
     for digit in match["id"]:
         number = number * len(_ALPHABET) + _ALPHABET.index(digit)
     if number >= 1 << 128:
-        raise ApiKeyInvalid
+        raise ApiKeyMistyped
     mode: Mode = "live" if match["mode"] == "live" else "test"
     return Presented(id=UUID(int=number), mode=mode, secret_hash=_hash(match["secret"]))
 

@@ -33,6 +33,12 @@ class ApiKeyInvalid(Unauthenticated):
         return "The API key is not valid: mistyped, expired or revoked. Make a new one under /v1/api-keys."
 
 
+class ApiKeyMistyped(ApiKeyInvalid):
+    """Told by its checksum, for the price of a checksum: nobody is asked, and nothing is counted."""
+
+    is_counted = False
+
+
 class AccountHeaderInvalid(Invalid):
     code = "account_header_invalid"
 
