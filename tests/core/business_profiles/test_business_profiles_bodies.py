@@ -149,4 +149,4 @@ async def test_a_refusal_of_the_domain_leaves_nothing_behind(application, tenant
         )
 
     page = await application.business_profiles.page(tenant.caller, deleted=False, cursor=None, limit=1)
-    assert page.profiles == []
+    assert page.items == []

@@ -80,4 +80,4 @@ async def test_a_repeated_attempt_is_continued_and_not_doubled(application, tena
 
     assert all(attempt == attempts[0] for attempt in attempts)
     page = await application.business_profiles.page(tenant.caller, deleted=False, cursor=None, limit=10)
-    assert page.profiles == attempts[:1]
+    assert page.items == attempts[:1]

@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from core.wiring.application import build
-from core.wiring.place import surroundings
+from core.wiring.place import local_issuer, surroundings
 from infrastructure.monitoring.logs import configure_logs
 from tests.conftest import copy_of
 from tests.core.canaries.journey import Journey
@@ -19,6 +19,7 @@ PROVIDER_KEYS = {
     "ANTHROPIC_API_KEY": "sk-ant-api03-",
     "APIFY_TOKEN": "apify_api_",
     "STRIPE_SECRET_KEY": "sk_live_",
+    "SUPABASE_SERVICE_ROLE_KEY": "sb_secret_",
 }
 
 
@@ -66,10 +67,14 @@ async def journey(cluster, template, tmp_path_factory):
     async with copy_of(cluster, template) as addresses:
         owner = await asyncpg.connect(addresses.owner)
         await owner.execute("update rate_limits set requests_max = 1000000000")
+        place = {"OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("canaries"))}
         environ = {
             **with_passwords(addresses, journey),
             **provider_keys(journey),
-            "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("canaries")),
+            **place,
+            # A project of somebody else's, but tokens that this machine can sign.
+            "SUPABASE_URL": "https://project.test",
+            "OSLIRA_JWT_PUBLIC_KEY": local_issuer(surroundings(place).settings).public_key,
         }
         journey.place = surroundings(environ)
         with real_logs() as stderr:

@@ -1,18 +1,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
-
 from features.business.application.ports import AccountProfiles, ProfileStore
 from features.business.domain.errors import BusinessProfileNotFound
 from features.business.domain.profile import BusinessProfile, ProfileContent, ProfileId
 from shared.caller import Caller
-from shared.pages import Place, decode_place, encode_place
-
-
-class ProfilePage(msgspec.Struct, frozen=True, kw_only=True):
-    profiles: list[BusinessProfile]
-    next_cursor: str | None
+from shared.pages import Page, Place, decode_place, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +25,13 @@ class BusinessProfiles:
             allowance.check_room()
             return await profiles.insert(profile_id, content, created_by=caller.actor)
 
-    async def page(self, caller: Caller, *, deleted: bool, cursor: str | None, limit: int) -> ProfilePage:
-        # One more than asked for tells whether there is another page.
-        profiles = await self.store.list(
+    async def page(
+        self, caller: Caller, *, deleted: bool, cursor: str | None, limit: int
+    ) -> Page[BusinessProfile]:
+        found = await self.store.list(
             caller, deleted=deleted, after=decode_place(cursor), profiles_max=limit + 1
         )
-        more = len(profiles) > limit
-        profiles = profiles[:limit]
-        return ProfilePage(
-            profiles=profiles,
-            next_cursor=encode_place(Place(profiles[-1].created_at, profiles[-1].id)) if more else None,
-        )
+        return page_of(found, limit, lambda profile: Place(profile.created_at, profile.id))
 
     async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile:
         profile = await self.store.get(caller, profile_id)

@@ -105,7 +105,7 @@ class BusinessProfilesController(Controller):
         """
         page = await profiles.page(request.user, deleted=deleted, cursor=cursor, limit=limit)
         return ProfilesOut(
-            items=[profile_out(profile) for profile in page.profiles], next_cursor=page.next_cursor
+            items=[profile_out(profile) for profile in page.items], next_cursor=page.next_cursor
         )
 
     @get(
