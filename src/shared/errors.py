@@ -54,3 +54,9 @@ class RateLimited(DomainError):
 
 class Unavailable(DomainError):
     """Somebody else's failure; worth another try. The one kind that is retried."""
+
+
+class UpstreamFailed(DomainError):
+    """Somebody else answered, and not with what was asked for. Another try would cost as much and bring
+    the same.
+    """

@@ -21,6 +21,7 @@ from shared.errors import (
     RateLimited,
     Unauthenticated,
     Unavailable,
+    UpstreamFailed,
 )
 from shared.middleware.methods import allow
 from shared.middleware.request_id import current_request_id
@@ -37,6 +38,7 @@ STATUS: dict[type[DomainError], HTTPStatus] = {
     PaymentRequired: HTTPStatus.PAYMENT_REQUIRED,
     RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
     Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    UpstreamFailed: HTTPStatus.BAD_GATEWAY,
 }
 
 HEADERS: dict[HTTPStatus, dict[str, str]] = {

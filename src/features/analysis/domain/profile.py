@@ -1,0 +1,75 @@
+"""A public profile as it was found, before anybody judged it."""
+
+import re
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from features.analysis.domain.errors import UsernameInvalid
+
+Platform = Literal["instagram"]
+AnalysisType = Literal["light", "deep", "xray"]
+Outcome = Literal["ok", "private", "not_found", "restricted"]
+
+POSTS_NEEDED: dict[AnalysisType, int] = {"light": 12, "deep": 50, "xray": 50}
+
+_USERNAME = re.compile(r"(?!.*\.\.)(?!\.)[a-z0-9._]{1,30}(?<!\.)")
+_ADDRESS = re.compile(r"(?:https?://)?(?:www\.|m\.)?instagram\.com/([^/?#]+)/?(?:[?#].*)?", re.IGNORECASE)
+
+
+class Post(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    kind: Literal["image", "video", "carousel"]
+    url: str = ""
+    caption: str = ""
+    hashtags: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
+    likes_count: int | None = None  # its owner may hide it
+    comments_count: int | None = None
+    video_views_count: int | None = None
+    posted_at: datetime | None = None
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Newest post first. Counts are the platform's; ``posts`` are those that were looked at."""
+
+    platform: Platform = "instagram"
+    username: str
+    id: str = ""
+    full_name: str = ""
+    biography: str = ""
+    external_urls: tuple[str, ...] = ()
+    followers_count: int = 0
+    following_count: int = 0
+    posts_count: int = 0
+    highlights_count: int = 0
+    is_private: bool = False
+    is_verified: bool = False
+    is_business: bool = False
+    category: str = ""
+    picture_url: str = ""
+    related_usernames: tuple[str, ...] = ()
+    posts: tuple[Post, ...] = ()
+
+
+class Scrape(msgspec.Struct, frozen=True, kw_only=True):
+    """What looking brought. A private profile still shows its name and its counts; of a missing or
+    restricted one there is nothing.
+    """
+
+    outcome: Outcome
+    profile: Profile | None
+    posts_asked: int
+    scraped_at: datetime
+    provider: str
+    is_simulated: bool
+
+
+def username_of(text: str) -> str:
+    """From ``@name``, ``name`` or a profile's address."""
+    address = _ADDRESS.fullmatch(text.strip())
+    name = (address[1] if address else text.strip().removeprefix("@")).lower()
+    if not _USERNAME.fullmatch(name):
+        raise UsernameInvalid(text[:100])
+    return name
