@@ -18,7 +18,7 @@ VERSION = "0.1.0"
 PROBE_TIMEOUT_S = 5.0
 REMEMBERED_FOR_S = 1.0
 
-Mode = Literal["real", "local", "simulated"]
+Mode = Literal["real", "local", "simulated", "absent"]
 Probe = Callable[[], Awaitable[str]]
 """Says in a few words what it found; raises when the binding does not work."""
 
@@ -127,7 +127,7 @@ class HealthController(Controller):
         },
     )
     async def ready(self, health: NamedDependency[Health]) -> Response[Readiness]:
-        """Each binding: whether it works, and whether it is real, local or simulated.
+        """Each binding: whether it works, and whether it is real, local, simulated or absent.
 
         Send no traffic while this answers 503. `degraded` means that most requests can be answered.
         """

@@ -1,6 +1,7 @@
 """Everything that can be configured, in one frozen struct. An empty environment is a working local system."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
+from core.provider_settings import PROVIDER_SECRETS, ProviderSettings, read_providers, unsafe_providers
 
 Environment = Literal["local", "staging", "production"]
 
@@ -32,18 +34,10 @@ SECRETS = (
     "OSLIRA_DATABASE_USER_URL",
     "OSLIRA_DATABASE_ADMIN_URL",
     "OSLIRA_RATE_LIMIT_STORE",
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "APIFY_TOKEN",
-    "STRIPE_SECRET_KEY",
+    "OSLIRA_OBJECT_STORE_SECRET",
+    *PROVIDER_SECRETS,
     *IDENTITY_SECRETS,
 )
-PROVIDERS = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "apify": "APIFY_TOKEN",
-    "stripe": "STRIPE_SECRET_KEY",
-}
 
 Lookup = Callable[[str], str | None]
 """A variable's value by its name; None or empty when it is not set."""
@@ -84,8 +78,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     client_deadline_s: int = 10
     drain_s: int = 20
     object_store_bucket: str = ""
+    object_store_url: str = ""
+    object_store_key_id: str = ""
+    object_store_secret: str = ""
     secrets_prefix: str = ""
-    real_providers: frozenset[str] = frozenset()
+    providers: ProviderSettings = ProviderSettings()
 
     def __repr__(self) -> str:
         """Addresses carry passwords: what is printed is where we run, nothing more."""
@@ -103,6 +100,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 def read_settings(lookup: Lookup) -> Settings:
     """Raises SettingsRefused with the whole list of what is wrong, not the first."""
     wrongs: list[str] = []
+    number = partial(_number, lookup, wrongs)
     environment = _environment(lookup, wrongs)
     database_url = lookup("DATABASE_URL") or ""
     user_url = lookup("OSLIRA_DATABASE_USER_URL") or ""
@@ -111,25 +109,28 @@ def read_settings(lookup: Lookup) -> Settings:
     settings = Settings(
         environment=environment,
         host=lookup("OSLIRA_HOST") or "127.0.0.1",
-        port=_number(lookup, "OSLIRA_PORT", 8000, 0, 65_535, wrongs),
+        port=number("OSLIRA_PORT", 8000, 0, 65_535),
         data_dir=Path(lookup("OSLIRA_DATA_DIR") or DATA_DIR).expanduser().absolute(),
         database_url=database_url,
         database_user_url=user_url,
         database_admin_url=admin_url,
-        database_pool_size=_number(lookup, "OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200, wrongs),
+        database_pool_size=number("OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200),
         database_pooler=_pooler(lookup, (database_url, user_url, admin_url), wrongs),
         identity=read_identity(lookup, wrongs),
         cors_origins=cors_origins,
         frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
-        proxy_hops=_number(lookup, "OSLIRA_PROXY_HOPS", 0, 0, 10, wrongs),
+        proxy_hops=number("OSLIRA_PROXY_HOPS", 0, 0, 10),
         rate_limit_store=_rate_limit_store(lookup, wrongs),
-        signup_bonus_credits=_number(lookup, "OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000, wrongs),
-        body_bytes_max=_number(lookup, "OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30, wrongs),
-        client_deadline_s=_number(lookup, "OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600, wrongs),
-        drain_s=_number(lookup, "OSLIRA_DRAIN_SECONDS", 20, 1, 600, wrongs),
+        signup_bonus_credits=number("OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000),
+        body_bytes_max=number("OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30),
+        client_deadline_s=number("OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600),
+        drain_s=number("OSLIRA_DRAIN_SECONDS", 20, 1, 600),
         object_store_bucket=lookup("OSLIRA_OBJECT_STORE_BUCKET") or "",
+        object_store_url=lookup("OSLIRA_OBJECT_STORE_URL") or "",
+        object_store_key_id=lookup("OSLIRA_OBJECT_STORE_KEY_ID") or "",
+        object_store_secret=lookup("OSLIRA_OBJECT_STORE_SECRET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
-        real_providers=frozenset(name for name, key in PROVIDERS.items() if lookup(key)),
+        providers=read_providers(lookup, number, wrongs),
     )
     wrongs += _contradictions(settings)
     if not settings.is_local:
@@ -150,7 +151,7 @@ def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
     return "production" if any(lookup(host) for host in HOSTS) else "local"
 
 
-def _number(lookup: Lookup, name: str, default: int, least: int, most: int, wrongs: list[str]) -> int:
+def _number(lookup: Lookup, wrongs: list[str], name: str, default: int, least: int, most: int) -> int:
     value = lookup(name)
     if not value:
         return default
@@ -215,6 +216,10 @@ def _contradictions(settings: Settings) -> list[str]:
         wrongs.append(
             "A database address is postgresql://user:password@host/name, special characters escaped."
         )
+    if bool(settings.object_store_key_id) != bool(settings.object_store_secret):
+        wrongs.append("OSLIRA_OBJECT_STORE_KEY_ID and OSLIRA_OBJECT_STORE_SECRET go together.")
+    if settings.object_store_url and not settings.object_store_bucket:
+        wrongs.append("OSLIRA_OBJECT_STORE_URL: of which bucket? Set OSLIRA_OBJECT_STORE_BUCKET.")
     return wrongs
 
 
@@ -224,6 +229,8 @@ def _unsafe(settings: Settings) -> list[str]:
     if settings.embedded_database:
         wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
     wrongs += unsafe_identity(settings.identity)
+    if settings.environment == "production":
+        wrongs += unsafe_providers(settings.providers)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:

@@ -79,6 +79,7 @@ async def test_the_real_application_is_ready_and_says_what_each_binding_is(clien
         "openai": "simulated",
         "anthropic": "simulated",
         "apify": "simulated",
+        "scraperapi": "simulated",
         "stripe": "simulated",
         "identity": "local",
         "supabase": "simulated",

@@ -10,6 +10,7 @@ from functools import partial
 from core.health import Health
 from core.settings import Settings, read_settings
 from core.wiring.identity import invitation_mail, signing_keys
+from core.wiring.outside import simulators_of
 from core.wiring.place import (
     Surroundings,
     apply_migrations,
@@ -90,7 +91,11 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
     async with signing_keys(settings) as keys, database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
-        async with open_database(place, addresses) as database, invitation_mail(place) as mail:
+        async with (
+            open_database(place, addresses) as database,
+            simulators_of(place) as simulators,
+            invitation_mail(place, simulators) as mail,
+        ):
             traffic = Traffic(
                 key_ring=PostgresKeyRing(database),
                 attempts=PostgresAttempts(database),

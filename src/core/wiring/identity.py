@@ -38,10 +38,9 @@ async def signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
 
 
 @asynccontextmanager
-async def invitation_mail(place: Surroundings) -> AsyncGenerator[InvitationMail]:
+async def invitation_mail(place: Surroundings, simulators: Simulators) -> AsyncGenerator[InvitationMail]:
     """Supabase's; on a laptop without one a simulator's, which starts at the first invitation."""
     identity = place.settings.identity
-    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience))
 
     async def real() -> SupabaseProject:
         """Read anew for every invitation: the key may have been rotated."""
@@ -61,4 +60,3 @@ async def invitation_mail(place: Surroundings) -> AsyncGenerator[InvitationMail]
         yield mail
     finally:
         await mail.close()
-        await simulators.close()

@@ -3,7 +3,8 @@
 from functools import partial
 
 from core.health import Mode, Probe, ProbeFailed
-from core.settings import PROVIDERS, Settings
+from core.provider_settings import PROVIDERS
+from core.settings import Settings
 from core.wiring.place import Surroundings
 from features.auth.application.ports import InvitationMail
 from infrastructure.cache.object_store import probe_bucket, probe_folder
@@ -33,8 +34,7 @@ def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dic
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
     }
     for provider, key in PROVIDERS.items():
-        real = provider in settings.real_providers
-        found[provider] = ("real" if real else "simulated", partial(_provider, key, real))
+        found[provider] = (_mode(settings, provider), partial(_provider, key, _mode(settings, provider)))
     return found
 
 
@@ -97,5 +97,17 @@ async def _secrets(secrets: AwsSecrets | None) -> str:
     return "AWS Secrets Manager" if secrets else "environment"
 
 
-async def _provider(key: str, real: bool) -> str:  # noqa: FBT001  bound by partial
-    return "key configured" if real else f"set {key} for the real one"
+def _mode(settings: Settings, provider: str) -> Mode:
+    if provider in settings.providers.real:
+        return "real"
+    return "simulated" if provider in settings.providers.simulated else "absent"
+
+
+async def _provider(key: str, mode: Mode) -> str:
+    match mode:
+        case "real":
+            return "key configured"
+        case "absent":
+            return f"set {key} to have it stand in when the other one fails"
+        case _:
+            return f"set {key} for the real one"

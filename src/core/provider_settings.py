@@ -1,0 +1,151 @@
+"""Whom we pay to work for us: models, scrapers, and the gateway in front of the models."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import msgspec
+
+Lookup = Callable[[str], str | None]
+
+# The key that makes a provider real. Without one it is simulated, or absent.
+PROVIDERS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "apify": "APIFY_TOKEN",
+    "scraperapi": "SCRAPER_API_KEY",
+    "stripe": "STRIPE_SECRET_KEY",
+}
+MODELS = frozenset({"openai", "anthropic"})
+SCRAPERS = frozenset({"apify", "scraperapi"})
+PAYMENTS = frozenset({"stripe"})
+PROVIDER_SECRETS = (*PROVIDERS.values(), "CLOUDFLARE_AI_GATEWAY_TOKEN")
+ADDRESSES = {
+    "openai": "OPENAI_BASE_URL",
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "apify": "APIFY_API_URL",
+    "scraperapi": "SCRAPER_API_URL",
+}
+SCALE_MAX = 10.0
+CENTS_MAX = 100_000
+HOURS_MAX = 720
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    keys: dict[str, str] = {}
+    addresses: dict[str, str] = {}  # where it is not the provider's own
+    cloudflare_account: str = ""
+    cloudflare_gateway: str = ""
+    cloudflare_token: str = ""
+    models: dict[str, str] = {}  # task: model, in place of the model table's
+    model_calls_max: int = 64
+    answers_kept_h: int = 24
+    is_hedged: bool = False
+    scrapes_max: int = 10
+    scrape_cents_max: int = 25
+    simulated_latency: float = 0.1
+
+    def __repr__(self) -> str:
+        return f"ProviderSettings(real={sorted(self.real)})"
+
+    @property
+    def real(self) -> frozenset[str]:
+        return frozenset(self.keys)
+
+    @property
+    def simulated(self) -> frozenset[str]:
+        """Models are all real or all simulated, and so are scrapers: when a real one is down, an invented
+        answer is no substitute.
+        """
+        kinds = (MODELS, SCRAPERS, PAYMENTS)
+        return frozenset(name for kind in kinds if not kind & self.real for name in kind)
+
+
+def read_providers(
+    lookup: Lookup, number: Callable[[str, int, int, int], int], wrongs: list[str]
+) -> ProviderSettings:
+    """``number(name, default, least, most)`` reads a whole number."""
+    defaults = ProviderSettings()
+    providers = ProviderSettings(
+        keys={name: key for name, variable in PROVIDERS.items() if (key := lookup(variable))},
+        addresses=_addresses(lookup, wrongs),
+        cloudflare_account=lookup("CLOUDFLARE_ACCOUNT_ID") or "",
+        cloudflare_gateway=lookup("CLOUDFLARE_AI_GATEWAY") or "",
+        cloudflare_token=lookup("CLOUDFLARE_AI_GATEWAY_TOKEN") or "",
+        models=_models(lookup, wrongs),
+        model_calls_max=number("OSLIRA_MODEL_CALLS_MAX", defaults.model_calls_max, 1, 10_000),
+        answers_kept_h=number("OSLIRA_ANSWERS_KEPT_HOURS", defaults.answers_kept_h, 0, HOURS_MAX),
+        is_hedged=_switch(lookup, "OSLIRA_HEDGE", wrongs),
+        scrapes_max=number("OSLIRA_SCRAPES_MAX", defaults.scrapes_max, 1, 1_000),
+        scrape_cents_max=number("OSLIRA_SCRAPE_CENTS_MAX", defaults.scrape_cents_max, 1, CENTS_MAX),
+        simulated_latency=_scale(lookup, defaults.simulated_latency, wrongs),
+    )
+    if bool(providers.cloudflare_account) != bool(providers.cloudflare_gateway):
+        wrongs.append(
+            "CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_AI_GATEWAY go together: whose gateway, and which."
+        )
+    return providers
+
+
+def unsafe_providers(providers: ProviderSettings) -> list[str]:
+    """What would sell invented results."""
+    wrongs: list[str] = []
+    if not MODELS & providers.real:
+        wrongs.append("OPENAI_API_KEY, ANTHROPIC_API_KEY: without either, simulated answers would be sold.")
+    if not SCRAPERS & providers.real:
+        wrongs.append("APIFY_TOKEN: without it, simulated profiles would be sold.")
+    wrongs += [
+        f"{ADDRESSES[name]}: keys and people's data travel encrypted; use https://"
+        for name, address in providers.addresses.items()
+        if address.startswith("http://")
+    ]
+    return wrongs
+
+
+def _addresses(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
+    given = {name: address for name, variable in ADDRESSES.items() if (address := lookup(variable))}
+    wrongs += [
+        # Not repeated: it may hold a password.
+        f"{ADDRESSES[name]} is not an address like https://provider.example/v1"
+        for name, address in given.items()
+        if not _is_address(address)
+    ]
+    return {name: address.rstrip("/") for name, address in given.items()}
+
+
+def _is_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return False
+    plain = parts.username is None and not parts.query and not parts.fragment
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and plain and address.isprintable()
+
+
+def _models(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
+    models: dict[str, str] = {}
+    for entry in (lookup("OSLIRA_MODELS") or "").replace(",", " ").split():
+        task, _, model = entry.partition("=")
+        if not task or not model:
+            wrongs.append(f"OSLIRA_MODELS: {entry!r} is not task=model, as analysis.light=gpt-5-mini")
+        models[task] = model
+    return models
+
+
+def _switch(lookup: Lookup, name: str, wrongs: list[str]) -> bool:
+    value = lookup(name) or "off"
+    if value not in ("on", "off"):
+        wrongs.append(f"{name} is {value!r}; use on or off.")
+    return value == "on"
+
+
+def _scale(lookup: Lookup, default: float, wrongs: list[str]) -> float:
+    value = lookup("OSLIRA_SIMULATED_LATENCY")
+    try:
+        scale = float(value) if value else default
+    except ValueError:
+        scale = -1.0
+    if not 0 <= scale <= SCALE_MAX:  # which NaN is not, either
+        wrongs.append(f"OSLIRA_SIMULATED_LATENCY is {value!r}; use a number from 0 to {SCALE_MAX:.0f}.")
+        return default
+    return scale
