@@ -17,7 +17,7 @@ class SimulatedProviders:
         self.http = http
 
     async def fault(self, route, kind="status", times=1, **options):
-        """``times=None`` is until it is taken back; options are those of ``Fault``: status, code, headers..."""
+        """``times=None`` is until it is taken back; the options are those of ``Fault``: status, code..."""
         await self._post("/_faults", {"route": route, "kind": kind, "times": times, **options})
 
     async def latency(self, *routes, scale=None):

@@ -27,8 +27,14 @@ BREAKPOINTS_MAX = 4
 INVALID = "invalid_request_error"
 
 
+def _key_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
+    """In either header: its own client sends it as a bearer's since version 2."""
+    bearer = connection.headers.get("authorization", "").removeprefix("Bearer").strip()
+    return connection.headers.get("x-api-key", "") or bearer
+
+
 def _has_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    if not connection.headers.get("x-api-key"):
+    if not _key_of(connection):
         raise Refused(401, "authentication_error", "x-api-key header is required")
     if not connection.headers.get("anthropic-version"):
         raise Refused(400, INVALID, "anthropic-version: header is required")
@@ -125,7 +131,7 @@ async def create_message(request: AnyRequest, state: State) -> Response[Document
     stable, question = _prompt(asked)
     answers = Answers(stable, "\n".join(question))
     value = answers.text() if schema is None else answers.value(schema)
-    owner = f"anthropic {request.headers['x-api-key']} {asked['model']}"
+    owner = f"anthropic {_key_of(request)} {asked['model']}"
     cached = _cached(asked, owner, state.prompt_memory)
     content = _message(asked, tool, value, cached)
     return Response(content, status_code=200, headers={"request-id": f"req_{uuid.uuid4().hex}"})

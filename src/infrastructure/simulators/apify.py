@@ -14,7 +14,7 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath
 
-from infrastructure.simulators.apify_runs import ITEM_DOLLARS, MEGABYTES_USUAL, ActorRun, RunOptions
+from infrastructure.simulators.apify_runs import MEGABYTES_USUAL, ActorRun, RunOptions
 from infrastructure.simulators.provider_errors import AnyRequest, Refused, answering
 from infrastructure.simulators.spoiled import apify_error
 
@@ -125,7 +125,7 @@ def _run(run: ActorRun) -> Json:
         "defaultKeyValueStoreId": f"k{run.dataset_id[1:]}",
         "defaultDatasetId": run.dataset_id,
         "defaultRequestQueueId": f"q{run.dataset_id[1:]}",
-        "chargedEventCounts": {"result": round(run.dollars / ITEM_DOLLARS)},
+        "chargedEventCounts": {"result": run.items_count()},
         "usage": {"ACTOR_COMPUTE_UNITS": units},
         "usageTotalUsd": run.dollars,
     }

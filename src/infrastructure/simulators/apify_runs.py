@@ -8,16 +8,23 @@ from uuid import uuid4
 
 import msgspec
 
-from infrastructure.simulators.instagram_items import POSTS_USUAL, Item, names_of, post_items, profile_item
+from infrastructure.simulators.instagram_items import (
+    POSTS_USUAL,
+    Item,
+    names_of,
+    post_items,
+    post_items_count,
+    profile_item,
+)
 from infrastructure.simulators.latency import RUN, Latencies
 from infrastructure.simulators.provider_errors import Refused
+from infrastructure.simulators.world import POSTS_MAX
 
 RUNS_KEPT_MAX = 5_000
 RUNS_MAX = 32  # at the same time
 ABORT_S = 0.05  # between the word and the end
 ITEM_DOLLARS = 0.0026
 MEGABYTES_USUAL = 1_024
-POSTS_MAX = 72
 
 End = Literal["SUCCEEDED", "FAILED", "TIMED-OUT"]
 FINISHED = frozenset({"SUCCEEDED", "FAILED", "TIMED-OUT", "ABORTED"})
@@ -49,30 +56,41 @@ class ActorRun:
 
     def items(self) -> list[Item]:
         """What it has found: when it ended well, as much as it was allowed to."""
-        if self.status != "SUCCEEDED":
-            return []
-        posts_max = min(int(self.run_input.get("resultsLimit") or POSTS_USUAL), POSTS_MAX)
-        wants_posts = (
-            self.actor.endswith("instagram-scraper") and self.run_input.get("resultsType") != "details"
-        )
         found: list[Item] = []
-        for name in names_of(self.run_input):
-            if wants_posts:
-                found += post_items(name, posts_max, self.started_at)
+        for name in names_of(self.run_input) if self.status == "SUCCEEDED" else ():
+            if self._wants_posts:
+                found += post_items(name, self._posts_max, self.started_at)
             else:
-                found.append(profile_item(name, posts_max, self.started_at))
-        return found[: self._items_max()]
+                found.append(profile_item(name, self._posts_max, self.started_at))
+        return found[: self._items_max(len(found))]
 
-    def _items_max(self) -> int | None:
-        limits = [self.options.items_max] if self.options.items_max else []
-        if self.options.dollars_max is not None:
-            limits.append(int(self.options.dollars_max / ITEM_DOLLARS + 1e-9))
-        return min(limits, default=None)
+    def items_count(self) -> int:
+        """The same, without making them."""
+        names = names_of(self.run_input) if self.status == "SUCCEEDED" else []
+        wants_posts, posts_max = self._wants_posts, self._posts_max
+        counts = (post_items_count(name, posts_max) if wants_posts else 1 for name in names)
+        return self._items_max(sum(counts))
 
     @property
     def dollars(self) -> float:
         """What was found is paid for, refusals too."""
-        return round(len(self.items()) * ITEM_DOLLARS, 6)
+        return round(self.items_count() * ITEM_DOLLARS, 6)
+
+    @property
+    def _wants_posts(self) -> bool:
+        return self.actor.endswith("instagram-scraper") and self.run_input.get("resultsType") != "details"
+
+    @property
+    def _posts_max(self) -> int:
+        return min(int(self.run_input.get("resultsLimit") or POSTS_USUAL), POSTS_MAX)
+
+    def _items_max(self, found: int) -> int:
+        limits = [found]
+        if self.options.items_max:
+            limits.append(self.options.items_max)
+        if self.options.dollars_max is not None:
+            limits.append(int(self.options.dollars_max / ITEM_DOLLARS + 1e-9))
+        return min(limits)
 
 
 class ActorRuns:
@@ -83,13 +101,18 @@ class ActorRuns:
         self._runs: OrderedDict[str, ActorRun] = OrderedDict()
         self._working: dict[str, asyncio.Task[None]] = {}
         self.reset_settings()
-        self.reset_counts()
+        self.forget()
 
     def reset_settings(self) -> None:
         self.runs_max = RUNS_MAX
         self.end: End = "SUCCEEDED"
 
-    def reset_counts(self) -> None:
+    def forget(self) -> None:
+        """Every run, also those that are under way."""
+        for task in self._working.values():
+            task.cancel()
+        self._working.clear()
+        self._runs.clear()
         self.started = self.aborted = self.running_max = 0
 
     @property
@@ -139,9 +162,9 @@ class ActorRuns:
         run.status = "RUNNING"
         await asyncio.sleep(lasts_s)
         run.end(end)
-        del self._working[run.id]
+        self._working.pop(run.id, None)
 
     async def _stop(self, run: ActorRun) -> None:
         await asyncio.sleep(ABORT_S)
         run.end("ABORTED")
-        del self._working[run.id]
+        self._working.pop(run.id, None)

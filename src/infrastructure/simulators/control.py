@@ -37,7 +37,7 @@ def get_state(state: State) -> dict[str, Any]:
 def forget_state(state: State) -> None:
     """Counts begin anew, and nothing is remembered of any prompt."""
     state.requests.counts.clear()
-    state.runs.reset_counts()
+    state.runs.forget()
     state.gateway.forget()
     state.prompt_memory.clear()
 

@@ -35,7 +35,7 @@ def profile_item(name: str, posts_max: int, now: datetime) -> Item:
     if person.kind != "sparse":
         item |= _optional(person)
     if person.kind != "private":
-        item["latestPosts"] = [post_item(person, post, now) for post in person.posts[:posts_max]]
+        item["latestPosts"] = [post_item(person, post, now) for post in person.posts(posts_max)]
     return item
 
 
@@ -108,10 +108,14 @@ def post_items(name: str, posts_max: int, now: datetime) -> list[Item]:
     refusal = refusal_item(person)
     if refusal is not None:
         return [refusal]
-    if not person.posts:
+    if not person.posts_seen:
         nothing = {"error": "no_items", "errorDescription": "Empty or private data for provided input"}
         return [{"url": address_of(name), "username": name, **nothing}]
-    return [post_item(person, post, now) for post in person.posts[:posts_max]]
+    return [post_item(person, post, now) for post in person.posts(posts_max)]
+
+
+def post_items_count(name: str, posts_max: int) -> int:
+    return min(posts_max, person_of(name).posts_seen) or 1  # a refusal is an item, too
 
 
 def address_of(name: str) -> str:

@@ -1,9 +1,10 @@
 """ScraperAPI on the wire: somebody else's page by its address, here from a world of our own."""
 
+import string
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 from litestar import Response, Router, get
@@ -34,7 +35,7 @@ def fetch(request: AnyRequest) -> Response[str | bytes]:
     status, content, media_type = _target(url.geturl())
     headers = {
         "sa-credit-cost": str(_credits(asked)),
-        "sa-final-url": url.geturl(),
+        "sa-final-url": quote(url.geturl(), safe=string.punctuation),
         "sa-statuscode": str(status),
     }
     return Response(content, status_code=status, media_type=media_type, headers=headers)
@@ -77,8 +78,8 @@ def _user(person: Person, now: datetime) -> Json:
         "edge_related_profiles": {"edges": [{"node": {"username": name}} for name in person.related]},
         "edge_owner_to_timeline_media": {
             "count": person.posts_count,
-            "page_info": {"has_next_page": len(person.posts) > POSTS_MAX, "end_cursor": None},
-            "edges": [{"node": _node(post, now)} for post in person.posts[:POSTS_MAX]],
+            "page_info": {"has_next_page": person.posts_seen > POSTS_MAX, "end_cursor": None},
+            "edges": [{"node": _node(post, now)} for post in person.posts(POSTS_MAX)],
         },
     }
 

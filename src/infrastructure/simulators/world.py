@@ -16,7 +16,7 @@ from functools import lru_cache
 import msgspec
 
 from infrastructure.simulators.captions import biography_of, caption_of
-from infrastructure.simulators.niches import NICHES
+from infrastructure.simulators.niches import NICHES, Niche
 from infrastructure.simulators.people import full_name, username
 
 KINDS = ("private", "missing", "restricted", "huge", "nonlatin", "hostile", "empty", "sparse")
@@ -54,7 +54,15 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     is_verified: bool
     is_business: bool
     related: tuple[str, ...]
-    posts: tuple[SimulatedPost, ...]  # newest first
+
+    @property
+    def posts_seen(self) -> int:
+        """How many can be looked at: none of somebody whom nobody may see."""
+        return 0 if self.kind in {"empty", "private", "missing", "restricted"} else POSTS_MAX
+
+    def posts(self, count: int = POSTS_MAX) -> tuple[SimulatedPost, ...]:
+        """Newest first."""
+        return _posts(self.username, self.kind, self.followers, min(count, self.posts_seen))
 
 
 def chance_of(*parts: object) -> random.Random:
@@ -76,9 +84,8 @@ def kind_of(name: str) -> str:
 @lru_cache(maxsize=2_048)
 def person_of(name: str) -> Person:
     kind, chance = kind_of(name), chance_of("person", name)
-    niche = NICHES[chance.choice(sorted(NICHES))]
+    niche = niche_of(name)
     followers = chance.randint(20_000_000, 90_000_000) if kind == "huge" else _followers(chance)
-    seen = 0 if kind in {"empty", "private", "missing", "restricted"} else POSTS_MAX
     posts_count = 0 if kind == "empty" else POSTS_MAX + int(chance.paretovariate(1.1) * 20)
     return Person(
         username=name,
@@ -95,8 +102,11 @@ def person_of(name: str) -> Person:
         is_verified=kind == "huge" or chance.random() < followers / FOLLOWERS_MAX / 2,
         is_business=chance.random() < 0.6,  # noqa: PLR2004
         related=tuple(username(chance) for _ in range(chance.randint(0, 8))),
-        posts=_posts(name, kind, followers, seen),
     )
+
+
+def niche_of(name: str) -> Niche:
+    return NICHES[chance_of("niche", name).choice(sorted(NICHES))]
 
 
 def _followers(chance: random.Random) -> int:
@@ -104,21 +114,22 @@ def _followers(chance: random.Random) -> int:
     return int(math.exp(low + (high - low) * chance.betavariate(1.4, 2.2)))
 
 
+@lru_cache(maxsize=512)
 def _posts(name: str, kind: str, followers: int, count: int) -> tuple[SimulatedPost, ...]:
-    chance = chance_of("posts", name)
+    chance, niche = chance_of("posts", name), niche_of(name)
     # The more followers, the smaller the part of them that reacts.
     engagement = min(0.2, 0.25 * followers**-0.2 * chance.lognormvariate(0, 0.4))
     days_between = chance.lognormvariate(0.6, 0.7)
     age = timedelta(hours=chance.uniform(1, 48))
     posts: list[SimulatedPost] = []
     for number in range(count):
-        posts.append(_post(chance_of("post", name, number), kind, followers * engagement, age, name))
+        author = (kind, niche, followers * engagement)
+        posts.append(_post(chance_of("post", name, number), *author, age))
         age += timedelta(days=max(0.1, chance.expovariate(1 / days_between)))
     return tuple(posts)
 
 
-def _post(chance: random.Random, kind: str, likes: float, age: timedelta, name: str) -> SimulatedPost:
-    niche = NICHES[chance_of("person", name).choice(sorted(NICHES))]
+def _post(chance: random.Random, kind: str, niche: Niche, likes: float, age: timedelta) -> SimulatedPost:
     caption, tags, mentions = caption_of(chance, kind, niche)
     form = chance.choices(("Image", "Sidecar", "Video"), (4, 3, 3))[0]
     liked = int(likes * chance.lognormvariate(0, 0.35))
