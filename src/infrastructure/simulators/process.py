@@ -54,11 +54,13 @@ async def serve_simulators(
         log_enabled=False,
     )
     serving = asyncio.create_task(server.serve())
-    ends = {serving}
+    told = asyncio.Event()
+    # The server's own stop would wait for answers that never come, which is what some are asked to be.
+    ends = {serving, asyncio.create_task(told.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
     try:
         await _until_it_answers(port, serving)
         print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  for whoever started us
