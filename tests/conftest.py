@@ -18,6 +18,7 @@ from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
+from tests.simulated import simulated_providers
 from tests.support import Tenant, claims_of, dual_client
 
 PROJECT = Path(__file__).parents[1]
@@ -113,6 +114,19 @@ async def client(application):
     transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+async def simulator_process(tmp_path_factory):
+    async with simulated_providers(tmp_path_factory.mktemp("simulators")) as providers:
+        yield providers
+
+
+@pytest.fixture
+async def simulators(simulator_process):
+    """Every provider, simulated: as on a good day, and with nothing seen yet."""
+    yield simulator_process
+    await simulator_process.reset()
 
 
 @pytest.fixture

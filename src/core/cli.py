@@ -134,16 +134,26 @@ def migrate_command() -> None:
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=0, help="Where to listen; 0 picks a free port."
 )
-def simulators_command(port: int) -> None:
-    """Answer in the place of Supabase Auth, for development; prints its address.
+@click.option(
+    "--latency-scale",
+    type=click.FloatRange(0, 100),
+    default=0.1,
+    show_default=True,
+    help="Of what providers take: 1 is 8 s for a profile and 3 to 15 s for a model, 0 no time at all.",
+)
+def simulators_command(port: int, latency_scale: float) -> None:
+    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway and Supabase
+    Auth, for development; prints its address.
 
-    E-mail is not sent but appended to outbox.jsonl in the data folder. Without SUPABASE_URL the server
-    starts one by itself when it needs it.
+    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY and /auth/v1.
+    A username is always the same person, who does not exist; how it begins chooses a kind: private,
+    missing, restricted, huge, nonlatin, hostile, empty, sparse. E-mail is not sent but appended to
+    outbox.jsonl in the data folder. Without SUPABASE_URL the server starts one by itself when it needs it.
     """
     place = _surroundings()
     if not place.settings.is_local:
         raise click.ClickException("Simulators run in a local environment only.")
-    _run(run_simulators(place.settings, port))
+    _run(run_simulators(place.settings, port, latency_scale=latency_scale))
 
 
 @main.command("token")

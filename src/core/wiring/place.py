@@ -49,9 +49,15 @@ def local_issuer(settings: Settings) -> LocalIssuer:
     return LocalIssuer(settings.data_dir / "identity", issuer=identity.issuer, audience=identity.audience)
 
 
-async def run_simulators(settings: Settings, port: int) -> None:
+async def run_simulators(settings: Settings, port: int, *, latency_scale: float) -> None:
     """Serve the simulated providers until told to stop."""
-    await serve_simulators(settings.data_dir, local_issuer(settings), port=port, until_stdin_ends=False)
+    await serve_simulators(
+        settings.data_dir,
+        local_issuer(settings),
+        port=port,
+        until_stdin_ends=False,
+        latency_scale=latency_scale,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,56 @@ from pathlib import Path
 
 from litestar import Litestar
 from litestar.datastructures import State
-from litestar.types import ASGIApp
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from infrastructure.identity.tokens import LocalIssuer
-from infrastructure.simulators.faults import Faults, FaultyAnswers, set_fault
+from infrastructure.simulators import cloudflare
+from infrastructure.simulators.anthropic import anthropic_router
+from infrastructure.simulators.apify import apify_router
+from infrastructure.simulators.apify_runs import ActorRuns
+from infrastructure.simulators.bad_days import BadDays
+from infrastructure.simulators.cloudflare import CloudflareGateway
+from infrastructure.simulators.control import control_router
+from infrastructure.simulators.faults import Faults, faults_router
+from infrastructure.simulators.latency import Latencies, latency_router
+from infrastructure.simulators.openai import openai_router
 from infrastructure.simulators.outbox import Outbox
+from infrastructure.simulators.prompt_memory import PromptMemory
+from infrastructure.simulators.requests import Requests
+from infrastructure.simulators.scraper_api import scraper_api_router
 from infrastructure.simulators.supabase import SupabaseAuth, supabase_router
 
 OUTBOX = "outbox.jsonl"
 
 
-def create_simulators(data_dir: Path, issuer: LocalIssuer) -> ASGIApp:
-    faults = Faults()
-    supabase = SupabaseAuth(issuer, Outbox(data_dir / OUTBOX))
+def create_simulators(data_dir: Path, issuer: LocalIssuer, *, latency_scale: float = 0.0) -> ASGIApp:
+    faults, requests, latencies = Faults(), Requests(), Latencies(latency_scale)
+    state = State(
+        {
+            "faults": faults,
+            "latencies": latencies,
+            "requests": requests,
+            "prompt_memory": PromptMemory(),
+            "runs": ActorRuns(latencies),
+            "supabase": SupabaseAuth(issuer, Outbox(data_dir / OUTBOX)),
+        }
+    )
     app = Litestar(
-        route_handlers=[set_fault, supabase_router()],
-        state=State({"faults": faults, "supabase": supabase}),
+        route_handlers=[
+            *(faults_router(), latency_router(), control_router()),
+            *(openai_router(), anthropic_router(), apify_router(), scraper_api_router(), supabase_router()),
+        ],
+        state=state,
         openapi_config=None,
         logging_config=None,  # it would replace what the process has configured
     )
-    return FaultyAnswers(app, faults)
+    providers = BadDays(app, faults, latencies, requests)
+    # The gateway asks the providers as anybody does, and has bad days of its own.
+    app.state.gateway = gateway = CloudflareGateway(providers)
+    through_gateway = BadDays(gateway, faults, latencies, requests)
+
+    async def simulators(scope: Scope, receive: Receive, send: Send) -> None:
+        is_gateway = scope["type"] == "http" and scope["path"].startswith(cloudflare.PATH)
+        await (through_gateway if is_gateway else providers)(scope, receive, send)
+
+    return simulators

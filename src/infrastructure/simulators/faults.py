@@ -1,61 +1,82 @@
-"""Faults on demand: what a provider answers on a bad day, and how long it takes."""
+"""Faults on demand: which, of which requests, and how often. What they look like is in ``bad_days``."""
 
-import asyncio
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import post
+from litestar import Router, delete, post
 from litestar.datastructures import State
 from litestar.params import JSONBody
-from litestar.types import ASGIApp, Receive, Scope, Send
 
 PATH = "/_faults"
 
+FaultKind = Literal[
+    "status",  # this status, body and headers; without a status the usual answer, after the delay
+    "timeout",  # no answer, ever
+    "reset",  # a TCP reset before the answer's first byte
+    "reset_midway",  # and one in the middle of it
+    "truncated",  # a proper answer with half of its document
+    "wrong_schema",  # a well-formed reply whose content is not what was asked for
+    "empty",  # a status and no body
+    "html",  # a page instead of a document
+    "drip",  # the right answer, a byte at a time
+    "error_in_200",  # the provider's error form under a status of success
+    "refusal",  # a model that declines, in its provider's words
+    "duplicate",  # what there is in the answer, twice
+]
+
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For the next ``times`` requests of a route: wait, then answer with the status, or as usual."""
+    """For the next ``times`` requests of a route: wait, then go wrong in this way. A fault replaces the
+    one that was set for the same route and method.
+    """
 
-    route: str  # the path, as /auth/v1/invite
+    route: str  # a path or the beginning of one, as /auth/v1/invite or /openai; the longest that fits counts
+    method: str | None = None
+    kind: FaultKind = "status"
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] | None = None
+    code: str | None = None  # makes the body the provider's error form with this code
     body: str = '{"message": "A fault was asked for."}'
+    headers: dict[str, str] = {}
     delay_ms: Annotated[int, msgspec.Meta(ge=0, le=600_000)] = 0
-    times: Annotated[int, msgspec.Meta(ge=0)] = 1  # 0 takes a fault back
+    interval_ms: Annotated[float, msgspec.Meta(ge=0, le=60_000)] = 1_000  # between two bytes of a drip
+    times: Annotated[int, msgspec.Meta(ge=0)] | None = 1  # 0 takes a fault back, null is until then
+
+    def fits(self, method: str, path: str) -> bool:
+        return path.startswith(self.route) and self.method in {None, method}
 
 
 class Faults:
+    """Taking one counts it at the same moment, so that no two requests get the same."""
+
     def __init__(self) -> None:
-        self._waiting: dict[str, tuple[Fault, int]] = {}
+        self._waiting: dict[tuple[str, str | None], Fault] = {}
 
     def set(self, fault: Fault) -> None:
-        self._waiting[fault.route] = (fault, fault.times)
+        self._waiting[fault.route, fault.method] = fault
 
-    def take(self, path: str) -> Fault | None:
-        fault, times = self._waiting.get(path, (None, 0))
-        if fault is None or times == 0:
+    def clear(self) -> None:
+        self._waiting.clear()
+
+    def take(self, method: str, path: str) -> Fault | None:
+        fitting = [fault for fault in self._waiting.values() if fault.fits(method, path) and fault.times != 0]
+        if not fitting:
             return None
-        self._waiting[path] = (fault, times - 1)
+        fault = max(fitting, key=lambda fault: (len(fault.route), fault.method is not None))
+        if fault.times is not None:
+            self.set(msgspec.structs.replace(fault, times=fault.times - 1))
         return fault
 
 
-@post(PATH, status_code=204, sync_to_thread=False)
+@post("/", status_code=204, sync_to_thread=False)
 def set_fault(data: JSONBody[Fault], state: State) -> None:
     state.faults.set(data)
 
 
-class FaultyAnswers:
-    """ASGI middleware around every provider."""
+@delete("/", sync_to_thread=False)
+def clear_faults(state: State) -> None:
+    state.faults.clear()
 
-    def __init__(self, app: ASGIApp, faults: Faults) -> None:
-        self._app = app
-        self._faults = faults
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fault = self._faults.take(scope["path"]) if scope["type"] == "http" else None
-        if fault is not None:
-            await asyncio.sleep(fault.delay_ms / 1_000)
-        if fault is None or fault.status is None:
-            await self._app(scope, receive, send)
-            return
-        headers = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": fault.status, "headers": headers})
-        await send({"type": "http.response.body", "body": fault.body.encode(), "more_body": False})
+def faults_router() -> Router:
+    handlers: list[Any] = [set_fault, clear_faults]
+    return Router(PATH, route_handlers=handlers)

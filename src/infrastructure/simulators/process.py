@@ -33,12 +33,19 @@ def _free_port(port: int) -> int:
         return probe.getsockname()[1]
 
 
-async def serve_simulators(data_dir: Path, issuer: LocalIssuer, *, port: int, until_stdin_ends: bool) -> None:
+async def serve_simulators(
+    data_dir: Path,
+    issuer: LocalIssuer,
+    *,
+    port: int,
+    until_stdin_ends: bool,
+    latency_scale: float = 0.0,
+) -> None:
     """Prints the address once it answers."""
     port = _free_port(port)
     logging.getLogger("_granian").setLevel(logging.ERROR)
     server = Server(
-        create_simulators(data_dir, issuer),
+        create_simulators(data_dir, issuer, latency_scale=latency_scale),
         address=HOST,
         port=port,
         interface=Interfaces.ASGINL,
@@ -47,11 +54,13 @@ async def serve_simulators(data_dir: Path, issuer: LocalIssuer, *, port: int, un
         log_enabled=False,
     )
     serving = asyncio.create_task(server.serve())
-    ends = {serving}
+    told = asyncio.Event()
+    # The server's own stop would wait for answers that never come, which is what some are asked to be.
+    ends = {serving, asyncio.create_task(told.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
     try:
         await _until_it_answers(port, serving)
         print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  for whoever started us
@@ -81,7 +90,7 @@ async def _stdin_ends() -> None:
 
 
 if __name__ == "__main__":
-    _, data_dir, issuer, audience = sys.argv
+    _, data_dir, issuer, audience, *rest = sys.argv
     configure_logs(as_json=False)
     folder = Path(data_dir)
     asyncio.run(
@@ -90,5 +99,6 @@ if __name__ == "__main__":
             LocalIssuer(folder / "identity", issuer=issuer, audience=audience),
             port=0,
             until_stdin_ends=True,
+            latency_scale=float(rest[0]) if rest else 0.0,
         )
     )

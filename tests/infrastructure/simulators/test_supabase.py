@@ -1,10 +1,6 @@
-"""Supabase Auth as the simulator speaks it, and the process it runs in."""
+"""Supabase Auth as the simulator speaks it."""
 
-import asyncio
 import json
-import os
-import signal
-import sys
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -15,10 +11,9 @@ from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.tokens import LocalIssuer, user_id_of
 from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
-from infrastructure.simulators.supervisor import Simulators, SimulatorsNotStarted
-from tests.support import answers, until
+from infrastructure.simulators.supervisor import Simulators
+from tests.simulated import AUDIENCE, ISSUER
 
-ISSUER, AUDIENCE = "http://127.0.0.1/auth/v1", "authenticated"
 KEYS = {"apikey": SERVICE_ROLE_KEY, "Authorization": f"Bearer {SERVICE_ROLE_KEY}"}
 
 
@@ -188,61 +183,3 @@ async def test_a_fault_is_of_one_route_and_can_be_taken_back(http):
 )
 async def test_a_fault_that_makes_no_sense_is_refused(http, fault):
     assert (await http.post("/_faults", json=fault)).status_code == 400
-
-
-def port_of(address):
-    return int(address.rpartition(":")[2])
-
-
-async def test_all_who_ask_at_once_get_one_process_and_a_dead_one_is_replaced(tmp_path):
-    simulators = Simulators((str(tmp_path), ISSUER, AUDIENCE))
-    first = set(await asyncio.gather(*(simulators.address() for _ in range(8))))
-    process = simulators._process  # noqa: SLF001
-    process.kill()
-    await process.wait()
-
-    second = await simulators.address()
-    answered = answers(port_of(second))
-    await simulators.close()
-
-    assert len(first) == 1
-    assert answered
-    assert not answers(port_of(second))
-
-
-async def test_a_process_that_cannot_start_is_an_error_and_not_a_wait(tmp_path):
-    simulators = Simulators((str(tmp_path),))
-
-    with pytest.raises(SimulatorsNotStarted):
-        await simulators.address()
-    await simulators.close()
-
-
-PARENT = """
-import asyncio, sys
-from infrastructure.simulators.supervisor import Simulators
-
-async def main():
-    print(await Simulators(sys.argv[1:]).address(), flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-
-
-async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
-    parent = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", PARENT, str(tmp_path), ISSUER, AUDIENCE), stdout=asyncio.subprocess.PIPE
-    )
-    lines = parent.stdout
-    address = ""
-    while not address.startswith("http"):
-        address = (await lines.readline()).decode().strip()
-    port = port_of(address)
-    answered = answers(port)
-
-    os.kill(parent.pid, signal.SIGKILL)
-    await parent.communicate()
-
-    assert answered
-    await until(lambda: not answers(port))

@@ -1,0 +1,38 @@
+import pytest
+
+from infrastructure.simulators.embeddings import embed
+
+
+def nearness(first, second):
+    return sum(a * b for a, b in zip(embed(first, 1_536), embed(second, 1_536), strict=True))
+
+
+NEAR = [
+    ("Strength training for people over forty", "Training strength after forty: a plan for people"),
+    ("How to bake sourdough bread at home", "Baking sourdough bread at home, step by step"),
+    ("朝の光の中でコーヒーを飲む", "朝の光の中でコーヒーを飲む。"),
+]
+FAR = [
+    ("Strength training for people over forty", "Sourdough bread needs rye flour and patience"),
+    ("How to bake sourdough bread at home", "The night train to the islands leaves at nine"),
+    ("mortgage rates and open houses", "film photography in a darkroom"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), NEAR)
+def test_like_texts_lie_near_each_other(first, second):
+    assert nearness(first, second) > 0.4
+
+
+@pytest.mark.parametrize(("first", "second"), FAR)
+def test_unlike_texts_do_not(first, second):
+    assert abs(nearness(first, second)) < 0.12
+
+
+def test_a_text_is_nearest_to_itself_whatever_its_case():
+    assert nearness("Strength Training", "strength training") == pytest.approx(1)
+
+
+@pytest.mark.parametrize("text", ["", "!!!", "the of and", "\u200b"])
+def test_even_without_words_a_vector_has_a_length(text):
+    assert nearness(text, text) == pytest.approx(1)

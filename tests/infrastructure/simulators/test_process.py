@@ -1,0 +1,93 @@
+"""The process that the simulators run in."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import httpx
+import pytest
+
+from infrastructure.simulators.supervisor import Simulators, SimulatorsNotStarted
+from tests.simulated import AUDIENCE, ISSUER
+from tests.support import answers, until
+
+
+def port_of(address):
+    return int(address.rpartition(":")[2])
+
+
+async def test_all_who_ask_at_once_get_one_process_and_a_dead_one_is_replaced(tmp_path):
+    simulators = Simulators((str(tmp_path), ISSUER, AUDIENCE))
+    first = set(await asyncio.gather(*(simulators.address() for _ in range(8))))
+    process = simulators._process  # noqa: SLF001
+    process.kill()
+    await process.wait()
+
+    second = await simulators.address()
+    answered = answers(port_of(second))
+    await simulators.close()
+
+    assert len(first) == 1
+    assert answered
+    assert not answers(port_of(second))
+
+
+async def test_a_process_that_cannot_start_is_an_error_and_not_a_wait(tmp_path):
+    simulators = Simulators((str(tmp_path),))
+
+    with pytest.raises(SimulatorsNotStarted):
+        await simulators.address()
+    await simulators.close()
+
+
+PARENT = """
+import asyncio, sys
+from infrastructure.simulators.supervisor import Simulators
+
+async def main():
+    print(await Simulators(sys.argv[1:]).address(), flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(tmp_path), ISSUER, AUDIENCE), stdout=asyncio.subprocess.PIPE
+    )
+    lines = parent.stdout
+    address = ""
+    while not address.startswith("http"):
+        address = (await lines.readline()).decode().strip()
+    port = port_of(address)
+    answered = answers(port)
+
+    os.kill(parent.pid, signal.SIGKILL)
+    await parent.communicate()
+
+    assert answered
+    await until(lambda: not answers(port))
+
+
+async def test_told_to_stop_it_waits_for_no_answer_that_never_comes(tmp_path):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "infrastructure.simulators.process", str(tmp_path), ISSUER, AUDIENCE),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    address = (await process.stdout.readline()).decode().strip()
+    async with httpx.AsyncClient(base_url=address) as http:
+        await http.post("/_faults", json={"route": "/openai", "kind": "timeout"})
+        hanging = asyncio.create_task(http.get("/openai/v1/models", timeout=60))
+        await until(lambda: has_arrived(http))
+        process.send_signal(signal.SIGTERM)
+
+        async with asyncio.timeout(20):
+            assert await process.wait() == 0
+        await asyncio.wait({hanging})
+
+
+async def has_arrived(http):
+    return "GET /openai/v1/models" in (await http.get("/_state")).json()["requests"]

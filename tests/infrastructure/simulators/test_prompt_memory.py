@@ -1,0 +1,44 @@
+from infrastructure.simulators.prompt_memory import PromptMemory
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def cached(memory, prompt, owner="key"):
+    return memory.tokens_cached(owner, prompt, lifetime_s=60)
+
+
+def test_a_beginning_counts_in_whole_blocks():
+    memory = PromptMemory()
+    cached(memory, "a" * 4 * 1_400)
+
+    assert cached(memory, "a" * 4 * 1_300 + "b" * 4_000) == 1_024 + 2 * 128
+    assert cached(memory, "b" + "a" * 5_600) == 0
+
+
+def test_nobody_has_what_another_asked():
+    memory = PromptMemory()
+    cached(memory, "a" * 5_000)
+
+    assert cached(memory, "a" * 5_000, owner="other") == 0
+
+
+def test_it_is_forgotten_in_time():
+    clock = Clock()
+    memory = PromptMemory(now=clock)
+    cached(memory, "a" * 5_000)
+    clock.now = 61.0
+
+    assert cached(memory, "a" * 5_000) == 0
+
+
+def test_the_oldest_make_room():
+    memory = PromptMemory(prefixes_max=2)
+    for letter in "abc":
+        cached(memory, letter * 4 * 1_100)
+
+    assert [cached(memory, letter * 4 * 1_100) for letter in "cba"] == [1_024, 1_024, 0]

@@ -1,0 +1,85 @@
+"""People who do not exist."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from infrastructure.simulators.instagram_items import profile_item
+from infrastructure.simulators.world import kind_of, person_of, posted_at
+
+NOW = datetime(2026, 3, 4, 15, tzinfo=UTC)
+NAMES = [f"somebody.{number}" for number in range(2_000)]
+
+
+def test_few_are_private_and_fewer_missing():
+    kinds = [kind_of(name) for name in NAMES]
+
+    assert 0.025 < kinds.count("private") / len(NAMES) < 0.055
+    assert 0.01 < kinds.count("missing") / len(NAMES) < 0.03
+
+
+def test_most_have_few_followers_and_some_have_many():
+    followers = sorted(person_of(name).followers for name in NAMES)
+
+    assert followers[0] >= 200
+    assert followers[-1] <= 5_000_000
+    assert followers[len(NAMES) // 2] < 50_000
+    assert followers[-20] > 300_000
+
+
+def test_the_bigger_the_audience_the_smaller_the_part_that_reacts():
+    people = [person_of(name) for name in NAMES[:150] if kind_of(name) == "ordinary"]
+    rates = {person.followers: average_likes(person) / person.followers for person in people}
+    ordered = [rates[followers] for followers in sorted(rates)]
+
+    assert sum(ordered[:30]) > 2 * sum(ordered[-30:])
+    assert all(0 < rate < 0.4 for rate in ordered)
+
+
+def average_likes(person):
+    return sum(post.likes for post in person.posts(12)) / 12
+
+
+def test_posts_are_enough_for_fifty_newest_first_and_stand_still_for_a_day():
+    posts = person_of("ada.lovely").posts()
+    times = [posted_at(post, NOW) for post in posts]
+
+    assert len(posts) >= 60
+    assert times == sorted(times, reverse=True)
+    assert times == [posted_at(post, NOW.replace(hour=1)) for post in posts]
+    assert times[0] < NOW
+    assert {post.kind for post in posts} == {"Image", "Video", "Sidecar"}
+
+
+def test_captions_hold_the_tags_and_names_that_they_list():
+    posts = person_of("ada.lovely").posts()
+
+    assert any(post.mentions for post in posts)
+    for post in posts:
+        assert all(f"#{tag}" in post.caption for tag in post.tags)
+        assert all(f"@{name}" in post.caption for name in post.mentions)
+
+
+def test_kinds_are_what_they_are_called():
+    huge, empty, sparse = person_of("huge_one"), person_of("empty"), profile_item("sparse.one", 12, NOW)
+
+    assert huge.followers >= 20_000_000
+    assert {len(post.caption) for post in huge.posts()} == {2_200}
+    assert (empty.posts(), empty.posts_count, empty.biography) == ((), 0, "")
+    assert "profilePicUrl" not in sparse
+    assert "caption" not in sparse["latestPosts"][0]
+
+
+def test_other_scripts_and_hostile_texts_survive_the_wire():
+    for name in ("nonlatin.one", "hostile.one"):
+        item = profile_item(name, 50, NOW)
+
+        assert msgspec.json.decode(msgspec.json.encode(item)) == item
+    assert any("Ignore all previous" in post.caption for post in person_of("hostile.one").posts())
+    assert not person_of("nonlatin.one").biography.isascii()
+
+
+def test_fewer_posts_are_the_newest_of_more():
+    person = person_of("ada.lovely")
+
+    assert person.posts(12) == person.posts(50)[:12]
