@@ -17,7 +17,8 @@ from tests.infrastructure.cache.faulty_server import faulty_server
 from tests.support import free_port
 
 PROJECT = Path(__file__).parents[3]
-HURRIED = Patience(connect_s=0.5, read_s=0.3, attempts_max=1, deadline_s=0.9)
+HURRIED = Patience(connect_s=0.5, read_s=0.3, attempts_max=1, deadline_s=2.0)
+SLACK_S = 3.0  # of a machine that does a lot beside
 CALLS = {
     "get": lambda store: store.get("one"),
     "put": lambda store: store.put("one", b"1"),
@@ -26,7 +27,7 @@ CALLS = {
     "probe": lambda store: store.probe(),
 }
 REASONS = {
-    "hang": {"ReadTimeoutError", "Timeout"},  # before it sends an object boto3 waits for leave
+    "hang": {"ReadTimeoutError"},
     "reset": {"ConnectionClosedError"},
     "500": {"InternalError", "500"},  # the answer to HEAD has no body to hold the code
     "503": {"SlowDown", "503"},
@@ -46,10 +47,10 @@ async def faulty():
         yield server
 
 
-def access_to(port):
+def access_to(port, host="127.0.0.1"):
     return BucketAccess(
         bucket="objects",
-        endpoint_url=f"http://127.0.0.1:{port}",
+        endpoint_url=f"http://{host}:{port}",
         access_key_id="canary-id",
         secret_access_key="canary-secret",
     )
@@ -79,7 +80,7 @@ async def test_a_fault_is_told_in_our_words_within_the_deadline(hurried_store, f
         await CALLS[call](hurried_store)
 
     assert refused.value.reason in REASONS[fault]
-    assert time.monotonic() - begun_s < HURRIED.deadline_s + 0.5
+    assert time.monotonic() - begun_s < HURRIED.deadline_s + SLACK_S
     assert faulty.requests == 1
     assert "canary" not in f"{refused.value!r} {refused.value.__cause__!r}"
 
@@ -92,15 +93,14 @@ async def test_half_an_answer_is_no_object(hurried_store, faulty, fault):
         await hurried_store.get("one")
 
 
-@pytest.mark.parametrize("call", ["get", "page"])
-async def test_a_byte_at_a_time_does_not_outlast_the_deadline(hurried_store, faulty, call):
+async def test_a_byte_at_a_time_does_not_outlast_the_deadline(hurried_store, faulty):
     faulty.begin("drip")
     begun_s = time.monotonic()
 
     with pytest.raises(ObjectStoreUnavailable, match="Timeout"):
-        await CALLS[call](hurried_store)
+        await hurried_store.get("one")
 
-    assert time.monotonic() - begun_s < HURRIED.deadline_s + 0.5
+    assert time.monotonic() - begun_s < HURRIED.deadline_s + SLACK_S
 
 
 async def test_where_nobody_listens_the_reason_is_told():
@@ -135,7 +135,7 @@ async def test_more_callers_than_threads_all_hear_within_the_deadline(hurried_st
     outcomes = await asyncio.gather(*(hurried_store.get("one") for _ in range(60)), return_exceptions=True)
 
     assert {type(outcome) for outcome in outcomes} == {ObjectStoreUnavailable}
-    assert time.monotonic() - begun_s < HURRIED.deadline_s + 0.5
+    assert time.monotonic() - begun_s < HURRIED.deadline_s + SLACK_S
 
 
 async def test_a_bucket_that_is_not_there_is_not_a_missing_object(bucket_access):
@@ -145,6 +145,20 @@ async def test_a_bucket_that_is_not_there_is_not_a_missing_object(bucket_access)
             await store.get("one")
         with pytest.raises(ObjectStoreUnavailable, match="404"):
             await store.probe()
+
+
+async def test_what_is_not_said_is_taken_from_the_environment(
+    bucket_access, bucket_store, prefix, monkeypatch
+):
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket_access.endpoint_url)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    async with closing(BucketStore(BucketAccess(bucket=bucket_access.bucket))) as store:
+        await store.put(prefix + "one", b"1")
+
+    assert await bucket_store.get(prefix + "one") == b"1"
 
 
 async def test_what_others_put_into_the_bucket_does_not_fill_the_memory(bucket_access, bucket_store, prefix):
@@ -185,7 +199,7 @@ async def faulty_head():
 
     async def put():
         port = server.sockets[0].getsockname()[1]
-        async with closing(BucketStore(access_to(port))) as store:
+        async with closing(BucketStore(access_to(port, "localhost"))) as store:
             await store.put("one", b"1")
         return heads[0]
 

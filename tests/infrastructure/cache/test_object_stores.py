@@ -1,6 +1,7 @@
 """What every object store promises."""
 
 import asyncio
+import pickle
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -177,6 +178,13 @@ async def test_an_object_has_a_largest_size(store, prefix):
         await store.put(prefix + "one", bytes(OBJECT_BYTES_MAX + 1))
 
     assert await store.get(prefix + "one") is None
+
+
+def test_the_error_survives_pickling_and_tells_its_reason():
+    error = pickle.loads(pickle.dumps(ObjectStoreUnavailable("SlowDown")))
+
+    assert (type(error), error.reason) == (ObjectStoreUnavailable, "SlowDown")
+    assert "SlowDown" in str(error)
 
 
 async def test_a_store_that_works_says_where_it_is(store):
