@@ -183,3 +183,13 @@ async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path
 
     assert (readiness.status != "not_ready", readiness.bindings["migrations"].ok) == (ok, ok)
     assert said in readiness.bindings["migrations"].detail
+
+
+async def test_a_folder_that_takes_no_objects_is_told_by_its_reason(addresses, tmp_path):
+    (tmp_path / "objects").write_bytes(b"a file")
+    place = surroundings({"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)})
+    async with build(place) as application:
+        readiness = await application.health.readiness()
+
+    assert readiness.status == "degraded"
+    assert readiness.bindings["object_store"].detail == "The object store does not do its work: ENOTDIR."

@@ -7,7 +7,9 @@ from core.provider_settings import PROVIDERS
 from core.settings import Settings
 from core.wiring.place import Surroundings
 from features.auth.application.ports import InvitationMail
-from infrastructure.cache.object_store import probe_bucket, probe_folder
+from infrastructure.cache.bucket import BucketAccess, BucketStore
+from infrastructure.cache.folder import FolderStore
+from infrastructure.cache.objects import ObjectStore
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.keys import Keys
@@ -23,14 +25,13 @@ def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dic
     database_mode: Mode = "local" if settings.embedded_database else "real"
     store_modes: dict[str, Mode] = {"postgres": database_mode, "memory": "local"}
     bucket = settings.object_store_bucket
+    store = BucketStore(BucketAccess(bucket=bucket)) if bucket else FolderStore(settings.data_dir / "objects")
     found: dict[str, tuple[Mode, Probe]] = {
         "database": (database_mode, database.version),
         "migrations": (database_mode, partial(_migrations, database)),
         "role_separation": (database_mode, partial(_roles, database)),
         "rate_limits": (store_modes.get(settings.rate_limit_store, "real"), partial(_rate_limits, windows)),
-        "object_store": ("real", partial(probe_bucket, bucket))
-        if bucket
-        else ("local", partial(probe_folder, settings.data_dir / "objects")),
+        "object_store": ("real" if bucket else "local", partial(_objects, store)),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
     }
     for provider, key in PROVIDERS.items():
@@ -87,6 +88,13 @@ async def _roles(database: DatabaseProbes) -> str:
 async def _rate_limits(windows: Store) -> str:
     try:
         return await windows.state()
+    except Unavailable as error:
+        raise ProbeFailed(str(error)) from error
+
+
+async def _objects(store: ObjectStore) -> str:
+    try:
+        return await store.probe()
     except Unavailable as error:
         raise ProbeFailed(str(error)) from error
 

@@ -1,0 +1,17 @@
+"""Writes objects to a folder until it is killed. Each is one byte, repeated."""
+
+import asyncio
+import sys
+from itertools import cycle
+from pathlib import Path
+
+from infrastructure.cache.folder import FolderStore
+
+
+async def write(folder, key):
+    store = FolderStore(folder)
+    for number in cycle(range(256)):
+        await store.put(key, bytes([number]) * 300_000)
+
+
+asyncio.run(write(Path(sys.argv[1]), sys.argv[2]))

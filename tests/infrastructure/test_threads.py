@@ -1,0 +1,117 @@
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from infrastructure.threads import Threads
+from tests.support import until
+
+PROJECT = Path(__file__).parents[2]
+# Its thread never ends; it must.
+STUCK = """
+import asyncio, threading
+from infrastructure.threads import Threads
+
+async def main():
+    try:
+        async with asyncio.timeout(0.05):
+            await Threads("stuck", size=1).run(threading.Event().wait)
+    except TimeoutError:
+        print("left")
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def gate():
+    gate = threading.Event()
+    yield gate
+    gate.set()
+
+
+@pytest.fixture
+def threads(gate):
+    threads = Threads("tests", size=3)
+    yield threads
+    gate.set()
+    threads.close()
+
+
+async def test_a_call_runs_in_another_thread_and_returns_its_result(threads):
+    assert await threads.run(threading.get_ident) != threading.get_ident()
+
+
+async def test_what_a_call_raises_is_raised(threads):
+    with pytest.raises(ZeroDivisionError):
+        await threads.run(lambda: 1 / 0)
+
+    assert await threads.run(lambda: "still works") == "still works"
+
+
+async def test_so_many_run_at_once_and_no_more(threads, gate):
+    running, counts = set(), []
+
+    def call(number):
+        running.add(number)
+        counts.append(len(running))
+        gate.wait()
+        running.discard(number)
+
+    calls = [asyncio.create_task(threads.run(lambda number=number: call(number))) for number in range(10)]
+    await until(lambda: len(running) == 3)
+    gate.set()
+    await asyncio.gather(*calls)
+
+    assert max(counts) == 3
+
+
+async def test_after_a_rush_a_stuck_call_still_leaves_the_other_threads(threads, gate):
+    await asyncio.gather(*(threads.run(lambda: None) for _ in range(100)))
+    stuck = [asyncio.create_task(threads.run(gate.wait)) for _ in range(2)]
+
+    assert await asyncio.wait_for(threads.run(lambda: "free"), 5) == "free"
+    gate.set()
+    await asyncio.gather(*stuck)
+
+
+async def test_who_leaves_while_waiting_is_never_run(threads, gate):
+    stuck = [asyncio.create_task(threads.run(gate.wait)) for _ in range(3)]
+    ran = []
+    waiting = asyncio.create_task(threads.run(lambda: ran.append(1)))
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    gate.set()
+    await asyncio.gather(*stuck)
+    await threads.run(lambda: None)
+
+    assert waiting.cancelled()
+    assert ran == []
+
+
+async def test_closed_threads_end():
+    threads = Threads("ending", size=2)
+    await threads.run(lambda: None)
+
+    threads.close()
+
+    await until(lambda: not any(thread.name.startswith("ending") for thread in threading.enumerate()))
+    assert threads
+
+
+def test_a_stuck_call_does_not_keep_the_process_from_ending():
+    ended = subprocess.run(
+        [sys.executable, "-c", STUCK],
+        env={"PYTHONPATH": str(PROJECT / "src")},
+        timeout=20,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert ended.stdout == "left\n"
