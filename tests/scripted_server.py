@@ -68,7 +68,7 @@ class ScriptedServer:
         self.open_count = 0
         self.opened_count = 0
         self._script = []
-        self._serving = set()
+        self._serving = {}
 
     async def __aenter__(self):
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -77,9 +77,9 @@ class ScriptedServer:
 
     async def __aexit__(self, *_):
         self._server.close()
-        for task in self._serving:
-            task.cancel()
-        await asyncio.gather(*self._serving, return_exceptions=True)
+        for writer in self._serving.values():
+            writer.transport.abort()
+        await asyncio.gather(*self._serving)
 
     def script(self, *answers):
         """Each is one step or a tuple of steps. What was asked before is forgotten."""
@@ -87,7 +87,7 @@ class ScriptedServer:
         self.asked.clear()
 
     async def _serve(self, reader, writer):
-        self._serving.add(asyncio.current_task())
+        self._serving[asyncio.current_task()] = writer
         self.open_count += 1
         self.opened_count += 1
         try:
@@ -103,7 +103,7 @@ class ScriptedServer:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
-            self._serving.discard(asyncio.current_task())
+            del self._serving[asyncio.current_task()]
 
 
 async def _send(writer, answer):

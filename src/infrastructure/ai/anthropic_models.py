@@ -31,6 +31,9 @@ class AnthropicModels(ModelProvider):
         )
         return reply_of(received)
 
+    async def prepare(self) -> None:
+        await self._clients.prepare()
+
     async def close(self) -> None:
         await self._clients.close()
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -96,6 +96,12 @@ class Clients:
         else:
             return self._received(access, reply)
         raise trouble
+
+    async def prepare(self) -> None:
+        """Never fails. Called at the start, it saves the first question the time of importing an SDK."""
+        with suppress(Exception):
+            async with self._borrowed(await self._where()):
+                pass
 
     async def close(self) -> None:
         if self._made is not None:

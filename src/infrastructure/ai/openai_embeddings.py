@@ -58,6 +58,9 @@ class OpenAIEmbeddings(EmbeddingProvider):
         )
         return _reply(received, texts_count=len(texts), dimensions=dimensions)
 
+    async def prepare(self) -> None:
+        await self._clients.prepare()
+
     async def close(self) -> None:
         await self._clients.close()
 

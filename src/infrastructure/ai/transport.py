@@ -1,7 +1,9 @@
 """Connections of the providers' own clients, and what goes wrong on them. Imported late, with them."""
 
 import logging
+import ssl
 from collections.abc import Awaitable
+from functools import cache
 
 import httpx2
 
@@ -35,9 +37,15 @@ def http_client() -> httpx2.AsyncClient:
             max_keepalive_connections=IDLE_CONNECTIONS_MAX,
             keepalive_expiry=IDLE_S,
         ),
+        verify=_trusted(),
         timeout=CONNECT_S,  # each call brings its own
         follow_redirects=False,  # a prompt goes where it was sent, and nowhere else
     )
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    return httpx2.create_ssl_context()  # reading the certificates takes longer than a call
 
 
 def timeouts(within_s: float) -> httpx2.Timeout:

@@ -14,6 +14,8 @@ T = TypeVar("T")
 
 RETRY_AFTER_MAX_S = 86_400.0  # a call that has to wait for tomorrow has to wait for ever
 
+# What msgspec raises for what is no JSON, is of another form, is no text, or is built to hurt.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _CODE = re.compile(r"[a-z0-9_]{1,60}")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?")
 
@@ -69,7 +71,7 @@ def code_of(body: bytes) -> str:
     """The provider's own code of an error, the most telling one; empty when there is none."""
     try:
         document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return ""
     error = _member(document, "error")
     codes = (_member(_member(error, "details"), "error_code"), _member(error, "code"), _member(error, "type"))
@@ -103,7 +105,7 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool
     """The provider's answer, or the trouble that this is none."""
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         pass  # raised below, where no context is kept that quotes the body
     raise garbled(f"200 {code_of(body)}".rstrip(), is_simulated=is_simulated)
 

@@ -1,5 +1,7 @@
 import pytest
 
+import infrastructure.ai.sdk_anthropic  # seconds of importing, which no deadline of a test is meant for
+import infrastructure.ai.sdk_openai  # noqa: F401
 from infrastructure.ai.anthropic_models import AnthropicModels
 from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
 from infrastructure.ai.openai_models import OpenAIModels
@@ -40,7 +42,11 @@ class Call:
     def __init__(self, kind, where):
         kinds = {"openai": OpenAIModels, "anthropic": AnthropicModels, "embeddings": OpenAIEmbeddings}
         self.kind = kind
-        self.adapter = kinds[kind](where)
+        self.where = where  # may be replaced
+        self.adapter = kinds[kind](self._where)
+
+    async def _where(self):
+        return await self.where()
 
     async def __call__(self, *, deadline_s=5.0, **changes):
         if self.kind == "embeddings":
