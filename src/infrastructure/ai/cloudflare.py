@@ -1,0 +1,44 @@
+"""Cloudflare's AI Gateway in front of a provider: its cache, its log, its figures."""
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+
+from infrastructure.ai.provider import ModelRequest
+
+BASE = "https://gateway.ai.cloudflare.com/v1"
+
+
+class CloudflareGateway(msgspec.Struct, frozen=True):
+    account: str
+    gateway: str
+    token: str  # empty: the gateway asks for none
+    cache_ttl_s: int  # 0: nothing is kept there
+    base: str = BASE
+
+    def __repr__(self) -> str:
+        return f"CloudflareGateway({self.account!r}, {self.gateway!r})"
+
+    def url(self, provider: str) -> str:
+        return f"{self.base}/{self.account}/{self.gateway}/{provider}"
+
+    def headers(self, request: ModelRequest) -> dict[str, str]:
+        """Of a question. Its cache entry belongs to one tenant, because ``answer_key`` does."""
+        headers = self.plain_headers()
+        if not (request.is_fresh or request.complaint is not None or not self.cache_ttl_s):
+            del headers["cf-aig-skip-cache"]
+            headers |= {"cf-aig-cache-ttl": str(self.cache_ttl_s), "cf-aig-cache-key": request.answer_key}
+        known = {"account": request.spender.account_id, "run": request.spender.run_id, "task": request.task}
+        # Escaped to ASCII, the only thing a header may hold.
+        headers["cf-aig-metadata"] = json.dumps({name: str(value) for name, value in known.items() if value})
+        return headers
+
+    def plain_headers(self) -> dict[str, str]:
+        """Of a call that nobody's cache entry may answer."""
+        skipping = {"cf-aig-skip-cache": "true"}
+        return skipping | ({"cf-aig-authorization": f"Bearer {self.token}"} if self.token else {})
+
+
+def is_cache_hit(headers: Mapping[str, str]) -> bool:
+    return headers.get("cf-aig-cache-status", "").upper() == "HIT"

@@ -1,0 +1,174 @@
+"""The form of an answer: JSON Schema of a msgspec type, and what each provider takes of it.
+
+What a provider does not take is told in the description; msgspec checks it on the answer anyway.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+T = TypeVar("T")
+Schema = dict[str, Any]
+
+REMEMBERED_MAX = 256
+DEFINITIONS = "#/$defs/"
+NAME_LENGTH_MAX = 64
+
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_SHAPE = frozenset({"type", "enum", "const", "anyOf", "items", "properties", "description", "title", "$ref"})
+_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+# Of no use to a model: what msgspec puts in when a field is absent, and which key tells variants apart.
+_UNTOLD = frozenset({"default", "discriminator", "required", "additionalProperties", "$defs"})
+_JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+@cache
+def answer_schema(answer: type) -> tuple[str, Schema]:
+    """Always the same object for a type. Raises TypeError for what no provider answers with: anything but
+    a struct, a typed dictionary or a dataclass.
+    """
+    (root,), definitions = msgspec.json.schema_components((answer,), ref_template=DEFINITIONS + "{name}")
+    if "$ref" in root:
+        root = definitions[root["$ref"].removeprefix(DEFINITIONS)]
+    if root.get("type") != "object" or "properties" not in root:
+        raise TypeError(f"{answer} is not an object with named fields")
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", answer.__name__)[:NAME_LENGTH_MAX]
+    used = _definitions_used(root, definitions)
+    return name, root | ({"$defs": used} if used else {})
+
+
+def for_openai(schema: Schema) -> tuple[Schema, bool]:
+    """And whether it may be strict: a dictionary with free keys, or a tuple, has no strict form."""
+    if not _is_closed(schema):
+        return schema, False
+    return _each(schema, _openai_node), True
+
+
+def for_anthropic(schema: Schema) -> Schema | None:
+    """None when it cannot be an output format: a dictionary with free keys, a tuple, or a form that
+    contains itself.
+    """
+    if not _is_closed(schema) or _is_recursive(schema):
+        return None
+    return _each(schema, _anthropic_node)
+
+
+class Remembered(Generic[T]):
+    """What was made of a schema. A type's schema is always the same object: that is enough to know it."""
+
+    def __init__(self, make: Callable[[Schema], T]) -> None:
+        self._make = make
+        self._made: dict[int, tuple[Schema, T]] = {}
+
+    def __call__(self, schema: Schema) -> T:
+        known = self._made.get(id(schema))
+        if known is None:
+            if len(self._made) >= REMEMBERED_MAX:
+                self._made.clear()
+            # Kept together with the schema: as long as it lives, no other has its id.
+            known = self._made[id(schema)] = (schema, self._make(schema))
+        return known[1]
+
+
+def _each(schema: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
+    rewritten = _rewritten(schema, node_of)
+    definitions = {name: _rewritten(form, node_of) for name, form in schema.get("$defs", {}).items()}
+    return rewritten | ({"$defs": definitions} if definitions else {})
+
+
+def _rewritten(node: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
+    node = {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
+    if "$ref" in node and node.keys() & {"description", "title"}:
+        # A reference stands alone; what is said about it goes around it.
+        node["anyOf"] = [{"$ref": node.pop("$ref")}]
+    new = node_of(node)
+    if "anyOf" in new:
+        new["anyOf"] = [_rewritten(variant, node_of) for variant in new["anyOf"]]
+    if "items" in new:
+        new["items"] = _rewritten(new["items"], node_of)
+    if "properties" in new:
+        new["properties"] = {name: _rewritten(form, node_of) for name, form in new["properties"].items()}
+    return new
+
+
+def _openai_node(node: Schema) -> Schema:
+    """Strict: every property is required. One with a default keeps its type, so that the model has to give
+    what msgspec would have put in.
+    """
+    new = _told(node, _SHAPE | _NUMBERS | {"minItems", "maxItems"}, _FORMATS)
+    if "enum" in new and "type" not in new:
+        kinds = list(dict.fromkeys(_JSON_TYPES[type(value)] for value in new["enum"]))
+        new["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "properties" in new:
+        new |= {"required": list(new["properties"]), "additionalProperties": False}
+    return new
+
+
+def _anthropic_node(node: Schema) -> Schema:
+    """Properties with a default may be left out."""
+    few = frozenset({"minItems"} if node.get("minItems") in {0, 1} else ())
+    new = _told(node, _SHAPE | few, _FORMATS | {"uri"})
+    if "properties" in new:
+        new |= {"required": node.get("required", []), "additionalProperties": False}
+    return new
+
+
+def _told(node: Schema, kept: frozenset[str], formats: frozenset[str]) -> Schema:
+    kept |= {"format"} if node.get("format") in formats else frozenset()
+    new = {key: value for key, value in node.items() if key in kept}
+    told = [f"{key}: {value}" for key, value in node.items() if key not in kept | _UNTOLD]
+    if told:
+        new["description"] = " ".join([*filter(None, [node.get("description")]), f"({', '.join(told)})"])
+    return new
+
+
+def _nodes(value: object) -> Iterator[Schema]:
+    """Every schema in this one, itself included."""
+    if isinstance(value, dict):
+        node = cast("Schema", value)
+        yield node
+        for key in ("anyOf", "oneOf"):
+            for variant in node.get(key, ()):
+                yield from _nodes(variant)
+        yield from _nodes(node.get("items"))
+        for key in ("properties", "$defs"):
+            for form in node.get(key, {}).values():
+                yield from _nodes(form)
+
+
+def _is_closed(schema: Schema) -> bool:
+    return all(map(_is_node_closed, _nodes(schema)))
+
+
+def _is_node_closed(node: Schema) -> bool:
+    if "prefixItems" in node or not node.keys() & {"type", "enum", "const", "anyOf", "oneOf", "$ref"}:
+        return False
+    match node.get("type"):
+        case "object":
+            return "properties" in node and not isinstance(node.get("additionalProperties"), dict)
+        case "array":
+            return "items" in node
+        case _:
+            return True
+
+
+def _references(schema: Schema) -> set[str]:
+    return {node["$ref"].removeprefix(DEFINITIONS) for node in _nodes(schema) if "$ref" in node}
+
+
+def _definitions_used(root: Schema, definitions: dict[str, Schema]) -> dict[str, Schema]:
+    used: dict[str, Schema] = {}
+    waiting = _references(root)
+    while waiting:
+        name = waiting.pop()
+        used[name] = definitions[name]
+        waiting |= _references(definitions[name]) - used.keys()
+    return {name: used[name] for name in sorted(used)}
+
+
+def _is_recursive(schema: Schema) -> bool:
+    definitions = schema.get("$defs", {})
+    return any(name in _definitions_used(form, definitions) for name, form in definitions.items())

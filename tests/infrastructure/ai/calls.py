@@ -1,0 +1,49 @@
+"""Requests as the gateway makes them, and a place to send them to."""
+
+import uuid
+from typing import Annotated, Literal
+
+import msgspec
+
+from infrastructure.access import Access
+from infrastructure.ai.provider import Capabilities, ModelRequest
+from infrastructure.ai.schemas import answer_schema
+from shared.ids import AccountId
+from shared.questions import Spender
+
+KEY = "sk-canary-0123456789"
+ACCOUNT_ID = AccountId(uuid.UUID("0b5e0f3c-8d1c-4a51-9a54-6d7c2a1e9f10"))
+
+
+class Verdict(msgspec.Struct):
+    score: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    reason: Annotated[str, msgspec.Meta(min_length=1)] = "none"
+    tone: Literal["warm", "cold"] = "cold"
+
+
+def request(**changes):
+    name, schema = answer_schema(changes.pop("answer", Verdict))
+    asked = ModelRequest(
+        model="gpt-5-mini",
+        capabilities=Capabilities(),
+        stable=("You judge profiles.", "The business sells looms."),
+        question="Who is this?",
+        schema_name=name,
+        schema=schema,
+        effort=None,
+        temperature=None,
+        output_tokens_max=900,
+        cache_key="tenant-light",
+        answer_key="5f2c",
+        spender=Spender(account_id=ACCOUNT_ID),
+        task="light",
+        is_fresh=False,
+    )
+    return msgspec.structs.replace(asked, **changes)
+
+
+def at(url, *, key=KEY, is_simulated=False):
+    async def where():
+        return Access(url, key, is_simulated)
+
+    return where

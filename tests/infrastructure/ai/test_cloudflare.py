@@ -1,0 +1,128 @@
+import json
+import uuid
+
+import pytest
+
+from infrastructure.ai.anthropic_models import AnthropicModels
+from infrastructure.ai.cloudflare import BASE, CloudflareGateway
+from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
+from infrastructure.ai.openai_models import OpenAIModels
+from shared.questions import Spender, Usage
+from tests.infrastructure.ai.calls import ACCOUNT_ID, KEY, at, request
+from tests.infrastructure.ai.test_wire import answer, read
+from tests.scripted_server import http
+
+RUN_ID = uuid.UUID(int=7)
+RECORDED = {OpenAIModels: "openai/response_cached", AnthropicModels: "anthropic/message_cached"}
+MODELS = pytest.mark.parametrize("kind", list(RECORDED))
+
+
+@pytest.fixture
+def gateway(server):
+    return CloudflareGateway("acc", "gate", "token", 3_600, f"{server.url}/v1")
+
+
+@pytest.fixture
+async def through(server, gateway):
+    """A function: adapter and request to the reply that came through the gateway."""
+    made = []
+
+    async def ask(kind, *, url="", headers=None, gateway=gateway, **changes):
+        recorded = read(RECORDED[kind])
+        server.script(http(recorded["status"], recorded["body"], **(headers or {})))
+        made.append(kind(at(url), gateway))
+        return await made[-1].ask(request(**changes), deadline_s=10)
+
+    yield ask
+    for models in made:
+        await models.close()
+
+
+def test_it_is_where_cloudflare_says():
+    gateway = CloudflareGateway("acc", "gate", "", 0)
+
+    assert gateway.url("openai") == f"{BASE}/acc/gate/openai"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [(OpenAIModels, "/openai/responses"), (AnthropicModels, "/anthropic/v1/messages")]
+)
+async def test_a_question_goes_through_it_with_its_tenants_own_cache_entry(through, server, kind, path):
+    await through(kind, spender=Spender(account_id=ACCOUNT_ID, run_id=RUN_ID), answer_key="5f2c")
+
+    asked = server.asked[0]
+    sent = {name: value for name, value in asked.headers.items() if name.startswith("cf-aig")}
+    assert (asked.path, asked.headers["authorization"]) == (f"/v1/acc/gate{path}", f"Bearer {KEY}")
+    assert json.loads(sent.pop("cf-aig-metadata")) == {
+        "account": str(ACCOUNT_ID),
+        "run": str(RUN_ID),
+        "task": "light",
+    }
+    assert sent == {
+        "cf-aig-authorization": "Bearer token",
+        "cf-aig-cache-ttl": "3600",
+        "cf-aig-cache-key": "5f2c",
+    }
+
+
+@MODELS
+@pytest.mark.parametrize("changes", [{"is_fresh": True}, {"malformed_answer": "{", "complaint": "not JSON"}])
+async def test_who_wants_a_new_answer_passes_by_the_cache(through, server, kind, changes):
+    await through(kind, **changes)
+
+    headers = server.asked[0].headers
+    assert headers["cf-aig-skip-cache"] == "true"
+    assert "cf-aig-cache-key" not in headers
+
+
+async def test_without_a_time_to_keep_nothing_is_kept_and_without_a_token_none_is_sent(through, server):
+    await through(OpenAIModels, gateway=CloudflareGateway("a", "g", "", 0, f"{server.url}/v1"))
+
+    headers = server.asked[0].headers
+    assert headers["cf-aig-skip-cache"] == "true"
+    assert not {"cf-aig-authorization", "cf-aig-cache-ttl", "cf-aig-cache-key"} & headers.keys()
+
+
+async def test_what_a_header_cannot_hold_is_escaped(through, server):
+    await through(OpenAIModels, spender=Spender(), task="Prüfung\r\nx: y")
+
+    assert json.loads(server.asked[0].headers["cf-aig-metadata"]) == {"task": "Prüfung\r\nx: y"}
+
+
+@MODELS
+async def test_an_answer_from_its_cache_used_nothing(through, kind):
+    reply = await through(kind, headers={"cf-aig-cache-status": "HIT", "cf-aig-log-id": "01J"})
+
+    assert (reply.is_from_gateway, reply.gateway_log_id, reply.usage) == (True, "01J", Usage())
+    assert reply.text == "Done."
+
+
+@MODELS
+async def test_an_answer_that_it_passed_on_used_what_it_says(through, kind):
+    reply = await through(kind, headers={"cf-aig-cache-status": "MISS", "cf-aig-log-id": "01J"})
+
+    assert (reply.is_from_gateway, reply.gateway_log_id) == (False, "01J")
+    assert reply.usage.tokens_in > 2_000
+
+
+@MODELS
+async def test_an_address_of_its_own_is_taken_as_it_is_and_nobody_there_is_believed(through, server, kind):
+    reply = await through(
+        kind, url=server.url, headers={"cf-aig-cache-status": "HIT", "cf-aig-log-id": "01J"}
+    )
+
+    assert (reply.is_from_gateway, reply.gateway_log_id) == (False, None)
+    assert reply.usage.tokens_in > 2_000
+    assert not [name for name in server.asked[0].headers if name.startswith("cf-aig")]
+
+
+async def test_embeddings_go_through_it_and_by_its_cache(server, gateway):
+    server.script(answer(read("openai/embeddings")))
+    embeddings = OpenAIEmbeddings(at(""), gateway)
+
+    await embeddings.embed(("a",), model="m", dimensions=None, deadline_s=10)
+
+    asked = server.asked[0]
+    assert asked.path == "/v1/acc/gate/openai/embeddings"
+    assert asked.headers["cf-aig-skip-cache"] == "true"
+    await embeddings.close()
