@@ -1,0 +1,54 @@
+"""Answers that were given before."""
+
+import asyncio
+from typing import Protocol
+
+import msgspec
+import structlog
+
+from shared.ids import AccountId
+
+TIMEOUT_S = 1.0  # who takes longer is not there
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
+
+
+class StoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+    provider: str
+    model: str
+    is_simulated: bool
+
+
+class AnswerCache(Protocol):
+    """One account's answers are never another's. May fail."""
+
+    async def find(self, account_id: AccountId, answer_key: bytes) -> StoredAnswer | None: ...
+
+    async def keep(self, account_id: AccountId, answer_key: bytes, answer: StoredAnswer) -> None: ...
+
+
+class Memory:
+    """A cache that fails or dawdles is empty, and keeps nothing. Nobody's own questions are not kept."""
+
+    def __init__(self, cache: AnswerCache | None) -> None:
+        self._cache = cache
+
+    async def find(self, account_id: AccountId | None, answer_key: bytes) -> StoredAnswer | None:
+        if self._cache is None or account_id is None:
+            return None
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                return await self._cache.find(account_id, answer_key)
+        except Exception as error:  # noqa: BLE001  whatever it is, the question can be asked
+            log.warning("answers_not_read", cause=type(error).__name__)
+            return None
+
+    async def keep(self, account_id: AccountId | None, answer_key: bytes, answer: StoredAnswer) -> None:
+        if self._cache is None or account_id is None:
+            return
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await self._cache.keep(account_id, answer_key, answer)
+        except Exception as error:  # noqa: BLE001  whatever it is, the answer is there
+            log.warning("answer_not_kept", cause=type(error).__name__)

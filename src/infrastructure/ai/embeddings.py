@@ -1,0 +1,96 @@
+"""Texts as vectors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from infrastructure.ai.books import Books, Tally
+from infrastructure.ai.inquiry import Inquiry, Means
+from infrastructure.ai.model_table import ModelTable
+from infrastructure.ai.provider import EmbeddingProvider, EmbeddingReply, ProviderTrouble
+from infrastructure.ai.route import legs_of
+from infrastructure.ai.trial import Judgement
+from shared.questions import EmbeddedTexts, Spender, Usage
+
+TASK = "embeddings"
+TEXTS_MAX = 2_048  # in one request,
+TOKENS_MAX = 300_000  # and all of them together
+BYTES_A_TOKEN_MIN = 2  # to be safe with scripts that need more tokens than English does
+BYTES_A_TOKEN = 4
+NOTHING = "-"  # providers refuse a text without any character
+
+
+class _Trial:
+    def __init__(self, provider: EmbeddingProvider, model: str, texts: tuple[str, ...]) -> None:
+        self._provider = provider
+        self._model = model
+        self._texts = texts
+        self.complaint: str | None = None
+
+    @property
+    def tokens_estimated(self) -> int:
+        return sum(len(text.encode("utf-8", "replace")) for text in self._texts) // BYTES_A_TOKEN
+
+    async def ask(self, deadline_s: float) -> EmbeddingReply:
+        reply = await self._provider.embed(
+            self._texts, model=self._model, dimensions=None, deadline_s=deadline_s
+        )
+        if len(reply.vectors) != len(self._texts):
+            raise ProviderTrouble(
+                "garbled", was_sent=True, is_simulated=reply.is_simulated, detail="not a vector a text"
+            )
+        return reply
+
+    def judge(self, reply: EmbeddingReply) -> Judgement:  # noqa: ARG002  it is asked of every trial
+        return "answered"
+
+
+class Embedder:
+    def __init__(
+        self, table: ModelTable, providers: Mapping[str, EmbeddingProvider], means: Means, books: Books
+    ) -> None:
+        self._table = table
+        self._providers = providers
+        self._means = means
+        self._books = books
+
+    async def embed(self, texts: Sequence[str], spender: Spender) -> EmbeddedTexts:
+        task = self._table.task(TASK)
+        legs = legs_of(self._table, task, self._means.clocks.now().date())
+        replies: list[EmbeddingReply] = []
+        costs: list[int | None] = []
+        for batch in _batches(texts):
+            tally = self._books.open(spender, TASK)
+            replies.append(await self._embed(batch, tally))
+            costs.append(tally.cost_nanodollars)
+        known = [cost for cost in costs if cost is not None]
+        return EmbeddedTexts(
+            vectors=tuple(vector for reply in replies for vector in reply.vectors),
+            model=legs[0].model.name,
+            is_simulated=any(reply.is_simulated for reply in replies),
+            usage=Usage(tokens_in=sum(reply.usage.tokens_in for reply in replies)),
+            cost_nanodollars=sum(known) if len(known) == len(costs) else None,
+        )
+
+    async def _embed(self, texts: tuple[str, ...], tally: Tally) -> EmbeddingReply:
+        """By one model only: another's vectors lie elsewhere."""
+        task = self._table.task(TASK)
+        (leg,) = legs_of(self._table, task, self._means.clocks.now().date())
+        provider = self._providers[leg.model.provider]
+        inquiry = Inquiry(
+            self._means, task, (leg,), lambda leg, _: _Trial(provider, leg.model.name, texts), tally
+        )
+        return (await inquiry.run()).reply
+
+
+def _batches(texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    batch: list[str] = []
+    tokens = 0
+    for text in texts:
+        sent = text if text.strip() else NOTHING
+        size = len(sent.encode("utf-8", "replace")) // BYTES_A_TOKEN_MIN + 1
+        if batch and (len(batch) == TEXTS_MAX or tokens + size > TOKENS_MAX):
+            yield tuple(batch)
+            batch, tokens = [], 0
+        batch.append(sent)
+        tokens += size
+    if batch:
+        yield tuple(batch)

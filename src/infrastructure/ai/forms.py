@@ -1,0 +1,51 @@
+"""The form in which an answer is asked for, and whether it has come in it."""
+
+import re
+from functools import lru_cache
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from shared.middleware.json_depth import depth_exceeds
+
+T = TypeVar("T")
+
+ANSWER_BYTES_MAX = 1_000_000
+ANSWER_DEPTH_MAX = 32
+FORMS_MAX = 256
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Malformed(ValueError):
+    """Its text is for the model that answered so."""
+
+
+class AnswerForm(Generic[T]):
+    def __init__(self, answer: type[T]) -> None:
+        self.name = _NOT_IN_NAMES.sub("_", getattr(answer, "__name__", "answer"))[:64]
+        self.schema: dict[str, Any] = msgspec.json.schema(answer)
+        self.schema_bytes = msgspec.json.encode(self.schema, order="deterministic")
+        self._decoder = msgspec.json.Decoder(answer)
+
+    def decode(self, text: str) -> T:
+        try:
+            body = text.encode()
+            if len(body) > ANSWER_BYTES_MAX:
+                raise Malformed(f"The answer is longer than {ANSWER_BYTES_MAX} bytes.")
+            if depth_exceeds(body, ANSWER_DEPTH_MAX):
+                raise Malformed(f"The answer is nested deeper than {ANSWER_DEPTH_MAX} levels.")
+            return self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise Malformed(f"The answer does not fit the schema: {error}") from None
+        except (msgspec.DecodeError, UnicodeError):
+            raise Malformed("The answer is not one JSON document.") from None
+
+
+@lru_cache(maxsize=FORMS_MAX)
+def _form_of(answer: type[Any]) -> AnswerForm[Any]:
+    return AnswerForm(answer)
+
+
+def form_of(answer: type[T]) -> AnswerForm[T]:
+    return cast("AnswerForm[T]", _form_of(answer))

@@ -1,0 +1,208 @@
+"""One question on its way from model to model, until one answers or the time is over."""
+
+import asyncio
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, NamedTuple
+
+from infrastructure.ai.attempts import Attempts
+from infrastructure.ai.books import Tally
+from infrastructure.ai.clocks import Clocks
+from infrastructure.ai.course import Course, Patience, Repair, Step, View
+from infrastructure.ai.model_table import Task
+from infrastructure.ai.probes import Probes
+from infrastructure.ai.route import Leg
+from infrastructure.ai.trial import Attempt, Ended, R, Trial
+from infrastructure.ai.uninterrupted import uninterrupted
+from shared.errors import DomainError
+from shared.questions import ModelsUnavailable
+
+ATTEMPT_MIN_S = 1.0  # with less time left nobody is asked
+ATTEMPT_SHARE = 0.6  # of the time left, while another model may have to answer in the rest
+PATIENCE_TIMES = 4.0  # the p95: who takes longer is taken for dead, if there is another
+PATIENCE_MIN_S = 5.0
+RETRY_AFTER_S = 5
+RETRY_AFTER_MAX_S = 300
+
+Prepare = Callable[[Leg, Repair | None], Trial[R]]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What all questions share."""
+
+    attempts: Attempts
+    probes: Probes
+    patience: Patience
+    clocks: Clocks
+    is_hedged: bool = False
+
+
+class Success(NamedTuple, Generic[R]):
+    leg: Leg
+    reply: R
+
+
+class Inquiry(Generic[R]):
+    def __init__(
+        self, means: Means, task: Task, legs: tuple[Leg, ...], prepare: Prepare[R], tally: Tally
+    ) -> None:
+        self._means = means
+        self._task = task
+        self._legs = legs
+        self._prepare = prepare
+        self._tally = tally
+        self._course = Course(task.name, legs, means.patience)
+        self._began_s = means.clocks.monotonic_s()
+        self._waits_left_s = means.patience.waits_max_s
+        self._told_s: float | None = None  # when to come back, as a provider said
+
+    async def run(self) -> Success[R]:
+        step: Step | None = Step(0)
+        while step is not None and self._tally.attempts < self._task.attempts_max:
+            step = await self._begun(step)
+            if step is None:
+                break
+            result = await (self._hedged(step) if self._may_hedge(step) else self._attempted(step))
+            if isinstance(result, Success):
+                return result
+            step = result
+        raise await self._failure()
+
+    # Before an attempt
+
+    async def _begun(self, step: Step) -> Step | None:
+        """The step, at a model that may be asked now; None when there is none, or no time."""
+        await self._wait(step.wait_s)
+        while self._time_left_s() >= ATTEMPT_MIN_S:
+            leg = self._open_leg(step.leg)
+            if leg is not None:
+                return step if leg == step.leg else Step(leg)
+            pause_s = min((self._pause_s(leg) for leg in self._legs[step.leg :]), default=math.inf)
+            if pause_s > self._wait_max_s():
+                return None
+            await self._wait(pause_s)
+        return None
+
+    def _open_leg(self, first: int) -> int | None:
+        """A model that may have recovered is probed beside the question, which goes to the next: in a
+        steady outage nobody waits for a probe. Where there is no next one, the question is the probe.
+        """
+        breakers = {
+            number: breaker
+            for number in range(first, len(self._legs))
+            if (breaker := self._means.attempts.breaker(self._legs[number].model)).blocked_for_s == 0
+        }
+        closed = next((number for number, breaker in breakers.items() if breaker.state == "closed"), None)
+        if closed is None:
+            return next(iter(breakers), None)
+        for number in breakers:
+            if number < closed:
+                self._means.probes.start(self._legs[number].model)
+        return closed
+
+    def _pause_s(self, leg: Leg) -> float:
+        """How long it asked to be left alone; a broken one is not waited for."""
+        breaker = self._means.attempts.breaker(leg.model)
+        return breaker.paused_for_s if breaker.state == "closed" else math.inf
+
+    async def _wait(self, duration_s: float) -> None:
+        if duration_s > 0:
+            self._waits_left_s -= duration_s
+            await self._means.clocks.sleep(duration_s)
+
+    def _time_left_s(self) -> float:
+        return self._began_s + self._task.deadline_s - self._means.clocks.monotonic_s()
+
+    def _wait_max_s(self) -> float:
+        return min(self._waits_left_s, self._time_left_s() - ATTEMPT_MIN_S)
+
+    def _other(self, step: Step) -> int | None:
+        for number in range(step.leg + 1, len(self._legs)):
+            if self._means.attempts.breaker(self._legs[number].model).blocked_for_s == 0:
+                return number
+        return None
+
+    # The attempt
+
+    async def _attempted(self, step: Step) -> Success[R] | Step | None:
+        attempt = self._attempt(step)
+        return self._after(step, attempt, await self._means.attempts.make(attempt, self._tally))
+
+    def _attempt(self, step: Step) -> Attempt[R]:
+        leg = self._legs[step.leg]
+        deadline_s = self._time_left_s()
+        if self._other(step) is not None:
+            deadline_s *= ATTEMPT_SHARE
+            p95_s = self._p95_s(leg)
+            if p95_s is not None:
+                deadline_s = min(deadline_s, max(PATIENCE_TIMES * p95_s, PATIENCE_MIN_S))
+        return Attempt(leg.model, self._prepare(leg, step.repair), deadline_s)
+
+    def _p95_s(self, leg: Leg) -> float | None:
+        return self._means.attempts.latencies.p95_s(self._task.name, leg.model.name)
+
+    def _may_hedge(self, step: Step) -> bool:
+        return (
+            self._means.is_hedged
+            and self._tally.attempts == 0
+            and self._task.attempts_max > 1
+            and self._other(step) is not None
+            and self._p95_s(self._legs[step.leg]) is not None
+        )
+
+    async def _hedged(self, step: Step) -> Success[R] | Step | None:
+        """When the first takes longer than it nearly always does, the next is asked too. The first usable
+        answer wins; the other call is ended.
+        """
+        make = self._means.attempts.make
+        first, other = self._attempt(step), self._other(step)
+        assert other is not None
+        racing = {asyncio.ensure_future(make(first, self._tally)): (step, first)}
+        result: Success[R] | Step | None = None
+        try:
+            await asyncio.wait(racing, timeout=self._p95_s(self._legs[step.leg]))
+            if not any(task.done() for task in racing):
+                second = self._attempt(Step(other))
+                racing[asyncio.ensure_future(make(second, self._tally))] = (Step(other), second)
+            while racing and not isinstance(result, Success):
+                done, _ = await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    began, attempt = racing.pop(task)
+                    result = self._after(began, attempt, task.result())
+        finally:
+            if racing:
+                await uninterrupted(_end(list(racing)))
+        return result
+
+    # After it
+
+    def _after(self, step: Step, attempt: Attempt[R], ended: Ended[R]) -> Success[R] | Step | None:
+        if ended.kind == "answered" and ended.reply is not None:
+            return Success(self._legs[step.leg], ended.reply)
+        self._told_s = ended.retry_after_s or self._told_s
+        view = View(
+            complaint=attempt.trial.complaint,
+            has_other=self._other(step) is not None,
+            wait_max_s=self._wait_max_s(),
+            chance=self._means.clocks.random(),
+        )
+        return self._course.after(step, ended, view)
+
+    async def _failure(self) -> DomainError:
+        if self._tally.is_empty:
+            model = self._legs[0].model
+            line = self._tally.line_without_attempt(model.provider, model.name, began_s=self._began_s)
+            await line.write("skipped", is_simulated=self._means.attempts.is_simulated(model))
+        if self._course.verdict is not None:
+            return self._course.verdict
+        blocked_s = min(self._means.attempts.breaker(leg.model).blocked_for_s for leg in self._legs)
+        wait_s = blocked_s if 0 < blocked_s < math.inf else self._told_s or RETRY_AFTER_S
+        return ModelsUnavailable(self._task.name, math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S)))
+
+
+async def _end(tasks: list[asyncio.Future[Ended[R]]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,30 @@
+"""How long answers take, lately."""
+
+from collections import deque
+from collections.abc import Callable
+
+SAMPLES_MIN = 20
+SAMPLES_MAX = 100
+REMEMBERED_FOR_S = 600.0
+
+
+class Latencies:
+    """Of one task at one model each. The newest hundred of the last ten minutes count."""
+
+    def __init__(self, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._samples: dict[tuple[str, str], deque[tuple[float, float]]] = {}
+
+    def add(self, task: str, model: str, latency_s: float) -> None:
+        samples = self._samples.setdefault((task, model), deque(maxlen=SAMPLES_MAX))
+        samples.append((self._monotonic_s(), latency_s))
+
+    def p95_s(self, task: str, model: str) -> float | None:
+        """None when too little is known."""
+        oldest_s = self._monotonic_s() - REMEMBERED_FOR_S
+        latencies = sorted(
+            latency_s for at_s, latency_s in self._samples.get((task, model), ()) if at_s >= oldest_s
+        )
+        if len(latencies) < SAMPLES_MIN:
+            return None
+        return latencies[len(latencies) * 95 // 100]

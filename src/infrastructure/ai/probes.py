@@ -1,0 +1,78 @@
+"""Whether a model that was left alone answers again."""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+import structlog
+
+from infrastructure.ai.attempts import Attempts
+from infrastructure.ai.books import Books
+from infrastructure.ai.breaker import Passage
+from infrastructure.ai.forms import form_of
+from infrastructure.ai.model_table import Model
+from infrastructure.ai.prompt import Prompt
+from infrastructure.ai.provider import ModelProvider
+from infrastructure.ai.route import Leg
+from infrastructure.ai.trial import Attempt
+from shared.questions import Question, Spender
+
+TASK = "gateway.probe"
+DEADLINE_S = 10.0
+OUTPUT_TOKENS_MAX = 500
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
+
+
+class Presence(msgspec.Struct, frozen=True):
+    is_there: bool
+
+
+QUESTION = Question(
+    task=TASK,
+    stable=("You are asked whether you are there.",),
+    question="Answer that you are.",
+    answer=Presence,
+    spender=Spender(),
+    is_fresh=True,  # what a cache on the way remembers says nothing
+)
+
+
+class Probes:
+    """A few words at our own cost, beside everybody's questions: nobody's answer waits for a probe, and no
+    tenant pays for one.
+    """
+
+    def __init__(self, providers: Mapping[str, ModelProvider], attempts: Attempts, books: Books) -> None:
+        self._providers = providers
+        self._attempts = attempts
+        self._books = books
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    def start(self, model: Model) -> None:
+        passage = self._attempts.breaker(model).enter()
+        if passage is not None:
+            task = asyncio.create_task(self._run(model, passage))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+
+    async def close(self) -> None:
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def _run(self, model: Model, passage: Passage) -> None:
+        leg = Leg(
+            model=model,
+            effort=model.efforts[0] if model.efforts else None,
+            temperature=None,
+            output_tokens_max=min(OUTPUT_TOKENS_MAX, model.output_tokens_max),
+        )
+        trial = Prompt(QUESTION, form_of(Presence)).trial(self._providers[model.provider], leg, None)
+        attempt = Attempt(model, trial, DEADLINE_S)
+        try:
+            await self._attempts.ask(
+                attempt, self._books.open(QUESTION.spender, TASK), passage, deadline_s=DEADLINE_S
+            )
+        except Exception as error:  # noqa: BLE001  nobody waits for it who could be told
+            log.warning("probe_failed", model=model.name, cause=type(error).__name__)

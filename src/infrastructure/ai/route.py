@@ -1,0 +1,42 @@
+"""What is asked of each model in turn. What a model would refuse is left out here, and only here."""
+
+from datetime import date
+
+import msgspec
+
+from infrastructure.ai.model_table import Model, ModelTable, Task
+from infrastructure.ai.provider import Effort
+
+EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
+# A model that thinks counts its thoughts as output.
+THOUGHT_TOKENS: dict[Effort, int] = {"minimal": 500, "low": 2_000, "medium": 8_000, "high": 24_000}
+
+
+class Leg(msgspec.Struct, frozen=True, kw_only=True):
+    model: Model
+    effort: Effort | None
+    temperature: float | None
+    output_tokens_max: int
+
+
+def legs_of(table: ModelTable, task: Task, today: date) -> tuple[Leg, ...]:
+    return tuple(_leg(task, model) for model in table.route(task, today))
+
+
+def _leg(task: Task, model: Model) -> Leg:
+    effort = _nearest(task.effort, model.efforts)
+    thoughts = 0 if effort is None else THOUGHT_TOKENS[effort]
+    return Leg(
+        model=model,
+        effort=effort,
+        temperature=task.temperature if model.temperature else None,
+        output_tokens_max=min(task.output_tokens_max + thoughts, model.output_tokens_max),
+    )
+
+
+def _nearest(wanted: Effort | None, efforts: tuple[Effort, ...]) -> Effort | None:
+    """The same, or else the next higher, or else the highest there is."""
+    if wanted is None or not efforts:
+        return None
+    ranks = [EFFORTS.index(effort) for effort in efforts]
+    return EFFORTS[min((rank for rank in ranks if rank >= EFFORTS.index(wanted)), default=max(ranks))]
