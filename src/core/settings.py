@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
+from core.sentry_settings import read_sentry_dsn, unsafe_sentry_dsn
 
 Environment = Literal["local", "staging", "production"]
 
@@ -36,6 +37,7 @@ SECRETS = (
     "ANTHROPIC_API_KEY",
     "APIFY_TOKEN",
     "STRIPE_SECRET_KEY",
+    "SENTRY_DSN",
     *IDENTITY_SECRETS,
 )
 PROVIDERS = {
@@ -85,6 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     drain_s: int = 20
     object_store_bucket: str = ""
     secrets_prefix: str = ""
+    sentry_dsn: str = ""
+    credit_price_cents: int = 97
     real_providers: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
@@ -129,6 +133,8 @@ def read_settings(lookup: Lookup) -> Settings:
         drain_s=_number(lookup, "OSLIRA_DRAIN_SECONDS", 20, 1, 600, wrongs),
         object_store_bucket=lookup("OSLIRA_OBJECT_STORE_BUCKET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
+        sentry_dsn=read_sentry_dsn(lookup, wrongs),
+        credit_price_cents=_number(lookup, "OSLIRA_CREDIT_PRICE_CENTS", 97, 0, 100_000, wrongs),
         real_providers=frozenset(name for name, key in PROVIDERS.items() if lookup(key)),
     )
     wrongs += _contradictions(settings)
@@ -224,6 +230,7 @@ def _unsafe(settings: Settings) -> list[str]:
     if settings.embedded_database:
         wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
     wrongs += unsafe_identity(settings.identity)
+    wrongs += unsafe_sentry_dsn(settings.sentry_dsn)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:

@@ -31,6 +31,7 @@ def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dic
         if bucket
         else ("local", partial(probe_folder, settings.data_dir / "objects")),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
+        "sentry": ("real" if settings.sentry_dsn else "local", partial(_sentry, settings.sentry_dsn)),
     }
     for provider, key in PROVIDERS.items():
         real = provider in settings.real_providers
@@ -95,6 +96,10 @@ async def _secrets(secrets: AwsSecrets | None) -> str:
     if secrets and secrets.failure:
         raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}; the last known values serve")
     return "AWS Secrets Manager" if secrets else "environment"
+
+
+async def _sentry(dsn: str) -> str:
+    return "address configured" if dsn else "errors are only logged; set SENTRY_DSN"
 
 
 async def _provider(key: str, real: bool) -> str:  # noqa: FBT001  bound by partial
