@@ -23,6 +23,8 @@ from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
 from features.business.controllers.profiles import BusinessProfilesController
+from features.costs.controllers.reports import CostReportsController
+from features.costs.controllers.runs import RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
 from shared.errors import DomainError
@@ -42,6 +44,8 @@ CONTROLLERS = (
     BusinessProfilesController,
     CreditsController,
     CreditsAdministrationController,
+    CostReportsController,
+    RunCostsController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -75,6 +79,8 @@ def create_app(application: Application) -> ASGIApp:
             "holds": given(application.holds),
             "grants": given(application.grants),
             "profiles": given(application.business_profiles),
+            "cost_reports": given(application.cost_reports),
+            "run_costs": given(application.run_costs),
         },
         middleware=[
             DefineMiddleware(

@@ -15,6 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from core.cost_table import cost_table
 from core.health import Readiness
 from core.server import serve
 from core.settings import SettingsRefused
@@ -29,6 +30,8 @@ from core.wiring.place import (
     start_logs,
     surroundings,
 )
+from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, Report
+from features.costs.domain.reports import CostLine
 from shared.errors import DomainError
 
 T = TypeVar("T")
@@ -114,20 +117,22 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
 
 @main.command("migrate")
 def migrate_command() -> None:
-    """Bring the database's schema up to date. Repeatable; safe to race."""
+    """Bring the database's schema and its prices up to date. Repeatable; safe to race."""
     place = _surroundings()
 
-    async def work() -> list[str]:
+    async def work() -> tuple[list[str], int]:
         async with database_addresses(place.settings) as addresses:
             if not addresses.owner:
                 raise click.ClickException("Set DATABASE_URL to the address of the tables' owner.")
             return await apply_migrations(place.settings, addresses)
 
-    names = _run(work())
+    names, prices_count = _run(work())
     for name in names:
         click.echo(f"applied {name}")
     if not names:
         click.echo("The schema is up to date.")
+    if prices_count:
+        click.echo(f"added {prices_count} prices")
 
 
 @main.command("simulators")
@@ -190,6 +195,25 @@ def health_command(url: str | None) -> None:
         table.add_row(name, works, binding.mode, binding.detail)
     console.print(table)
     sys.exit(1 if readiness.status == "not_ready" else 0)
+
+
+@main.command("costs")
+@click.option("--days", type=click.IntRange(1, DAYS_MAX), default=DAYS_DEFAULT, show_default=True)
+def costs_command(days: int) -> None:
+    """Show what providers have charged in the last days, by model and task."""
+    place = _surroundings()
+
+    async def work() -> Report[CostLine]:
+        async with build(place) as application:
+            return await application.cost_reports.last_days(days)
+
+    report = _run(work())
+    if not report.lines:
+        click.echo(f"Nobody was called in the last {days} days.")
+        return
+    console.print(cost_table(report.lines, days))
+    if not report.is_complete:
+        click.echo("There is more: ask for fewer days.")
 
 
 @main.group("credits")

@@ -10,6 +10,7 @@ import msgspec
 
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
 from core.provider_settings import PROVIDER_SECRETS, ProviderSettings, read_providers, unsafe_providers
+from core.sentry_settings import read_sentry_dsn, unsafe_sentry_dsn
 
 Environment = Literal["local", "staging", "production"]
 
@@ -36,6 +37,7 @@ SECRETS = (
     "OSLIRA_RATE_LIMIT_STORE",
     "OSLIRA_OBJECT_STORE_SECRET",
     *PROVIDER_SECRETS,
+    "SENTRY_DSN",
     *IDENTITY_SECRETS,
 )
 
@@ -83,6 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     object_store_secret: str = ""
     secrets_prefix: str = ""
     providers: ProviderSettings = ProviderSettings()
+    sentry_dsn: str = ""
+    credit_price_cents: int = 97
 
     def __repr__(self) -> str:
         """Addresses carry passwords: what is printed is where we run, nothing more."""
@@ -131,6 +135,8 @@ def read_settings(lookup: Lookup) -> Settings:
         object_store_secret=lookup("OSLIRA_OBJECT_STORE_SECRET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
         providers=read_providers(lookup, number, wrongs),
+        sentry_dsn=read_sentry_dsn(lookup, wrongs),
+        credit_price_cents=number("OSLIRA_CREDIT_PRICE_CENTS", 97, 0, 100_000),
     )
     wrongs += _contradictions(settings)
     if not settings.is_local:
@@ -231,6 +237,7 @@ def _unsafe(settings: Settings) -> list[str]:
     wrongs += unsafe_identity(settings.identity)
     if settings.environment == "production":
         wrongs += unsafe_providers(settings.providers)
+    wrongs += unsafe_sentry_dsn(settings.sentry_dsn)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:

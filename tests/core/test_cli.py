@@ -71,7 +71,7 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    for command in ("serve", "run", "migrate", "token", "simulators", "health", "credits"):
+    for command in ("serve", "run", "migrate", "token", "simulators", "health", "costs", "credits"):
         assert f"\n  {command} " in answer.output
 
 
@@ -84,6 +84,7 @@ def test_help_lists_every_command(oslira):
         ["token"],
         ["simulators"],
         ["health"],
+        ["costs"],
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],

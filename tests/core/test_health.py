@@ -76,6 +76,7 @@ async def test_the_real_application_is_ready_and_says_what_each_binding_is(clien
         "rate_limits": "real",
         "object_store": "local",
         "secrets": "local",
+        "sentry": "local",
         "openai": "simulated",
         "anthropic": "simulated",
         "apify": "simulated",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from core.health import Health
+from core.health import VERSION, Health
 from core.settings import Settings, read_settings
+from core.wiring.costs import Books, open_books
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.outside import simulators_of
 from core.wiring.place import (
@@ -28,6 +29,10 @@ from features.auth.application.me import Me
 from features.auth.application.members import Members
 from features.auth.application.ports import InvitationMail
 from features.business.application.profiles import BusinessProfiles
+from features.costs.application.ports import CallLog
+from features.costs.application.reports import CostReports
+from features.costs.application.run_costs import RunCosts
+from features.costs.domain.prices import PriceBook
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -42,7 +47,9 @@ from infrastructure.database.accounts import (
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
 from infrastructure.database.attempts import PostgresAttempts
 from infrastructure.database.business import PostgresProfiles
+from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLedger
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
+from infrastructure.database.data_points import PostgresDataPoints
 from infrastructure.database.invitations import PostgresInvitations
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
@@ -53,9 +60,12 @@ from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.limits.memory import MemoryWindows
 from infrastructure.limits.redis_windows import RedisWindows
 from infrastructure.limits.store import Store
+from infrastructure.monitoring.sentry import sentry
 from shared.middleware.analytics import Record
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
+
+CENT_NANODOLLARS = 10_000_000
 
 
 def utc_now() -> datetime:
@@ -82,6 +92,11 @@ class Application:
     grants: Grants
     upkeep: Upkeep
     business_profiles: BusinessProfiles
+    price_book: PriceBook
+    call_log: CallLog
+    data_points: PostgresDataPoints
+    run_costs: RunCosts
+    cost_reports: CostReports
     health: Health
 
 
@@ -92,7 +107,9 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
         async with (
+            sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),
             open_database(place, addresses) as database,
+            open_books(database) as books,
             simulators_of(place) as simulators,
             invitation_mail(place, simulators) as mail,
         ):
@@ -103,7 +120,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
                 windows=_windows(place, database),
             )
             try:
-                yield _application(place, database, keys, mail, traffic)
+                yield _application(place, database, keys, mail, traffic, books)
             finally:
                 await traffic.close()
 
@@ -145,6 +162,7 @@ def _application(
     keys: Keys,
     mail: InvitationMail,
     traffic: Traffic,
+    books: Books,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -178,6 +196,11 @@ def _application(
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
+        price_book=books.prices,
+        call_log=books.calls,
+        data_points=books.points,
+        run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
+        cost_reports=CostReports(PostgresFigures(database), utc_now),
         health=Health(
             settings.environment,
             {

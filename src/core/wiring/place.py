@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from core.settings import SECRETS, Lookup, Settings, SettingsRefused, read_settings
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate
+from infrastructure.database.price_list import load_prices, read_price_list
 from infrastructure.database.sessions import Database, connect
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
 from infrastructure.identity.tokens import LocalIssuer
@@ -92,8 +93,10 @@ async def database_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
         )
 
 
-async def apply_migrations(settings: Settings, addresses: Addresses) -> list[str]:
-    return await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+async def apply_migrations(settings: Settings, addresses: Addresses) -> tuple[list[str], int]:
+    """The names of those that were applied, and how many prices are new."""
+    names = await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+    return names, await load_prices(addresses.owner, read_price_list())
 
 
 @asynccontextmanager

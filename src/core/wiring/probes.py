@@ -33,6 +33,7 @@ def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dic
         "rate_limits": (store_modes.get(settings.rate_limit_store, "real"), partial(_rate_limits, windows)),
         "object_store": ("real" if bucket else "local", partial(_objects, store)),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
+        "sentry": ("real" if settings.sentry_dsn else "local", partial(_sentry, settings.sentry_dsn)),
     }
     for provider, key in PROVIDERS.items():
         found[provider] = (_mode(settings, provider), partial(_provider, key, _mode(settings, provider)))
@@ -103,6 +104,10 @@ async def _secrets(secrets: AwsSecrets | None) -> str:
     if secrets and secrets.failure:
         raise ProbeFailed(f"AWS Secrets Manager: {secrets.failure}; the last known values serve")
     return "AWS Secrets Manager" if secrets else "environment"
+
+
+async def _sentry(dsn: str) -> str:
+    return "address configured" if dsn else "errors are only logged; set SENTRY_DSN"
 
 
 def _mode(settings: Settings, provider: str) -> Mode:

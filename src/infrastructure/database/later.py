@@ -70,3 +70,4 @@ class Later(Generic[T]):
         await self._write_all()
         if self._timer is not None:  # it did not work, and there is no next time
             self._timer.cancel()
+            log.error("lost", what=self._name, count=len(self._waiting))

@@ -7,15 +7,16 @@ from shared.middleware.analytics import RequestPoint
 
 RECORD: LiteralString = """
 insert into traffic.requests (
-    at, method, route, status, duration_ms, account_id, principal_kind, principal_id, request_id
+    at, method, route, status, duration_ms, account_id, principal_kind, principal_id, request_id, code
 )
 select to_timestamp(p.at_s), p.method, p.route, p.status, p.duration_ms, p.account_id, p.principal_kind,
-    p.principal_id, p.request_id
+    p.principal_id, p.request_id, p.code
 from unnest(
     $1::double precision[], $2::text[], $3::text[], $4::smallint[], $5::real[], $6::uuid[], $7::text[],
-    $8::uuid[], $9::text[]
+    $8::uuid[], $9::text[], $10::text[]
 ) as p (
-    at_s, method, route, status, duration_ms, account_id, principal_kind, principal_id, request_id
+    at_s, method, route, status, duration_ms, account_id, principal_kind, principal_id, request_id,
+    code
 )
 """
 # Three months are kept.

@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from collections.abc import Callable
 from typing import cast
 
 import structlog
@@ -19,20 +20,32 @@ _SECRETS = re.compile(
     r"|(?P<bearer>(?i:bearer) )[\w.~+/=-]+"
 )
 
+Listener = Callable[[EventDict], None]
+"""Hears every event as it was told, before anything is blotted out; never fails."""
+
+_listeners: list[Listener] = []  # of the process, as the logs are
+
+
+def listen(listener: Listener) -> Callable[[], None]:
+    """What is returned ends it."""
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)
+
 
 def redact(text: str) -> str:
     text = without_credentials(text)
     return _SECRETS.sub(lambda match: (match["scheme"] or match["bearer"] or "") + "[redacted]", text)
 
 
-def _redacted(value: object) -> object:
+def redacted(value: object) -> object:
+    """Whatever it is made of."""
     match value:
         case None | bool() | int() | float():
             return value
         case dict():
-            return {name: _redacted(item) for name, item in cast("dict[object, object]", value).items()}
+            return {name: redacted(item) for name, item in cast("dict[object, object]", value).items()}
         case list() | tuple():
-            return [_redacted(item) for item in cast("list[object]", value)]
+            return [redacted(item) for item in cast("list[object]", value)]
         case str():
             return redact(value)
         case _:
@@ -41,7 +54,13 @@ def _redacted(value: object) -> object:
 
 def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     # The record and the exception are the formatter's own and are text by now or never printed.
-    return {name: value if name.startswith("_") else _redacted(value) for name, value in event.items()}
+    return {name: value if name.startswith("_") else redacted(value) for name, value in event.items()}
+
+
+def _tell_listeners(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    for listener in _listeners:
+        listener(event)
+    return event
 
 
 def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -57,6 +76,7 @@ def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _add_request_id,
+        _tell_listeners,
         structlog.processors.format_exc_info,
         _redact_values,
     ]

@@ -17,6 +17,7 @@ class RequestPoint(NamedTuple):
     principal_kind: str | None
     principal_id: UUID | None
     request_id: str
+    code: str | None = None  # the problem's; null when there was none
 
 
 Record = Callable[[RequestPoint], None]

@@ -25,12 +25,13 @@ from litestar.types import (
 from shared.middleware.analytics import Record, RequestPoint
 from shared.middleware.cors import Cors, Headers
 from shared.middleware.json_depth import depth_exceeds
-from shared.middleware.passage import open_passage
+from shared.middleware.passage import open_passage, passage_of
 from shared.middleware.problems import MEDIA_TYPE, problem
 from shared.middleware.request_id import HEADER, current_request_id, request_id_from
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 _CONTENT_LENGTH_DIGITS_MAX = 18
+REFUSED_FROM = 400  # a plain number: this is compared for every request
 CLIENT_GONE = 499  # nginx's number for a client that hung up before it was answered
 
 ALWAYS_HEADERS: Headers = [
@@ -119,6 +120,7 @@ class Edge:
                     caller.kind if caller else None,
                     caller.id if caller else None,
                     request_id,
+                    None if status < REFUSED_FROM else passage.code or _code_of(status),
                 )
             )
 
@@ -135,6 +137,7 @@ class Edge:
                 body = await self._body(scope, receive)
                 await self._app(scope, _replay(body, receive), send)
         except _Refusal as refusal:
+            passage_of(scope).code = refusal.code
             await _refuse(send, refusal)
         except _Gone:
             return
@@ -197,6 +200,11 @@ class Edge:
                 raise self._too_large()
             if not message.get("more_body"):
                 return bytes(body)
+
+
+def _code_of(status: int) -> str:
+    """Where the answer is no problem document of this request: nobody was there, or it was given before."""
+    return "client_gone" if status == CLIENT_GONE else f"status_{status}"
 
 
 def _header(scope: HTTPScope, name: bytes) -> bytes:

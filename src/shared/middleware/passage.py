@@ -13,6 +13,7 @@ _KEY = "passage"
 class Passage(msgspec.Struct):
     visit: Visit | None = None
     answer_headers: Headers = []
+    code: str | None = None  # of the problem that is the answer
 
 
 def open_passage(scope: HTTPScope) -> Passage:

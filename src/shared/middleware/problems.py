@@ -24,6 +24,7 @@ from shared.errors import (
     UpstreamFailed,
 )
 from shared.middleware.methods import allow
+from shared.middleware.passage import passage_of
 from shared.middleware.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -110,18 +111,21 @@ def problem(
     )
 
 
-def _response(document: Problem, headers: dict[str, str]) -> Response[Problem]:
+def _response(
+    request: Request[Any, Any, Any], document: Problem, headers: dict[str, str]
+) -> Response[Problem]:
+    passage_of(request.scope).code = document.code
     return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
 
 
-def refused(_: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
+def refused(request: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
     status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         log.warning("unavailable", code=error.code, cause=repr(error.__cause__))
     headers = HEADERS.get(status, {})
     if error.retry_after_s is not None:
         headers = {**headers, "Retry-After": str(error.retry_after_s)}
-    return _response(problem(status, error.code, str(error), facts=error.facts), headers)
+    return _response(request, problem(status, error.code, str(error), facts=error.facts), headers)
 
 
 class _Extra(msgspec.Struct):
@@ -158,7 +162,7 @@ def _without_input(message: str) -> str:
     return match["what"]
 
 
-def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
+def refused_by_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
     status = HTTPStatus(error.status_code)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("framework_error", exc_info=error)
@@ -167,7 +171,7 @@ def refused_by_framework(_: Request[Any, Any, Any], error: HTTPException) -> Res
     code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
     methods = (error.headers or {}).get("allow")
     headers = {"Allow": allow(methods.split(", "))} if methods else {}
-    return _response(problem(status, code, detail, errors=errors), headers)
+    return _response(request, problem(status, code, detail, errors=errors), headers)
 
 
 def _detail(error: HTTPException, status: HTTPStatus) -> str:
@@ -178,7 +182,7 @@ def _detail(error: HTTPException, status: HTTPStatus) -> str:
     return error.detail
 
 
-def broken(_: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
+def broken(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     log.error("unhandled_error", exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    return _response(problem(status, CODES[status], OUR_MISTAKE), {})
+    return _response(request, problem(status, CODES[status], OUR_MISTAKE), {})

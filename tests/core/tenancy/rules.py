@@ -95,10 +95,16 @@ RULES = {
     "settleCredits": by_operator("holdCredits"),
     "releaseCredits": by_operator("holdCredits"),
     "refundCredits": by_operator("holdCredits", "settleCredits"),
+    "reportSpenders": Rule("operators_only", "none"),
+    "reportLatency": Rule("operators_only", "none"),
+    "reportCache": Rule("operators_only", "none"),
+    "reportSuccess": Rule("operators_only", "none"),
+    "reportCosts": Rule("operators_only", "none"),
+    "getRunCosts": Rule("operators_only", ids={"run_id": "run"}),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
-HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at"}
+HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by"}
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

@@ -11,8 +11,9 @@ import httpx
 
 from features.auth.domain.roles import Scope
 from infrastructure.identity.tokens import user_id_of
+from tests.infrastructure.database.rows import NEW_MODEL_CALL
 
-KINDS = {"account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"}
+KINDS = {"account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"}
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -118,8 +119,14 @@ class World:
             made = await self.made("createAccount", tenant.headers, {})
             await self.made("deleteAccount", tenant.headers, {"account_id": made["id"]})
             return made["id"]
-        assert kind == "account", f"nobody knows how to make a {kind}"
-        return tenant.ids["account"]
+        assert kind in ("account", "run"), f"nobody knows how to make a {kind}"
+        return tenant.ids["account"] if kind == "account" else await self.run_of(tenant)
+
+    async def run_of(self, tenant):
+        """One that called a model."""
+        run_id = uuid.uuid4()
+        await self.owner.execute(NEW_MODEL_CALL, uuid.UUID(tenant.ids["account"]), run_id)
+        return str(run_id)
 
     async def furnished(self, tenant):
         """With one of everything, so that every route has something to find."""

@@ -1,12 +1,13 @@
 """Nobody reaches another tenant's rows: every table of the catalog, every command, every stranger."""
 
 import json
+import uuid
 
 import asyncpg
 import pytest
 
 from tests.conftest import make_tenant
-from tests.infrastructure.database.rows import NEW_PROFILE
+from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE
 from tests.support import claims_of
 
 # Whether members may read the table. A new table fails the first test until it stands here.
@@ -24,10 +25,15 @@ TABLES = {
     "public.business_profiles": True,
     "public.plans": False,
     "public.rate_limits": False,
+    "public.token_prices": False,
+    "public.unit_prices": False,
+    "public.ai_usage_logs": False,
+    "public.scrape_logs": False,
     "ledger.transaction_types": False,
     "traffic.rate_windows": False,
     "traffic.idempotency_keys": False,
     "traffic.requests": False,
+    "traffic.data_points": False,
     "oslira.migrations": False,
 }
 # What members may write themselves, in their own accounts: the column to try it with. Nothing else.
@@ -70,6 +76,13 @@ values ($1, gen_random_uuid(), gen_random_uuid(), 'k', 'live', sha256(random()::
 IDEMPOTENCY_KEY = """
 select traffic.begin_attempt(sha256(random()::text::bytea), sha256('f'), gen_random_uuid(), 30, 60)
 """
+DATA_POINT = (
+    "insert into traffic.data_points values (now(), 'analysis', $1, null, '{r,u,light,completed}', '{1}')"
+)
+PRICES = """
+with one as (insert into token_prices values ('victim', 'm', now(), 0, 1, 1, 1, 1, ''))
+insert into unit_prices values ('victim', 'run', now(), 1, '')
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 
 
@@ -85,6 +98,10 @@ async def victim(owner):
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
     await owner.execute(NEW_PROFILE, tenant.account_id)
+    await owner.execute(NEW_MODEL_CALL, tenant.account_id, uuid.uuid4())
+    await owner.execute(NEW_SCRAPE, tenant.account_id, uuid.uuid4())
+    await owner.execute(DATA_POINT, tenant.account_id)
+    await owner.execute(PRICES)
     return tenant
 
 

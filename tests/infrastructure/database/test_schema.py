@@ -1,8 +1,10 @@
 """What the catalog must say whatever a migration forgot: each rule is a query that finds nothing."""
 
+import uuid
+
 import pytest
 
-from tests.infrastructure.database.rows import NEW_PROFILE
+from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE
 
 OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira')"
 
@@ -122,6 +124,8 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
     await owner.execute(NEW_PROFILE, account_id)
+    await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
+    await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
 
     await owner.execute("delete from accounts where id = $1", account_id)
 
@@ -130,7 +134,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 10
+    assert len(tables) == 12
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

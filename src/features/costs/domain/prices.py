@@ -1,15 +1,24 @@
 """What providers charge, and since when. Amounts are whole nanodollars: billionths of a dollar."""
 
+import math
+import re
 from collections.abc import Iterable
 from datetime import datetime
+from fractions import Fraction
+from typing import TypeVar
 
 import msgspec
 
 from shared.questions import Usage
 
+TOKENS_PRICED = 1_000_000  # a token's price is told for so many
+_DATE = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
+
 
 class TokenPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """Nanodollars per million tokens."""
+    """Nanodollars per million tokens. Some models cost more when asked at length: such a price holds for
+    prompts of more than ``tokens_in_above`` tokens, and then for all tokens of the call.
+    """
 
     provider: str
     model: str
@@ -18,6 +27,7 @@ class TokenPrice(msgspec.Struct, frozen=True, kw_only=True):
     cached_input_nanodollars: int
     cache_write_nanodollars: int
     output_nanodollars: int
+    tokens_in_above: int = 0
 
 
 class UnitPrice(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,13 +39,60 @@ class UnitPrice(msgspec.Struct, frozen=True, kw_only=True):
     nanodollars: int
 
 
+Price = TypeVar("Price", TokenPrice, UnitPrice)
+
+
 class PriceBook:
     """Prices by the moment of use. An unknown model has no price, which is not the same as free."""
 
-    def __init__(self, tokens: Iterable[TokenPrice], units: Iterable[UnitPrice]) -> None: ...
+    def __init__(self, tokens: Iterable[TokenPrice], units: Iterable[UnitPrice]) -> None:
+        self._tokens: dict[tuple[str, str], list[TokenPrice]] = {}
+        for price in sorted(tokens, key=lambda one: (one.effective_from, one.tokens_in_above)):
+            self._tokens.setdefault((price.provider, price.model), []).append(price)
+        self._units: dict[tuple[str, str], list[UnitPrice]] = {}
+        for price in sorted(units, key=lambda one: one.effective_from):
+            self._units.setdefault((price.provider, price.unit), []).append(price)
 
     def of_tokens(self, provider: str, model: str, usage: Usage, at: datetime) -> int | None:
-        raise NotImplementedError
+        """A model that is named with its date costs what it costs without, unless it has its own price."""
+        price = self._token_price(provider, model, usage, at) or self._token_price(
+            provider, _DATE.sub("", model), usage, at
+        )
+        return None if price is None else _cost(price, usage)
 
     def of_units(self, provider: str, unit: str, count: float, at: datetime) -> int | None:
-        raise NotImplementedError
+        """None also of a count that is none: less than nothing, or no number."""
+        prices = _effective(self._units.get((provider, unit), []), at)
+        if not prices or not math.isfinite(count) or count < 0:
+            return None
+        return round(prices[-1].nanodollars * Fraction(count))
+
+    def _token_price(self, provider: str, model: str, usage: Usage, at: datetime) -> TokenPrice | None:
+        prices = _effective(self._tokens.get((provider, model), []), at)
+        # The newest prices came into force together, one for each length of prompt.
+        newest = [price for price in prices if price.effective_from == prices[-1].effective_from]
+        reached = [price for price in newest if not price.tokens_in_above or _reaches(usage, price)]
+        return reached[-1] if reached else None
+
+
+def _effective(prices: list[Price], at: datetime) -> list[Price]:
+    return [price for price in prices if price.effective_from <= at]
+
+
+def _reaches(usage: Usage, price: TokenPrice) -> bool:
+    return usage.tokens_in > price.tokens_in_above
+
+
+def _cost(price: TokenPrice, usage: Usage) -> int:
+    """Each token once: what was cached or written to a cache is a part of the input, what was thought a
+    part of the output. Rounded once, half to even.
+    """
+    # A provider that counts more from its cache than it was given contradicts itself; nobody pays us back.
+    uncached = max(usage.tokens_in - usage.tokens_cached - usage.tokens_cache_written, 0)
+    millionths = (
+        uncached * price.input_nanodollars
+        + usage.tokens_cached * price.cached_input_nanodollars
+        + usage.tokens_cache_written * price.cache_write_nanodollars
+        + usage.tokens_out * price.output_nanodollars
+    )
+    return round(Fraction(millionths, TOKENS_PRICED))

@@ -1,0 +1,32 @@
+"""Where what nobody expected is told."""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+Lookup = Callable[[str], str | None]
+
+
+def read_sentry_dsn(lookup: Lookup, wrongs: list[str]) -> str:
+    value = lookup("SENTRY_DSN") or ""
+    if value and not _is_dsn(value):
+        # Not repeated: it holds a key.
+        wrongs.append("SENTRY_DSN: use https://key@host/project, as Sentry shows it in a project's settings.")
+        return ""
+    return value
+
+
+def unsafe_sentry_dsn(dsn: str) -> list[str]:
+    if dsn and not dsn.startswith("https://"):
+        return ["SENTRY_DSN: without https:// everybody on the way reads along."]
+    return []
+
+
+def _is_dsn(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        has_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    project = parts.path.rpartition("/")[2]
+    is_project = project.isascii() and project.isdigit()
+    return parts.scheme in ("https", "http") and bool(parts.username) and has_host and is_project

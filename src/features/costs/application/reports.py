@@ -1,0 +1,85 @@
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+import msgspec
+
+from features.costs.application.ports import Figures, Step
+from features.costs.domain.errors import WindowInvalid
+from features.costs.domain.reports import CacheRate, CostLine, Latency, Spender, SuccessRate, Window
+from shared.ports import Clock
+
+T = TypeVar("T")
+
+DAYS_DEFAULT = 30
+DAYS_MAX = 90  # older figures are not kept
+DAYS_BY_THE_HOUR_MAX = 31
+LINES_MAX = 1_000
+
+
+class Report(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    window: Window
+    lines: list[T]
+    is_complete: bool  # or there were more than LINES_MAX, and the rest is left out
+
+
+class SpenderReport(Report[Spender], frozen=True, kw_only=True):
+    cost_nanodollars: int  # of everybody, also of those who are left out
+
+
+@dataclass(frozen=True, slots=True)
+class CostReports:
+    """Each takes a span of time: by default the last thirty days."""
+
+    figures: Figures
+    now: Clock
+
+    async def spenders(
+        self, since: datetime | None, until: datetime | None, *, share_percent: int
+    ) -> SpenderReport:
+        window = self._window(since, until)
+        found = await self.figures.spenders(window, share_percent=share_percent, lines_max=LINES_MAX + 1)
+        report = _report(window, found.accounts)
+        return SpenderReport(
+            window=window,
+            lines=report.lines,
+            is_complete=report.is_complete,
+            cost_nanodollars=found.cost_nanodollars,
+        )
+
+    async def latencies(self, since: datetime | None, until: datetime | None) -> Report[Latency]:
+        window = self._window(since, until)
+        return _report(window, await self.figures.latencies(window, lines_max=LINES_MAX + 1))
+
+    async def cache_rates(
+        self, since: datetime | None, until: datetime | None, *, step: Step
+    ) -> Report[CacheRate]:
+        window = self._window(since, until, DAYS_BY_THE_HOUR_MAX if step == "hour" else DAYS_MAX)
+        return _report(window, await self.figures.cache_rates(window, step=step, lines_max=LINES_MAX + 1))
+
+    async def success_rates(self, since: datetime | None, until: datetime | None) -> Report[SuccessRate]:
+        window = self._window(since, until)
+        return _report(window, await self.figures.success_rates(window, lines_max=LINES_MAX + 1))
+
+    async def costs(self, since: datetime | None, until: datetime | None) -> Report[CostLine]:
+        window = self._window(since, until)
+        return _report(window, await self.figures.costs(window, lines_max=LINES_MAX + 1))
+
+    async def last_days(self, days: int) -> Report[CostLine]:
+        until = self.now()
+        return await self.costs(until - timedelta(days=days), until)
+
+    def _window(self, since: datetime | None, until: datetime | None, days_max: int = DAYS_MAX) -> Window:
+        """Raises WindowInvalid."""
+        try:
+            until = until or self.now()
+            since = since or until - timedelta(days=DAYS_DEFAULT)
+        except OverflowError:
+            raise WindowInvalid(days_max) from None
+        if not timedelta(0) < until - since <= timedelta(days=days_max):
+            raise WindowInvalid(days_max)
+        return Window(since=since, until=until)
+
+
+def _report(window: Window, lines: list[T]) -> Report[T]:
+    return Report(window=window, lines=lines[:LINES_MAX], is_complete=len(lines) <= LINES_MAX)

@@ -1,0 +1,24 @@
+from dataclasses import dataclass
+from uuid import UUID
+
+from features.costs.application.ports import RunLedger
+from features.costs.domain.errors import RunWithoutCosts
+from features.costs.domain.tracker import CostBreakdown, Sale, breakdown
+
+
+@dataclass(frozen=True, slots=True)
+class RunCosts:
+    """What a run has cost, as it was written down call by call. Says what the run's tracker says, also when
+    the process that held the tracker is gone.
+    """
+
+    ledger: RunLedger
+    credit_nanodollars: int
+
+    async def breakdown(self, run_id: UUID) -> CostBreakdown:
+        """Raises RunWithoutCosts."""
+        spending = await self.ledger.spending(run_id)
+        if not spending.scrapes.calls + spending.model_calls.calls:
+            raise RunWithoutCosts(str(run_id))
+        sale = Sale(credits_charged=spending.credits_charged, credit_nanodollars=self.credit_nanodollars)
+        return breakdown(spending.scrapes, spending.model_calls, sale)

@@ -1,0 +1,52 @@
+"""When an analysis costs or takes more than it should."""
+
+from typing import Literal
+
+import msgspec
+
+Level = Literal["warning", "critical"]
+AlertKind = Literal["cost", "duration", "unpriced"]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    cost_warning_nanodollars: int
+    cost_critical_nanodollars: int
+    duration_max_ms: dict[str, int]  # by the type of analysis; a type that is not here may take its time
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    kind: AlertKind
+    level: Level
+    value: float
+    limit: float
+
+
+LIMITS = Limits(
+    cost_warning_nanodollars=50_000_000,
+    cost_critical_nanodollars=100_000_000,
+    duration_max_ms={"light": 60_000, "deep": 90_000, "xray": 120_000},
+)
+
+
+def alerts(
+    analysis_type: str,
+    *,
+    cost_nanodollars: int,
+    calls_unpriced: int,
+    duration_ms: float,
+    limits: Limits = LIMITS,
+) -> list[Alert]:
+    """What reaches a limit of costs has passed it; a duration may be as long as its limit."""
+    found: list[Alert] = []
+    if cost_nanodollars >= limits.cost_critical_nanodollars:
+        limit = limits.cost_critical_nanodollars
+        found.append(Alert(kind="cost", level="critical", value=cost_nanodollars, limit=limit))
+    elif cost_nanodollars >= limits.cost_warning_nanodollars:
+        limit = limits.cost_warning_nanodollars
+        found.append(Alert(kind="cost", level="warning", value=cost_nanodollars, limit=limit))
+    if calls_unpriced:
+        found.append(Alert(kind="unpriced", level="warning", value=calls_unpriced, limit=0))
+    duration_max_ms = limits.duration_max_ms.get(analysis_type)
+    if duration_max_ms is not None and duration_ms > duration_max_ms:
+        found.append(Alert(kind="duration", level="warning", value=duration_ms, limit=duration_max_ms))
+    return found

@@ -1,0 +1,40 @@
+"""Calls as adapters tell of them."""
+
+from uuid import uuid4
+
+from features.costs.domain.calls import ModelCall, ScrapeCall
+from shared.questions import Spender, Usage
+from tests.support import NOON
+
+NOBODY = Spender()
+
+
+def model_call(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
+    fields = {
+        "call_id": uuid4(),
+        "attempt": 1,
+        "provider": "openai",
+        "model": "gpt-5-mini",
+        "task": "light",
+        "outcome": "answered",
+        "usage": Usage(tokens_in=10, tokens_out=5),
+        "is_estimated": False,
+        "latency_ms": 1_500.0,
+        "cache": "none",
+        "is_simulated": True,
+    }
+    return ModelCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
+
+
+def scrape(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
+    fields = {
+        "provider": "apify",
+        "username": "natgeo",
+        "outcome": "ok",
+        "posts_asked": 12,
+        "posts_found": 12,
+        "is_estimated": True,
+        "duration_ms": 8_000.0,
+        "is_simulated": True,
+    }
+    return ScrapeCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
