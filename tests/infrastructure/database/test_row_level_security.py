@@ -22,6 +22,7 @@ TABLES = {
     "public.invitations": True,
     "public.api_keys": True,
     "public.business_profiles": True,
+    "public.ai_answers": False,
     "public.plans": False,
     "public.rate_limits": False,
     "ledger.transaction_types": False,
@@ -71,6 +72,12 @@ IDEMPOTENCY_KEY = """
 select traffic.begin_attempt(sha256(random()::text::bytea), sha256('f'), gen_random_uuid(), 30, 60)
 """
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
+AI_ANSWER = """
+insert into ai_answers (
+    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+)
+values ($1, sha256('q'), '{}', false, 'openai', 'gpt-5', true, now() + interval '1 day')
+"""
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +92,7 @@ async def victim(owner):
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
     await owner.execute(NEW_PROFILE, tenant.account_id)
+    await owner.execute(AI_ANSWER, tenant.account_id)
     return tenant
 
 
