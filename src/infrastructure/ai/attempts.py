@@ -9,7 +9,7 @@ from infrastructure.ai.books import Line, Tally
 from infrastructure.ai.breaker import Breaker, BreakerRules, BreakerView, Health, Passage
 from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.latencies import Latencies
-from infrastructure.ai.limits import Dismissed, FairLimit
+from infrastructure.ai.limits import Dismissed, FairLimit, Places
 from infrastructure.ai.model_table import Model
 from infrastructure.ai.provider import ModelReply, ProviderTrouble
 from infrastructure.ai.trial import ILL, MAY_CHARGE, NEEDS_AN_OPERATOR, OUTCOMES, Attempt, Ended, R
@@ -39,6 +39,9 @@ class Attempts:
 
     def breakers(self) -> dict[str, BreakerView]:
         return {f"{model.provider}/{model.name}": self.breaker(model).view for model in self._models}
+
+    def places(self) -> dict[str, Places]:
+        return {name: Places(limit.free, limit.waiting) for name, limit in self._limits.items()}
 
     def is_simulated(self, model: Model) -> bool:
         return self._simulated.get(model.provider, False)

@@ -19,6 +19,7 @@ from infrastructure.ai.flights import FlightCancelled, Flights
 from infrastructure.ai.forms import AnswerForm, Malformed, form_of
 from infrastructure.ai.inquiry import Inquiry, Means
 from infrastructure.ai.keys import answer_key
+from infrastructure.ai.limits import Places
 from infrastructure.ai.model_table import ModelTable, ModelTableInvalid, Retirement, Task
 from infrastructure.ai.probes import Probes
 from infrastructure.ai.prompt import Prompt
@@ -117,6 +118,14 @@ class Gateway(Analyst):
     def breakers(self) -> dict[str, BreakerView]:
         """By provider and model, for the health page."""
         return self._attempts.breakers()
+
+    def places(self) -> dict[str, Places]:
+        """By provider: how many calls could begin now, and how many wait."""
+        return self._attempts.places()
+
+    @property
+    def questions_under_way(self) -> int:
+        return len(self._flights)
 
     def retirements(self) -> list[Retirement]:
         """Models that retire soon, for the health page."""

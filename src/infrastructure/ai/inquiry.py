@@ -19,8 +19,8 @@ from shared.errors import DomainError
 from shared.questions import ModelsUnavailable
 
 ATTEMPT_MIN_S = 1.0  # with less time left nobody is asked
-ATTEMPT_SHARE = 0.6  # of the time left, while another model may have to answer in the rest
-PATIENCE_TIMES = 4.0  # the p95: who takes longer is taken for dead, if there is another
+ATTEMPT_SHARE = 0.6  # of the time left, while another attempt may have to do with the rest
+PATIENCE_TIMES = 4.0  # the p95: who takes longer than that is taken for dead
 PATIENCE_MIN_S = 5.0
 RETRY_AFTER_S = 5
 RETRY_AFTER_MAX_S = 300
@@ -133,7 +133,7 @@ class Inquiry(Generic[R]):
     def _attempt(self, step: Step) -> Attempt[R]:
         leg = self._legs[step.leg]
         deadline_s = self._time_left_s()
-        if self._other(step) is not None:
+        if self._other(step) is not None or self._tally.attempts == 0:
             deadline_s *= ATTEMPT_SHARE
             p95_s = self._p95_s(leg)
             if p95_s is not None:

@@ -9,6 +9,11 @@ class Dismissed(Exception):
     """What was waited for makes no sense any more."""
 
 
+class Places(NamedTuple):
+    free: int
+    waiting: int
+
+
 class _Waiter(NamedTuple):
     turn: asyncio.Future[None]
     purpose: str

@@ -23,6 +23,7 @@ TABLES = {
     "public.invitations": True,
     "public.api_keys": True,
     "public.business_profiles": True,
+    "public.ai_answers": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -84,6 +85,12 @@ with one as (insert into token_prices values ('victim', 'm', now(), 0, 1, 1, 1, 
 insert into unit_prices values ('victim', 'run', now(), 1, '')
 """
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
+AI_ANSWER = """
+insert into ai_answers (
+    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+)
+values ($1, sha256('q'), '{}', false, 'openai', 'gpt-5', true, now() + interval '1 day')
+"""
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +109,7 @@ async def victim(owner):
     await owner.execute(NEW_SCRAPE, tenant.account_id, uuid.uuid4())
     await owner.execute(DATA_POINT, tenant.account_id)
     await owner.execute(PRICES)
+    await owner.execute(AI_ANSWER, tenant.account_id)
     return tenant
 
 

@@ -1,0 +1,228 @@
+"""A gateway between fakes: providers that follow a script, a log and a cache in memory, round prices."""
+
+import asyncio
+import uuid
+from collections import deque
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from infrastructure.ai.clocks import Clocks
+from infrastructure.ai.gateway import Gateway
+from infrastructure.ai.model_table import read_model_table
+from infrastructure.ai.provider import EmbeddingReply, ModelReply, ProviderTrouble
+from shared.ids import AccountId
+from shared.questions import Question, Spender, Usage
+
+TABLE = """
+[models.first]
+provider = "openai"
+context_tokens_max = 1000
+output_tokens_max = 10_000
+efforts = ["low", "high"]
+[models.second]
+provider = "anthropic"
+context_tokens_max = 2000
+output_tokens_max = 10_000
+[models.vectors]
+provider = "openai"
+kind = "embedding"
+context_tokens_max = 1000
+[tasks.write]
+model = "first"
+fallbacks = ["second"]
+effort = "low"
+output_tokens_max = 1000
+deadline_s = 60
+attempts_max = 5
+[tasks.lonely]
+model = "first"
+output_tokens_max = 1000
+deadline_s = 60
+attempts_max = 5
+[tasks.patient]
+model = "first"
+output_tokens_max = 1000
+deadline_s = 200
+attempts_max = 1
+[tasks.embeddings]
+model = "vectors"
+deadline_s = 30
+attempts_max = 3
+"""
+START = datetime(2026, 1, 1, tzinfo=UTC)
+USAGE = Usage(tokens_in=100, tokens_out=10)
+ALICE = Spender(account_id=AccountId(uuid.UUID(int=1)))
+BOB = Spender(account_id=AccountId(uuid.UUID(int=2)))
+NOBODY = Spender()
+
+
+class Score(msgspec.Struct, frozen=True):
+    score: int
+
+
+def reply(text='{"score": 7}', end="complete", **options):
+    return ModelReply(text=text, end=end, usage=USAGE, model="as they call it", is_simulated=True, **options)
+
+
+def trouble(kind, *, was_sent=True, retry_after_s=None):
+    return ProviderTrouble(
+        kind, was_sent=was_sent, is_simulated=True, retry_after_s=retry_after_s, detail="503"
+    )
+
+
+class FakeProvider:
+    """Answers by the script, then by ``always``: a reply, a trouble, an error, or how to hang. A pair is
+    first a time to take.
+    """
+
+    def __init__(self, name, *script):
+        self.name = name
+        self.script = deque(script)
+        self.always = reply()
+        self.latency_s = 1.0
+        self.requests = []
+        self.deadlines_s = []
+        self.in_flight = 0
+        self.in_flight_max = 0
+        self.is_closed = False
+
+    async def ask(self, request, *, deadline_s):
+        act = await self._follow(request, deadline_s)
+        return reply('{"is_there": true}') if request.schema_name == "Presence" else act
+
+    async def embed(self, texts, *, model, dimensions, deadline_s):
+        assert dimensions is None
+        act = await self._follow((texts, model), deadline_s)
+        if isinstance(act, EmbeddingReply):
+            return act
+        return EmbeddingReply(
+            vectors=tuple((float(len(text)),) for text in texts),
+            usage=Usage(tokens_in=len(texts)),
+            model=model,
+            is_simulated=True,
+        )
+
+    async def _follow(self, request, deadline_s):
+        self.requests.append(request)
+        self.deadlines_s.append(deadline_s)
+        act = self.script.popleft() if self.script else self.always
+        latency_s, act = act if isinstance(act, tuple) else (self.latency_s, act)
+        self.in_flight += 1
+        self.in_flight_max = max(self.in_flight, self.in_flight_max)
+        try:
+            if act == "hangs":
+                await asyncio.sleep(deadline_s)
+                raise trouble("timeout")
+            await asyncio.sleep(10_000 if act == "hangs for ever" else latency_s)
+        finally:
+            self.in_flight -= 1
+        if isinstance(act, Exception):
+            raise act
+        return act
+
+    async def close(self):
+        self.is_closed = True
+
+
+class FakeCalls:
+    """Takes a moment for each row, during which it may be interrupted if nobody shields it."""
+
+    def __init__(self):
+        self.rows = []
+
+    async def record_model_call(self, call):
+        await asyncio.sleep(0)
+        self.rows.append(call)
+
+    async def record_scrape(self, call):
+        raise NotImplementedError
+
+
+class FakePrices:
+    """A nanodollar a token at the first, two at the second; one model has no price."""
+
+    def of_tokens(self, provider, model, usage, at):
+        assert at.tzinfo is not None
+        if model == "unpriced":
+            return None
+        return (usage.tokens_in + usage.tokens_out) * {"openai": 1, "anthropic": 2}[provider]
+
+
+class FakeAnswers:
+    def __init__(self):
+        self.kept = {}
+        self.error = None
+        self.latency_s = 0.0
+
+    async def find(self, account_id, answer_key):
+        await self._work()
+        return self.kept.get((account_id, answer_key))
+
+    async def keep(self, account_id, answer_key, answer):
+        await self._work()
+        self.kept[account_id, answer_key] = answer
+
+    async def _work(self):
+        await asyncio.sleep(self.latency_s)
+        if self.error:
+            raise self.error
+
+
+class World:
+    def __init__(self, first=(), second=(), *, table=TABLE, chance=0.5, answers=None, **options):
+        self.first = FakeProvider("openai", *first)
+        self.second = FakeProvider("anthropic", *second)
+        self.calls = FakeCalls()
+        self.prices = FakePrices()
+        self.slept_s = []
+        self.chance = chance
+        self.gateway = Gateway(
+            table=read_model_table(text=table),
+            providers={"openai": self.first, "anthropic": self.second},
+            embedding_providers={"openai": self.first},
+            calls=self.calls,
+            prices=self.prices,
+            answers=answers,
+            clocks=Clocks(
+                now=lambda: START + timedelta(seconds=self.now_s()),
+                monotonic_s=self.now_s,
+                sleep=self._sleep,
+                random=lambda: self.chance,
+            ),
+            **options,
+        )
+
+    def now_s(self):
+        return asyncio.get_running_loop().time() - 1_000
+
+    async def _sleep(self, duration_s):
+        self.slept_s.append(duration_s)
+        await asyncio.sleep(duration_s)
+
+    @property
+    def rows(self):
+        return self.calls.rows
+
+    @property
+    def asked(self):
+        return len(self.first.requests) + len(self.second.requests)
+
+    @property
+    def free_places(self):
+        return {free for free, _ in self.gateway.places().values()}
+
+    async def ask(self, text="How good?", *, task="write", spender=ALICE, **options):
+        return await self.gateway.answer(question(text, task=task, spender=spender, **options))
+
+    async def outcome(self, *args, **options):
+        """The answer, or the error."""
+        try:
+            return await self.ask(*args, **options)
+        except Exception as error:  # noqa: BLE001
+            return error
+
+
+def question(text="How good?", *, task="write", spender=ALICE, answer=Score, **options):
+    options.setdefault("stable", ("You judge.", "About us."))
+    return Question(task=task, question=text, answer=answer, spender=spender, **options)

@@ -1,0 +1,265 @@
+"""Which model is asked next, when, and with what."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from shared.questions import AnswerMalformed, AnswerRefused, ModelsUnavailable, QuestionInvalid
+from tests.infrastructure.ai.fakes import World, reply, trouble
+from tests.infrastructure.ai.virtual_time import run
+
+MALFORMED = reply('{"score": "seven"}')
+
+
+async def after(world, **options):
+    outcome = await world.outcome(**options)
+    return outcome, world.now_s()
+
+
+def test_an_outage_of_the_first_takes_one_quick_retry_and_then_the_second():
+    world = World(chance=1.0)
+    world.first.always = trouble("unavailable")
+
+    answer, took_s = run(after(world))
+
+    assert answer.provider == "anthropic"
+    assert [row.provider for row in world.rows] == ["openai", "openai", "anthropic"]
+    assert world.slept_s == [0.5]
+    assert took_s == pytest.approx(3.5)
+
+
+@pytest.mark.parametrize("kind", ["timeout", "rate_limited", "unauthorised", "unknown_model"])
+def test_what_will_not_be_better_in_a_moment_goes_to_the_second_at_once(kind):
+    world = World(first=[trouble(kind)])
+
+    run(after(world))
+
+    assert [row.provider for row in world.rows] == ["openai", "anthropic"]
+    assert world.slept_s == []
+
+
+def test_where_there_is_nobody_else_two_retries_back_off_from_three_seconds():
+    world = World(chance=1.0)
+    world.first.always = trouble("unavailable")
+
+    outcome, _ = run(after(world, task="lonely"))
+
+    assert isinstance(outcome, ModelsUnavailable)
+    assert world.slept_s == [3.0, 6.0]
+    assert world.asked == 3
+
+
+def test_retries_are_spread_over_the_whole_delay():
+    world = World(chance=0.1)
+    world.first.always = trouble("unavailable")
+
+    run(after(world, task="lonely"))
+
+    assert world.slept_s == pytest.approx([0.3, 0.6])
+
+
+def test_a_time_to_come_back_is_kept():
+    world = World(first=[trouble("rate_limited", retry_after_s=12)])
+
+    answer, took_s = run(after(world, task="lonely"))
+
+    assert answer.value.score == 7
+    assert world.slept_s == [12]
+    assert took_s == pytest.approx(14)
+
+
+def test_times_to_come_back_are_kept_up_to_a_budget():
+    world = World()
+    world.first.always = trouble("rate_limited", retry_after_s=12)
+
+    outcome, _ = run(after(world, task="lonely"))
+
+    assert world.slept_s == [12]
+    assert outcome.retry_after_s == 12
+
+
+def test_a_long_time_to_come_back_is_passed_on_within_reason():
+    world = World()
+    world.first.always = trouble("unavailable", retry_after_s=1e9)
+
+    outcome, took_s = run(after(world, task="lonely"))
+
+    assert (world.asked, outcome.retry_after_s, took_s) == (1, 300, 1)
+
+
+def test_who_comes_while_the_only_model_asks_for_a_pause_waits_for_its_end():
+    world = World(first=[trouble("rate_limited", retry_after_s=4)])
+
+    async def two():
+        first = asyncio.create_task(world.ask("one", task="lonely"))
+        await asyncio.sleep(2)
+        second = await world.ask("two", task="lonely")
+        await first
+        return second
+
+    assert run(two()).latency_ms == pytest.approx(4_000)
+    assert world.slept_s == [4, pytest.approx(3)]
+    assert world.asked == 3
+
+
+def test_a_model_that_hangs_leaves_time_for_the_other():
+    world = World(first=["hangs"])
+
+    answer, took_s = run(after(world))
+
+    assert answer.provider == "anthropic"
+    assert took_s == pytest.approx(37)
+    assert world.first.deadlines_s == [36]
+    assert world.second.deadlines_s == [pytest.approx(24)]
+
+
+def test_a_model_that_takes_many_times_as_long_as_ever_is_taken_for_dead():
+    world = World()
+
+    async def hang_after_twenty():
+        for number in range(20):
+            await world.ask(f"{number}")
+        world.first.always = "hangs"
+        await world.ask("another")
+
+    run(hang_after_twenty())
+
+    assert world.first.deadlines_s[-1] == 5
+
+
+@pytest.mark.parametrize("task", ["write", "lonely"])
+def test_an_adapter_that_forgets_its_deadline_is_ended(task):
+    world = World(first=["hangs for ever"])
+
+    answer, took_s = run(after(world, task=task))
+
+    assert answer.value.score == 7
+    assert took_s < 60
+    assert [row.outcome for row in world.rows] == ["timeout", "answered"]
+
+
+def test_a_malformed_answer_is_mended_once_by_the_model_that_gave_it():
+    world = World(first=[MALFORMED])
+
+    answer, _ = run(after(world))
+
+    first, second = world.first.requests
+    assert answer.provider == "openai"
+    assert (first.malformed_answer, first.complaint, first.is_fresh) == (None, None, False)
+    assert second.malformed_answer == MALFORMED.text
+    assert "Expected `int`, got `str`" in second.complaint
+    assert second.is_fresh
+    assert second.answer_key != first.answer_key
+
+
+def test_a_second_malformed_answer_goes_to_the_other_model_which_begins_afresh():
+    world = World(first=[MALFORMED, MALFORMED])
+
+    answer, _ = run(after(world))
+
+    assert answer.provider == "anthropic"
+    assert world.second.requests[0].malformed_answer is None
+    assert [row.outcome for row in world.rows] == ["malformed", "malformed", "answered"]
+
+
+def test_malformed_answers_everywhere_are_said_to_be_so():
+    world = World()
+    world.first.always = world.second.always = MALFORMED
+
+    outcome, _ = run(after(world))
+
+    assert isinstance(outcome, AnswerMalformed)
+    assert [row.provider for row in world.rows] == ["openai", "openai", "anthropic"]
+
+
+def test_only_the_beginning_of_an_endless_answer_is_shown_again():
+    world = World(first=[reply("x" * 100_000)])
+
+    run(after(world))
+
+    assert len(world.first.requests[1].malformed_answer) == 20_000
+
+
+def test_a_truncated_answer_is_asked_for_again_with_more_room():
+    world = World(first=[reply('{"score', end="truncated")])
+
+    run(after(world))
+
+    first, second = world.first.requests
+    assert (first.output_tokens_max, second.output_tokens_max) == (3_000, 10_000)
+    assert second.malformed_answer is None
+
+
+def test_an_answer_that_was_cut_after_its_end_is_an_answer():
+    world = World(first=[reply(end="truncated")])
+
+    answer, _ = run(after(world))
+
+    assert (answer.value.score, world.asked) == (7, 1)
+
+
+def test_a_refusal_is_put_to_the_other_model_once():
+    world = World()
+    world.first.always = world.second.always = reply(end="refused")
+
+    outcome, _ = run(after(world))
+
+    assert isinstance(outcome, AnswerRefused)
+    assert outcome.model == "second"
+    assert [row.outcome for row in world.rows] == ["refused", "refused"]
+
+
+def test_a_refusal_remains_one_when_the_other_model_is_not_there():
+    world = World(first=[reply(end="refused")])
+    world.second.always = trouble("unauthorised")
+
+    outcome, _ = run(after(world))
+
+    assert isinstance(outcome, AnswerRefused)
+
+
+def test_what_is_invalid_is_put_to_a_model_with_more_room_and_to_no_other():
+    wider, narrower = World(first=[trouble("invalid")]), World(second=[trouble("invalid")])
+    narrower.first.always = trouble("unauthorised")
+
+    wide_outcome, _ = run(after(wider))
+    narrow_outcome, _ = run(after(narrower))
+
+    assert wide_outcome.provider == "anthropic"
+    assert isinstance(narrow_outcome, QuestionInvalid)
+    assert narrower.asked == 2
+
+
+def test_what_is_invalid_is_not_asked_twice():
+    world = World()
+    world.first.always = trouble("invalid")
+
+    outcome, _ = run(after(world, task="lonely"))
+
+    assert isinstance(outcome, QuestionInvalid)
+    assert world.asked == 1
+
+
+@pytest.mark.parametrize("kind", ["unauthorised", "unknown_model"])
+def test_what_only_an_operator_can_mend_is_logged(kind):
+    world = World(first=[trouble(kind)])
+
+    with capture_logs() as logs:
+        run(after(world))
+
+    assert [(entry["event"], entry["trouble"]) for entry in logs] == [("operator_must_act", kind)]
+
+
+def test_a_request_says_what_the_model_takes_and_nothing_else():
+    world = World(first=[trouble("unauthorised")])
+
+    run(after(world))
+
+    (first,), (second,) = world.first.requests, world.second.requests
+    assert (first.effort, first.temperature, first.capabilities.efforts) == ("low", None, {"low", "high"})
+    assert (second.effort, second.temperature, second.capabilities.efforts) == (None, None, set())
+    assert (first.output_tokens_max, second.output_tokens_max) == (3_000, 1_000)
+    assert (first.schema_name, first.stable) == ("Score", ("You judge.", "About us."))
+    assert first.cache_key == second.cache_key
+    assert first.answer_key != second.answer_key

@@ -1,0 +1,208 @@
+import math
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+
+from infrastructure.ai.breaker import Breaker, BreakerRules
+
+
+class Clock:
+    def __init__(self):
+        self.now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock):
+    return Breaker(clock)
+
+
+def fail(breaker, times=1):
+    for _ in range(times):
+        breaker.leave(breaker.enter(), "ill")
+
+
+def test_it_opens_after_five_failures_in_a_row(breaker):
+    fail(breaker, 4)
+    assert breaker.state == "closed"
+
+    assert breaker.leave(breaker.enter(), "ill")
+
+    assert (breaker.state, breaker.enter(), breaker.blocked_for_s) == ("open", None, 10)
+
+
+def test_a_success_in_between_begins_the_count_anew(breaker):
+    fail(breaker, 4)
+    breaker.leave(breaker.enter(), "well")
+    fail(breaker, 4)
+
+    assert breaker.state == "closed"
+
+
+def test_it_opens_when_half_of_the_last_twenty_have_failed(breaker, clock):
+    for _ in range(10):
+        assert breaker.state == "closed"
+        clock.now_s += 1
+        breaker.leave(breaker.enter(), "well")
+        fail(breaker)
+
+    assert breaker.state == "open"
+
+
+def test_failures_that_lie_far_apart_do_not_open_it(breaker, clock):
+    for _ in range(30):
+        clock.now_s += 4
+        breaker.leave(breaker.enter(), "well")
+        fail(breaker)
+
+    assert breaker.state == "closed"
+
+
+def test_afterwards_one_may_try_at_a_time(breaker, clock):
+    fail(breaker, 5)
+    clock.now_s += 10
+
+    assert breaker.state == "half_open"
+    assert breaker.enter() is not None
+    assert (breaker.enter(), breaker.blocked_for_s) == (None, math.inf)
+
+
+def test_a_probe_that_succeeds_closes_it(breaker, clock):
+    fail(breaker, 5)
+    clock.now_s += 10
+
+    breaker.leave(breaker.enter(), "well")
+    fail(breaker, 4)
+
+    assert breaker.state == "closed"
+
+
+def test_probes_that_fail_double_the_time_up_to_a_limit(breaker, clock):
+    fail(breaker, 5)
+    times_s = []
+    for _ in range(6):
+        times_s.append(breaker.blocked_for_s)
+        clock.now_s += breaker.blocked_for_s
+        fail(breaker)
+
+    assert times_s == [10, 20, 40, 80, 120, 120]
+
+
+def test_a_probe_that_was_cancelled_leaves_the_place_to_the_next(breaker, clock):
+    fail(breaker, 5)
+    clock.now_s += 10
+
+    breaker.leave(breaker.enter(), "unknown")
+
+    assert breaker.enter() is not None
+
+
+def test_news_from_before_it_opened_is_no_news(breaker, clock):
+    early = [breaker.enter() for _ in range(3)]
+    fail(breaker, 5)
+    breaker.leave(early[0], "well")
+    assert breaker.state == "open"
+    clock.now_s += 10
+    breaker.leave(breaker.enter(), "well")
+
+    for passage in early[1:]:
+        breaker.leave(passage, "ill")
+
+    assert breaker.view.failures_in_a_row == 0
+
+
+def test_a_pause_that_was_asked_for_is_kept_up_to_a_limit(breaker, clock):
+    breaker.pause(1e9)
+    assert (breaker.enter(), breaker.blocked_for_s, breaker.state) == (None, 120, "closed")
+    clock.now_s += 120
+
+    assert breaker.enter() is not None
+
+
+class Histories(RuleBasedStateMachine):
+    """The breaker against its rules said once more, in lists."""
+
+    passages = Bundle("passages")
+
+    def __init__(self):
+        super().__init__()
+        self.clock = Clock()
+        self.rules = BreakerRules(failures_max=3, recent_count=6, recent_s=30, open_s=10, open_max_s=40)
+        self.breaker = Breaker(self.clock, self.rules)
+        self.era = 0
+        self.outcomes = []  # (when, is a failure) since it last closed
+        self.open_until_s = None
+        self.open_s = 10
+        self.paused_until_s = 0
+        self.probe = None
+
+    @rule(seconds=st.sampled_from([0, 0.5, 1, 5, 9.5, 10, 20, 40]))
+    def wait(self, seconds):
+        self.clock.now_s += seconds
+
+    @rule(seconds=st.sampled_from([0, 1, 10]))
+    def pause(self, seconds):
+        self.breaker.pause(seconds)
+        self.paused_until_s = max(self.paused_until_s, self.clock.now_s + seconds)
+
+    @rule(target=passages)
+    def enter(self):
+        now_s = self.clock.now_s
+        may = now_s >= self.paused_until_s and (
+            self.open_until_s is None or (now_s >= self.open_until_s and self.probe is None)
+        )
+        passage = self.breaker.enter()
+        assert (passage is not None) == may
+        if may and self.open_until_s is not None:
+            self.probe = passage
+        return (self.era, passage)
+
+    @rule(entered=consumes(passages), health=st.sampled_from(["well", "ill", "ill", "unknown"]))
+    def leave(self, entered, health):
+        era, passage = entered
+        if passage is None:
+            return
+        opened = self.breaker.leave(passage, health)
+        expected = False
+        if era == self.era and passage is self.probe:
+            self.probe = None
+            if health == "well":
+                self.era, self.outcomes, self.open_until_s, self.open_s = self.era + 1, [], None, 10
+            elif health == "ill":
+                self.open_s = min(self.open_s * 2, 40)
+                expected = True
+        elif era == self.era and health != "unknown":
+            self.outcomes.append((self.clock.now_s, health == "ill"))
+            last = self.outcomes[-6:]
+            in_a_row = len(self.outcomes) >= 3 and all(ill for _, ill in self.outcomes[-3:])
+            is_recent = len(last) == 6 and last[0][0] >= self.clock.now_s - 30
+            expected = in_a_row or (is_recent and sum(ill for _, ill in last) >= 3)
+        if expected:
+            self.era += 1
+            self.open_until_s = self.clock.now_s + self.open_s
+            self.outcomes = []
+        assert opened == expected
+
+    @invariant()
+    def it_says_how_it_is(self):
+        expected = (
+            "closed"
+            if self.open_until_s is None
+            else "open"
+            if self.clock.now_s < self.open_until_s
+            else "half_open"
+        )
+        assert self.breaker.state == expected
+
+
+Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestHistories = Histories.TestCase

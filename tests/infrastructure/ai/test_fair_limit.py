@@ -1,0 +1,130 @@
+import asyncio
+import random
+
+import pytest
+
+from infrastructure.ai.limits import Dismissed, FairLimit
+from tests.infrastructure.ai.fakes import ALICE, BOB, World
+from tests.infrastructure.ai.virtual_time import run
+
+
+def test_there_are_never_more_at_a_time_than_places():
+    world = World(slots_max=3)
+
+    async def many():
+        await asyncio.gather(*(world.ask(f"{number}") for number in range(20)))
+        return world.now_s()
+
+    assert run(many()) == pytest.approx(7)
+    assert world.first.in_flight_max == 3
+
+
+def test_a_flood_of_one_account_does_not_keep_another_waiting():
+    world = World(slots_max=2)
+
+    async def flood():
+        flooding = [asyncio.create_task(world.ask(f"{number}", spender=ALICE)) for number in range(50)]
+        await asyncio.sleep(0.5)
+        await asyncio.gather(*(world.ask(f"{number}", spender=BOB) for number in range(2)))
+        took_s = world.now_s() - 0.5
+        await asyncio.gather(*flooding)
+        return took_s
+
+    assert run(flood()) == pytest.approx(2.5)
+
+
+def test_accounts_are_served_in_turns_and_each_in_its_order():
+    served = []
+
+    async def work(limit, party, number):
+        await limit.acquire(party, "model")
+        served.append((party, number))
+        await asyncio.sleep(1)
+        limit.release()
+
+    async def queue():
+        limit = FairLimit(1)
+        await asyncio.gather(
+            *(work(limit, "a", number) for number in range(4)),
+            *(work(limit, "b", number) for number in range(2)),
+        )
+
+    run(queue())
+
+    assert served == [("a", 0), ("a", 1), ("b", 0), ("a", 2), ("b", 1), ("a", 3)]
+
+
+async def two_for_one_place(world, first_s):
+    world.first.script.append((first_s, world.first.always))
+    return await asyncio.gather(world.ask("one", task="patient"), world.ask("two"))
+
+
+def test_waiting_for_a_place_is_a_part_of_the_time():
+    world = World(slots_max=1)
+
+    _, second = run(two_for_one_place(world, first_s=30))
+
+    assert second.provider == "openai"
+    assert world.first.deadlines_s[1] == pytest.approx(36 - 30)
+
+
+def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
+    world = World(slots_max=1)
+
+    _, second = run(two_for_one_place(world, first_s=55))
+
+    assert (second.provider, second.latency_ms) == ("anthropic", pytest.approx(37_000))
+    assert [(row.outcome, row.attempt, row.error) for row in world.rows[:2]] == [
+        ("timeout", 0, "waited for a place"),
+        ("answered", 1, None),
+    ]
+
+
+def test_those_who_wait_in_vain_are_dismissed():
+    async def dismissed():
+        limit = FairLimit(1)
+        await limit.acquire("a", "dead")
+        waiting = [
+            asyncio.create_task(limit.acquire(party, purpose))
+            for party, purpose in [("a", "dead"), ("b", "dead"), ("b", "living")]
+        ]
+        await asyncio.sleep(0)
+        limit.dismiss("dead")
+        limit.release()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        return [type(outcome) for outcome in outcomes], limit.waiting
+
+    assert run(dismissed()) == ([Dismissed, Dismissed, type(None)], 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_place_is_lost_however_waiters_and_holders_are_cancelled(seed):
+    chance = random.Random(seed)
+    holding = {"now": 0, "most": 0}
+
+    async def work(limit, party):
+        await limit.acquire(party, chance.choice(["x", "y"]))
+        holding["now"] += 1
+        holding["most"] = max(holding.values())
+        try:
+            await asyncio.sleep(chance.random())
+        finally:
+            holding["now"] -= 1
+            limit.release()
+
+    async def storm():
+        limit = FairLimit(3)
+        tasks = [asyncio.create_task(work(limit, chance.randrange(5))) for _ in range(200)]
+        for _ in range(100):
+            await asyncio.sleep(chance.random() / 5)
+            chance.choice(tasks).cancel()
+            for _ in range(chance.randrange(3)):
+                await asyncio.sleep(0)
+            chance.choice(tasks).cancel()
+            if chance.random() < 0.05:
+                limit.dismiss("x")
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return limit.free, limit.waiting
+
+    assert run(storm()) == (3, 0)
+    assert holding == {"now": 0, "most": 3}

@@ -1,0 +1,173 @@
+import re
+from datetime import date
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from infrastructure.ai.model_table import ModelTableInvalid, UnknownTask, read_model_table
+from infrastructure.ai.route import legs_of
+
+TODAY = date(2026, 11, 16)
+MODEL = 'provider = "openai"\ncontext_tokens_max = 100\noutput_tokens_max = 100\n'
+TASK = '[tasks.t]\nmodel = "a"\noutput_tokens_max = 10\ndeadline_s = 1\nattempts_max = 1\n'
+
+
+def row(name, more=""):
+    return f"[models.{name}]\n{MODEL}{more}\n"
+
+
+def retiring(day, successor):
+    return f'retires_on = {day}\nsuccessor = "{successor}"'
+
+
+def models_of(task, today=TODAY, **options):
+    table = read_model_table(**options)
+    return [model.name for model in table.route(table.task(task), today)]
+
+
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [
+        ("analysis.light", "gpt-4o-mini"),
+        ("analysis.deep.core", "gpt-5-mini"),
+        ("analysis.deep.outreach", "gpt-5-mini"),
+        ("analysis.deep.personality", "gpt-5-mini"),
+        ("analysis.xray.psychographic", "gpt-5"),
+        ("analysis.xray.commercial", "gpt-5-mini"),
+        ("analysis.xray.outreach", "gpt-5-mini"),
+        ("analysis.xray.personality", "gpt-5-mini"),
+        ("business.context", "gpt-5-mini"),
+        ("embeddings", "text-embedding-3-small"),
+    ],
+)
+def test_tasks_have_the_models_of_the_documents(task, model):
+    assert models_of(task)[0] == model
+
+
+def test_every_task_that_writes_falls_back_to_claude():
+    table = read_model_table()
+
+    for task in table.tasks:
+        providers = [model.provider for model in table.route(table.task(task), TODAY)]
+        assert providers == (["openai"] if task == "embeddings" else ["openai", "anthropic"])
+
+
+def test_no_claude_model_is_one_that_its_maker_does_not_know_or_warns_of():
+    """Read and not imported, which takes seconds."""
+    folder = Path(find_spec("anthropic").origin).parent
+    known = (folder / "types/model_param.py").read_text()
+    warnings = (folder / "resources/messages/messages.py").read_text()
+    retired = re.search(r"DEPRECATED_MODELS = (\{.*?\})", warnings, re.DOTALL)[1]
+
+    for model in read_model_table().models:
+        if model.provider == "anthropic":
+            assert f'"{model.name}"' in known
+            assert f'"{model.name}"' not in retired
+
+
+def test_a_temperature_reaches_only_models_that_take_one():
+    table = read_model_table()
+
+    (mini, claude) = legs_of(table, table.task("optimization.meta"), TODAY)
+    (luna, _) = legs_of(table, table.task("optimization.meta"), date(2027, 1, 14))
+
+    assert (mini.temperature, mini.effort, mini.output_tokens_max) == (0.7, None, 500)
+    assert (claude.temperature, claude.effort) == (None, "low")
+    assert (luna.model.name, luna.temperature, luna.effort) == ("gpt-6-luna", None, "low")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "known", "sent", "room"),
+    [
+        ("minimal", '["low", "high"]', "low", 2_010),
+        ("medium", '["high", "low"]', "high", 24_010),
+        ("high", '["low", "medium"]', "medium", 8_010),
+        ("high", "[]", None, 10),
+    ],
+)
+def test_an_effort_that_a_model_does_not_have_becomes_the_nearest(wanted, known, sent, room):
+    text = row("a", f"efforts = {known}").replace("output_tokens_max = 100", "output_tokens_max = 100_000")
+    table = read_model_table(text=text + TASK + f'effort = "{wanted}"')
+
+    (leg,) = legs_of(table, table.task("t"), TODAY)
+
+    assert (leg.effort, leg.output_tokens_max) == (sent, room)
+
+
+def test_the_successor_serves_from_the_day_of_retirement():
+    assert models_of("analysis.light", date(2027, 1, 13))[0] == "gpt-4o-mini"
+    assert models_of("analysis.light", date(2027, 1, 14))[0] == "gpt-6-luna"
+
+
+def test_successors_are_followed_as_far_as_they_have_retired():
+    text = row("a", retiring("2026-02-01", "b")) + row("b", retiring("2026-03-01", "c")) + row("c") + TASK
+
+    served = [models_of("t", date(2026, month, 1), text=text) for month in (1, 2, 3)]
+
+    assert served == [["a"], ["b"], ["c"]]
+
+
+def test_two_models_with_the_same_successor_become_one():
+    text = row("a", retiring("2026-01-01", "c")) + row("b", retiring("2026-01-01", "c")) + row("c") + TASK
+
+    assert models_of("t", text=text + 'fallbacks = ["b"]') == ["c"]
+
+
+def test_models_in_use_are_announced_a_month_before_they_retire():
+    table = read_model_table()
+
+    def announced(today):
+        return [(warning.model, warning.successor) for warning in table.warnings(today)]
+
+    assert announced(date(2026, 11, 10)) == []
+    assert announced(date(2026, 11, 11)) == [("gpt-5-mini", "gpt-5.6-terra"), ("gpt-5", "gpt-5.6-sol")]
+    assert announced(date(2026, 12, 11)) == []
+    assert announced(date(2027, 1, 1)) == [("gpt-4o-mini", "gpt-6-luna")]
+    assert table.warnings(TODAY)[1].tasks == ("analysis.xray.psychographic",)
+
+
+def test_a_setting_puts_another_model_first():
+    models = models_of("analysis.light", models_by_task={"analysis.light": "gpt-5"})
+
+    assert models == ["gpt-5", "claude-haiku-5-5"]
+
+
+def test_an_unknown_task_is_named():
+    with pytest.raises(UnknownTask, match=r"no task 'analysis\.medium' in models\.toml"):
+        read_model_table().task("analysis.medium")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("models = ", "Invalid value"),
+        (row("b") + TASK, "a is named as a model and has no row"),
+        (row("a", 'colour = "blue"') + TASK, "unknown field `colour`"),
+        (row("a", "efforts = ['max']") + TASK, "Invalid enum value 'max'"),
+        (row("a", "retires_on = 2026-01-01") + TASK, "a needs both retires_on and successor"),
+        (row("a", retiring("2026-01-01", "x")) + TASK, "x is named as a model"),
+        (row("a", retiring("2026-01-01", "a")) + TASK, "The successors of a lead back to a"),
+        (
+            row("a", retiring("2026-01-01", "b")) + row("b", retiring("2026-01-01", "a")) + TASK,
+            "The successors of a lead back to a",
+        ),
+        (row("a", 'kind = "embedding"') + row("b") + TASK + 'fallbacks = ["b"]', "mixes models"),
+        (row("a") + TASK.replace("= 10", "= 101"), "wants 101 tokens of output; a gives 100"),
+        (row("a") + TASK.replace("output_tokens_max = 10\n", ""), "The task t needs output_tokens_max"),
+        (row("a") + TASK.replace("attempts_max = 1", "attempts_max = 0"), ">= 1"),
+        (row("a") + TASK + 'fallbacks = ["x"]', "x is named as a model"),
+    ],
+)
+def test_wrong_data_is_refused_in_words(text, message):
+    with pytest.raises(ModelTableInvalid, match=message):
+        read_model_table(text=text)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [({"nothing": "gpt-5"}, "the task nothing"), ({"analysis.light": "gpt-9"}, "gpt-9 is named as a model")],
+)
+def test_a_wrong_setting_is_refused_in_words(setting, message):
+    with pytest.raises(ModelTableInvalid, match=message):
+        read_model_table(setting)

@@ -1,0 +1,37 @@
+"""An event loop whose time passes only when everybody waits: hours in milliseconds, and a hang is seen."""
+
+import asyncio
+import selectors
+
+
+class ItHangs(AssertionError):
+    pass
+
+
+class _Selector(selectors.SelectSelector):
+    loop = None
+
+    def select(self, timeout=None):
+        events = super().select(0)
+        if events or timeout == 0:
+            return events
+        if timeout is None:
+            raise ItHangs("everybody waits, and nothing will ever happen")
+        self.loop.now_s += timeout
+        return []
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self):
+        self.now_s = 1_000.0
+        selector = _Selector()
+        super().__init__(selector)
+        selector.loop = self
+
+    def time(self):
+        return self.now_s
+
+
+def run(coroutine):
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(coroutine)

@@ -1,0 +1,137 @@
+"""Remembered answers: of one account, for a day, and gone with it."""
+
+import asyncio
+import hashlib
+
+import pytest
+
+from infrastructure.ai.answers import StoredAnswer
+from infrastructure.database import sweeps
+from infrastructure.database.ai_answers import PostgresAnswers
+from infrastructure.database.sweeps import INTERVAL_S
+from tests.support import until
+
+KEY = hashlib.sha256(b"question").digest()
+ANSWER = StoredAnswer(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
+LONG = StoredAnswer(text='"' + "word " * 1_000 + '"', provider="p", model="m", is_simulated=False)
+EXPIRE = "update ai_answers set expires_at = now() - interval '1 second' where account_id = $1"
+
+
+class Clock:
+    now_s = 1_000.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+async def answers(database, clock):
+    answers = PostgresAnswers(database, now_s=clock)
+    yield answers
+    await answers.close()
+
+
+@pytest.mark.parametrize("answer", [ANSWER, LONG])
+async def test_what_is_kept_is_found(answers, tenant, answer):
+    await answers.keep(tenant.account_id, KEY, answer)
+
+    assert await answers.find(tenant.account_id, KEY) == answer
+
+
+async def test_another_account_does_not_find_it(answers, tenant, other_tenant):
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    assert await answers.find(other_tenant.account_id, KEY) is None
+    assert await answers.find(tenant.account_id, hashlib.sha256(b"another").digest()) is None
+
+
+async def test_the_newest_is_found(answers, tenant):
+    await answers.keep(tenant.account_id, KEY, LONG)
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    assert await answers.find(tenant.account_id, KEY) == ANSWER
+
+
+async def test_many_at_once_each_get_their_own(answers, tenant, other_tenant):
+    def numbered(number):
+        account_id = (tenant if number % 2 else other_tenant).account_id
+        return account_id, hashlib.sha256(bytes([number])).digest()
+
+    def answer(number):
+        return StoredAnswer(text=f"{number}" * number * 30, provider="p", model="m", is_simulated=False)
+
+    await asyncio.gather(*(answers.keep(*numbered(number), answer(number)) for number in range(1, 100)))
+
+    found = await asyncio.gather(*(answers.find(*numbered(number)) for number in range(1, 101)))
+    assert found == [answer(number) for number in range(1, 100)] + [None]
+
+
+async def test_the_same_key_kept_many_times_at_once_is_kept(answers, tenant):
+    await asyncio.gather(*(answers.keep(tenant.account_id, KEY, ANSWER) for _ in range(20)))
+
+    assert await answers.find(tenant.account_id, KEY) == ANSWER
+
+
+async def test_an_answer_is_kept_for_a_day(answers, owner, tenant):
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    hours = await owner.fetchval(
+        "select extract(epoch from expires_at - created_at) / 3600 from ai_answers where account_id = $1",
+        tenant.account_id,
+    )
+    assert float(hours) == 24
+
+
+async def test_what_has_expired_is_not_found_and_may_be_kept_anew(answers, owner, tenant):
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await owner.execute(EXPIRE, tenant.account_id)
+    assert await answers.find(tenant.account_id, KEY) is None
+
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    assert await answers.find(tenant.account_id, KEY) == ANSWER
+
+
+async def test_what_has_expired_is_swept_out_now_and_then(answers, owner, tenant, clock, monkeypatch):
+    monkeypatch.setattr(sweeps, "ROWS_MAX", 2)
+    keys = [hashlib.sha256(bytes([number])).digest() for number in range(5)]
+    await asyncio.gather(*(answers.keep(tenant.account_id, key, ANSWER) for key in keys))
+    await owner.execute(EXPIRE, tenant.account_id)
+
+    clock.now_s += INTERVAL_S
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    left = "select array_agg(answer_key) from ai_answers where account_id = $1"
+    await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
+
+
+async def test_an_answer_that_cannot_be_read_is_not_there(answers, owner, tenant):
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+
+    for body, is_compressed in ((b"not zstd", True), (b"\xff\xfe", False)):
+        await owner.execute(
+            "update ai_answers set answer = $2, is_compressed = $3 where account_id = $1",
+            tenant.account_id,
+            body,
+            is_compressed,
+        )
+        assert await answers.find(tenant.account_id, KEY) is None
+
+
+async def test_nothing_is_kept_for_an_account_that_is_gone_and_the_others_do_not_suffer(
+    answers, owner, tenant, other_tenant
+):
+    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await owner.execute("delete from accounts where id = $1", tenant.account_id)
+
+    await asyncio.gather(
+        answers.keep(tenant.account_id, KEY, ANSWER), answers.keep(other_tenant.account_id, KEY, ANSWER)
+    )
+
+    assert await answers.find(tenant.account_id, KEY) is None
+    assert await answers.find(other_tenant.account_id, KEY) == ANSWER
