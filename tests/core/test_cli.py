@@ -5,12 +5,14 @@ import contextlib
 import json
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
 import uuid
 from types import SimpleNamespace
 
+import asyncpg
 import pytest
 import structlog
 from click.testing import CliRunner
@@ -24,6 +26,7 @@ from infrastructure.identity.keys import FixedKey, load_pem
 from infrastructure.identity.verifier import JwtVerifier
 from tests.conftest import PROJECT
 from tests.core.test_settings import SERVER
+from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_SCRAPE
 
 
 @pytest.fixture(autouse=True)
@@ -249,7 +252,7 @@ async def test_health_shows_each_binding_and_exits_by_readiness(oslira, stranger
 async def test_migrating_a_database_that_is_up_to_date_says_so(oslira, addresses):
     answer = await asyncio.to_thread(oslira, "migrate", DATABASE_URL=addresses.owner)
 
-    assert (answer.exit_code, answer.stdout) == (0, "The schema is up to date.\n")
+    assert (answer.exit_code, answer.stdout.splitlines()[0]) == (0, "The schema is up to date.")
 
 
 async def test_migrating_an_empty_database_names_what_was_applied(oslira, cluster, owner):
@@ -257,10 +260,56 @@ async def test_migrating_an_empty_database_names_what_was_applied(oslira, cluste
     await owner.execute(f'create database "{name}"')
 
     answer = await asyncio.to_thread(oslira, "migrate", DATABASE_URL=cluster.url(name))
+    again = await asyncio.to_thread(oslira, "migrate", DATABASE_URL=cluster.url(name))
     await owner.execute(f'drop database "{name}" with (force)')
 
     assert answer.exit_code == 0
     assert answer.stdout.splitlines()[0] == "applied 0001_roles_and_claims.sql"
+    assert re.fullmatch(r"added \d+ prices", answer.stdout.splitlines()[-1])
+    assert (again.exit_code, again.stdout) == (0, "The schema is up to date.\n")
+
+
+async def test_prices_that_contradict_the_databases_are_told_without_a_traceback(oslira, spoilable_addresses):
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    await connection.execute(
+        "insert into unit_prices values ('apify', 'run', '2025-01-01T00:00:00Z', 1, 'by hand')"
+    )
+    await connection.close()
+
+    answer = await asyncio.to_thread(oslira, "migrate", DATABASE_URL=spoilable_addresses.owner)
+
+    assert answer.exit_code == 1
+    assert "The price of apify run from 2025-01-01 is another in the database" in answer.stderr
+
+
+async def test_costs_of_nothing_are_a_sentence(oslira, spoilable_addresses):
+    answer = await asyncio.to_thread(oslira, "costs", "--days", "7", DATABASE_URL=spoilable_addresses.owner)
+
+    assert (answer.exit_code, answer.stdout) == (0, "Nobody was called in the last 7 days.\n")
+
+
+async def test_costs_are_a_table_by_model_and_task_with_a_sum(oslira, spoilable_addresses):
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    for _ in range(2):
+        await connection.execute(NEW_MODEL_CALL, None, None)
+    await connection.execute(NEW_SCRAPE, None, None)
+    await connection.close()
+
+    answer = await asyncio.to_thread(oslira, "costs", DATABASE_URL=spoilable_addresses.owner)
+
+    lines = [re.sub(r"[^\w.]+", " ", line).strip() for line in answer.stdout.splitlines()]
+    assert answer.exit_code == 0
+    assert "apify simulated scrape 1 0 0 0 0 0 0.003000" in lines
+    assert "openai simulated gpt 5 mini light 2 0 0 0 20 10 0.000025" in lines
+    assert "all 3 0 0 0 20 10 0.003025" in lines
+
+
+@pytest.mark.parametrize("days", ["0", "91", "x"])
+def test_costs_are_those_of_one_to_ninety_days(oslira, days):
+    answer = oslira("costs", "--days", days)
+
+    assert answer.exit_code == 2
+    assert "--days" in answer.stderr
 
 
 def test_migrating_needs_the_owners_address(oslira):

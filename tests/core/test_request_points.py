@@ -1,5 +1,6 @@
 """One data point per request, which never slows or fails one."""
 
+import dataclasses
 import uuid
 
 import pytest
@@ -38,22 +39,40 @@ async def test_a_point_says_what_was_asked_by_whom_and_how_it_went(client, beare
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "route", "status"),
+    ("method", "path", "route", "status", "code"),
     [
-        ("GET", "/health", "/health", 200),
-        ("HEAD", "/health", "/health", 200),
-        ("GET", "/nothing/here", "", 404),
-        ("GET", "/v1/credits/balance", "/v1/credits/balance", 401),
-        ("POST", "/v1/accounts", "", 415),
+        ("GET", "/health", "/health", 200, None),
+        ("HEAD", "/health", "/health", 200, None),
+        ("GET", "/nothing/here", "", 404, "route_not_found"),
+        ("GET", "/v1/credits/balance", "/v1/credits/balance", 401, "token_missing"),
+        ("POST", "/v1/accounts", "", 415, "unsupported_media_type"),
+        ("DELETE", "/health", "", 405, "method_not_allowed"),
     ],
 )
-async def test_refused_and_anonymous_requests_have_a_point_too(client, point_of, method, path, route, status):
+async def test_refused_and_anonymous_requests_have_a_point_too(
+    client, point_of, method, path, route, status, code
+):
     content = b"x" if method == "POST" else None
 
     point = await point_of(await client.request(method, path, content=content))
 
-    assert (point["method"], point["route"], point["status"]) == (method, route, status)
+    assert (point["method"], point["route"]) == (method, route)
+    assert (point["status"], point["code"]) == (status, code)
     assert (point["account_id"], point["principal_kind"]) == (None, None)
+
+
+async def test_an_answer_that_is_no_problem_document_is_classified_by_its_status(
+    client_of, application, point_of
+):
+    async def fails():
+        raise OSError
+
+    health = dataclasses.replace(application.health, probes={"database": ("real", fails)}, _last=None)
+    client = client_of(dataclasses.replace(application, health=health))
+
+    point = await point_of(await client.get("/health/ready"))
+
+    assert (point["status"], point["code"]) == (503, "status_503")
 
 
 async def test_ids_and_queries_do_not_reach_the_points(client, bearer, point_of, owner):

@@ -257,3 +257,48 @@ def test_a_store_with_a_password_is_a_secret():
 
     assert "OSLIRA_RATE_LIMIT_STORE" in SECRETS
     assert "canary" not in f"{settings!r} {settings!s} {[settings]}"
+
+
+DSN = "https://canary@o1.ingest.sentry.example/42"
+
+
+def test_errors_are_told_to_the_sentry_that_is_configured():
+    assert read(**SERVER, SENTRY_DSN=DSN).sentry_dsn == DSN
+    assert (
+        read(SENTRY_DSN="http://key@127.0.0.1:9000/base/7").sentry_dsn == "http://key@127.0.0.1:9000/base/7"
+    )
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "canary",
+        "https://o1.sentry.example/canary",
+        "https://canary@o1.sentry.example/",
+        "https://canary@o1.sentry.example/project",
+        "https://canary@/42",
+        "ftp://canary@o1.sentry.example/42",
+        "https://canary@[::1/42",
+        "https://canary@host:99999/42",
+    ],
+)
+def test_what_is_no_sentry_address_is_refused_and_not_repeated(dsn):
+    (wrong,) = refused(SENTRY_DSN=dsn).wrongs
+
+    assert wrong.startswith("SENTRY_DSN: ")
+    assert "canary" not in wrong
+
+
+def test_on_a_server_sentry_is_reached_by_encryption_only():
+    (wrong,) = refused(**SERVER, SENTRY_DSN=DSN.replace("https", "http")).wrongs
+
+    assert wrong.startswith("SENTRY_DSN: without https://")
+
+
+def test_the_address_of_sentry_is_a_secret():
+    assert "SENTRY_DSN" in SECRETS
+
+
+def test_a_credit_has_a_price_which_may_be_another():
+    assert read().credit_price_cents == 97
+    assert read(OSLIRA_CREDIT_PRICE_CENTS="50").credit_price_cents == 50

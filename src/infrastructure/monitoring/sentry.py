@@ -52,14 +52,14 @@ class _Reporter:
     def __init__(self, dsn: str, environment: str, release: str) -> None:
         import sentry_sdk  # noqa: PLC0415  takes a second, and most systems do without
 
-        # A client of our own and not the process's: it has no hooks, and hears what it is told.
+        # A client of our own and not the process's: it has no hooks, and hears what it is told. Personal
+        # data is off unless asked for (send_default_pii, which is deprecated, as well as its heir).
         self._client = sentry_sdk.Client(
             dsn,
             environment=environment,
             release=release,
             default_integrations=False,
             auto_enabling_integrations=False,
-            send_default_pii=False,
             include_local_variables=False,
             include_source_context=False,
             max_request_body_size="never",

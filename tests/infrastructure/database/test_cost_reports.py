@@ -1,0 +1,233 @@
+"""The questions that operators ask, answered from what was written down."""
+
+from datetime import date, timedelta
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from features.costs.application.run_costs import RunCosts
+from features.costs.domain.reports import Window
+from features.costs.domain.tracker import CostTracker, Sale
+from infrastructure.database.calls import PostgresCallLog
+from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLedger
+from shared.ids import UserId
+from shared.questions import Spender, Usage
+from tests.conftest import copy_of, make_tenant
+from tests.features.costs.calls import model_call, scrape
+from tests.infrastructure.database.test_price_list import BOOK
+from tests.support import NOON, dual_client
+
+WINDOW = Window(since=NOON - timedelta(days=1), until=NOON + timedelta(days=1))
+EMPTY = Window(since=NOON - timedelta(days=60), until=NOON - timedelta(days=50))
+REQUEST = "insert into traffic.requests values ($1, $2, $3, $4, $5, null, null, null, 'r')"
+POINT = "insert into traffic.data_points values ($1, $2, null, null, $3, '{}')"
+
+
+@pytest.fixture(scope="module")
+async def addresses(cluster, template):
+    """A database of its own: reports are about everything there is."""
+    async with copy_of(cluster, template) as addresses:
+        yield addresses
+
+
+@pytest.fixture(scope="module")
+async def database(addresses):
+    async with dual_client(addresses) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+async def owner(addresses):
+    connection = await asyncpg.connect(addresses.owner)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture(autouse=True)
+async def cleared(owner):
+    await owner.execute("truncate ai_usage_logs, scrape_logs, traffic.requests, traffic.data_points")
+
+
+@pytest.fixture
+async def calls(database):
+    log = PostgresCallLog(database)
+    yield log
+    await log.close()
+
+
+@pytest.fixture
+def figures(database):
+    return PostgresFigures(database)
+
+
+async def spend(calls, owner, *costs):
+    """A new account whose calls cost that; all of one user."""
+    tenant = await make_tenant(owner)
+    spender = Spender(account_id=tenant.account_id, user_id=tenant.caller.user_id)
+    for cost in costs:
+        await calls.record_model_call(model_call(cost, spender=spender))
+    return tenant
+
+
+def shares(found):
+    return [(one.account_id, one.cost_nanodollars, one.cumulative_nanodollars) for one in found.accounts]
+
+
+async def test_the_accounts_that_drive_a_share_of_the_cost_come_largest_first(calls, owner, figures):
+    small = await spend(calls, owner, 5)
+    large = await spend(calls, owner, 30, 30)
+    middle = await spend(calls, owner, 20, None)
+    await spend(calls, owner, 15)
+
+    found = await figures.spenders(WINDOW, share_percent=80, lines_max=10)
+
+    assert found.cost_nanodollars == 100
+    assert shares(found) == [(large.account_id, 60, 60), (middle.account_id, 20, 80)]
+    assert (found.accounts[1].calls, found.accounts[1].calls_unpriced) == (2, 1)
+    everybody = await figures.spenders(WINDOW, share_percent=100, lines_max=10)
+    assert shares(everybody)[-1] == (small.account_id, 5, 100)
+    just_above = await figures.spenders(WINDOW, share_percent=81, lines_max=10)
+    assert len(just_above.accounts) == 3
+    assert len((await figures.spenders(WINDOW, share_percent=100, lines_max=2)).accounts) == 2
+
+
+async def test_an_accounts_users_are_told_with_what_each_has_spent(calls, owner, figures):
+    tenant = await spend(calls, owner, 5)
+    colleague = UserId(uuid4())
+    for user_id, cost in ((colleague, 7), (None, 1)):
+        spender = Spender(account_id=tenant.account_id, user_id=user_id)
+        await calls.record_model_call(model_call(cost, spender=spender))
+
+    (account,) = (await figures.spenders(WINDOW, share_percent=80, lines_max=10)).accounts
+
+    assert [(user.user_id, user.cost_nanodollars) for user in account.users] == [
+        (colleague, 7),
+        (tenant.caller.user_id, 5),
+        (None, 1),
+    ]
+
+
+async def test_what_nobody_spent_is_told_too(calls, figures):
+    await calls.record_model_call(model_call(5))
+
+    assert shares(await figures.spenders(WINDOW, share_percent=80, lines_max=10)) == [(None, 5, 5)]
+
+
+async def test_latency_is_told_by_method_and_route(owner, figures):
+    for number in range(1, 101):
+        await owner.execute(REQUEST, NOON, "GET", "/a", 200 if number > 3 else 500, float(number))
+    await owner.execute(REQUEST, NOON, "POST", "/a", 499, 7.0)
+    await owner.execute(REQUEST, NOON + timedelta(days=2), "GET", "/a", 200, 9_999.0)
+
+    slow, quick = await figures.latencies(WINDOW, lines_max=10)
+
+    assert (slow.method, slow.route, slow.requests, slow.failures) == ("GET", "/a", 100, 3)
+    assert (slow.p50_ms, slow.p95_ms) == (pytest.approx(50.5), pytest.approx(95.05))
+    assert (quick.method, quick.p95_ms, quick.failures) == ("POST", 7.0, 0)
+
+
+@pytest.mark.parametrize(("step", "counts"), [("hour", [(1, 0), (1, 1)]), ("day", [(2, 1)])])
+async def test_the_rate_of_known_profiles_is_told_by_the_hour_or_the_day(owner, figures, step, counts):
+    for minutes, hit in ((0, "hit"), (30, "miss"), (70, "hit")):
+        blobs = ["natgeo", "fresh", hit]
+        await owner.execute(POINT, NOON + timedelta(minutes=minutes), "profile_cache", blobs)
+    await owner.execute(POINT, NOON, "other", ["a", "b", "hit"])
+
+    rates = await figures.cache_rates(WINDOW, step=step, lines_max=10)
+
+    assert [(rate.hits, rate.misses) for rate in rates] == counts
+    assert {rate.cache for rate in rates} == {"profiles"}
+    assert rates[-1].at == (NOON if step == "hour" else NOON.replace(hour=0))
+
+
+async def test_an_answer_counts_once_however_many_attempts_it_took(calls, figures):
+    question = uuid4()
+    await calls.record_model_call(model_call(1, call_id=question, outcome="timeout"))
+    await calls.record_model_call(model_call(1, call_id=question, attempt=2))
+    await calls.record_model_call(model_call(0, cache="exact"))
+    await calls.record_model_call(model_call(0, cache="shared"))
+    await calls.record_model_call(model_call(0, outcome="skipped"))
+
+    (rate,) = await figures.cache_rates(WINDOW, step="day", lines_max=10)
+
+    assert (rate.cache, rate.hits, rate.misses) == ("answers", 2, 1)
+
+
+async def test_the_success_of_analyses_is_told_by_day_and_type(owner, figures):
+    outcomes = [("deep", "completed"), ("deep", "completed"), ("deep", "failed"), ("light", "cancelled")]
+    for analysis_type, outcome in outcomes:
+        await owner.execute(POINT, NOON, "analysis", ["run", "natgeo", analysis_type, outcome])
+
+    rates = await figures.success_rates(WINDOW, lines_max=10)
+
+    assert [
+        (rate.day, rate.analysis_type, rate.completed, rate.failed, rate.cancelled) for rate in rates
+    ] == [
+        (NOON.date(), "deep", 2, 1, 0),
+        (NOON.date(), "light", 0, 0, 1),
+    ]
+
+
+async def test_costs_are_told_by_day_provider_model_and_task(calls, figures):
+    usage = Usage(tokens_in=100, tokens_cached=60, tokens_out=10)
+    await calls.record_model_call(model_call(5, usage=usage))
+    await calls.record_model_call(model_call(None, usage=usage, outcome="timeout"))
+    await calls.record_model_call(model_call(0, usage=Usage(), cache="exact"))
+    await calls.record_model_call(model_call(7, provider="anthropic", model="claude", task="deep"))
+    await calls.record_model_call(model_call(9, at=NOON - timedelta(hours=13)))
+    await calls.record_scrape(scrape(6, outcome="private"))
+    await calls.record_scrape(scrape(None, outcome="timeout"))
+
+    lines = await figures.costs(WINDOW, lines_max=10)
+
+    assert [(line.day, line.provider, line.task, line.cost_nanodollars) for line in lines] == [
+        (NOON.date(), "anthropic", "deep", 7),
+        (NOON.date(), "apify", "scrape", 6),
+        (NOON.date(), "openai", "light", 5),
+        (date(2025, 12, 31), "openai", "light", 9),
+    ]
+    light = lines[2]
+    assert (light.calls, light.calls_cached, light.calls_failed, light.calls_unpriced) == (3, 1, 1, 1)
+    assert (light.tokens_in, light.tokens_cached, light.tokens_out) == (200, 120, 20)
+    assert (lines[1].calls, lines[1].calls_failed, lines[1].calls_unpriced) == (2, 1, 1)
+
+
+async def test_where_nothing_happened_every_report_is_empty(figures):
+    assert (await figures.spenders(EMPTY, share_percent=80, lines_max=10)).accounts == []
+    assert await figures.latencies(EMPTY, lines_max=10) == []
+    assert await figures.cache_rates(EMPTY, step="day", lines_max=10) == []
+    assert await figures.success_rates(EMPTY, lines_max=10) == []
+    assert await figures.costs(EMPTY, lines_max=10) == []
+
+
+async def test_the_last_instant_does_not_belong_to_the_window(calls, figures):
+    await calls.record_model_call(model_call(1, at=WINDOW.until))
+    await calls.record_model_call(model_call(2, at=WINDOW.since))
+
+    assert [line.cost_nanodollars for line in await figures.costs(WINDOW, lines_max=10)] == [2]
+
+
+async def test_what_is_written_down_says_what_the_tracker_says(addresses, owner, tenant):
+    """And it does so in another process, which has only the database."""
+    run_id = uuid4()
+    spender = Spender(account_id=tenant.account_id, run_id=run_id)
+    await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
+    await owner.execute("select ledger.place_hold($1, 5, $2, 'analysis')", tenant.account_id, f"run:{run_id}")
+    await owner.execute("select ledger.settle_hold($1, $2, 5)", tenant.account_id, f"run:{run_id}")
+    tracker = CostTracker(BOOK, lambda: NOON, Sale(credits_charged=5, credit_nanodollars=970_000_000))
+    async with dual_client(addresses) as database:
+        log = PostgresCallLog(database)
+        for call in (model_call(5, spender=spender), model_call(None, spender=spender)):
+            tracker.add(call)
+            await log.record_model_call(call)
+        for call in (scrape(3_000_000, spender=spender), scrape(1, spender=spender)):
+            tracker.add(call)
+            await log.record_scrape(call)
+        await log.record_model_call(model_call(1_000, spender=Spender(run_id=uuid4())))
+
+    async with dual_client(addresses) as database:
+        found = await RunCosts(PostgresRunLedger(database), 970_000_000).breakdown(run_id)
+
+    assert found == tracker.get_breakdown()
+    assert found.margins.revenue_nanodollars == 4_850_000_000

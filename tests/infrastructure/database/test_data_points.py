@@ -1,0 +1,112 @@
+"""Data points: written beside the work, kept for three months."""
+
+import math
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from features.analysis.application.ports import CacheRecord
+from infrastructure.database import sweeps
+from infrastructure.database.data_points import AnalysisPoints, PostgresDataPoints, ProfileCachePoints
+from shared.ids import UserId
+from shared.questions import Spender
+
+POINTS = "select kind, account_id, user_id, blobs, doubles from traffic.data_points where user_id = $1"
+
+
+@pytest.fixture
+async def points(database):
+    points = PostgresDataPoints(database)
+    yield points
+    await points.close()
+
+
+@pytest.fixture
+def spender(tenant):
+    return Spender(account_id=tenant.account_id, user_id=UserId(uuid4()))
+
+
+async def test_a_point_has_its_kind_texts_and_numbers_and_who_it_is_about(points, owner, spender):
+    points.write(
+        "k", blobs=("a", "b,{}"), doubles=(1.5, -2), account_id=spender.account_id, user_id=spender.user_id
+    )
+    points.write("k", blobs=(), doubles=(), user_id=spender.user_id)
+    await points.close()
+
+    assert [tuple(row) for row in await owner.fetch(POINTS, spender.user_id)] == [
+        ("k", spender.account_id, spender.user_id, ["a", "b,{}"], [1.5, -2.0]),
+        ("k", None, spender.user_id, [], []),
+    ]
+
+
+async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
+    run_id = uuid4()
+
+    AnalysisPoints(points)(
+        run_id=run_id,
+        username="natgeo",
+        analysis_type="deep",
+        outcome="completed",
+        cost_nanodollars=12_500_000,
+        duration_ms=41_000.0,
+        score=87,
+        spender=spender,
+    )
+    await points.close()
+
+    (row,) = await owner.fetch(POINTS, spender.user_id)
+    assert (row["kind"], row["account_id"]) == ("analysis", spender.account_id)
+    assert row["blobs"] == [str(run_id), "natgeo", "deep", "completed"]
+    assert row["doubles"] == [0.0125, 41_000.0, 87.0]
+
+
+@pytest.mark.parametrize(
+    ("is_hit", "age_s", "blobs"),
+    [(True, 60.5, ["natgeo", "fresh", "hit"]), (False, None, ["natgeo", "fresh", "miss"])],
+)
+async def test_a_look_into_the_profile_cache_is_a_point(points, owner, spender, is_hit, age_s, blobs):
+    record: CacheRecord = ProfileCachePoints(points)
+
+    record(is_hit=is_hit, reason="fresh", username="natgeo", age_s=age_s, spender=spender)
+    await points.close()
+
+    (row,) = await owner.fetch(POINTS, spender.user_id)
+    assert (row["kind"], row["blobs"], row["doubles"]) == ("profile_cache", blobs, [age_s])
+
+
+async def test_nothing_in_a_point_keeps_the_others_from_being_written(points, owner, spender):
+    points.write(
+        "k\0",
+        blobs=("\0", "\ud800", "ü" * 5_000, '"}]'),
+        doubles=(math.nan, math.inf, -math.inf, None, 1.0),
+        user_id=spender.user_id,
+    )
+    await points.close()
+
+    (row,) = await owner.fetch(POINTS, spender.user_id)
+    assert (row["kind"], row["blobs"][:2], row["blobs"][3]) == ("k", ["", "?"], '"}]')
+    assert row["doubles"] == [None, None, None, None, 1.0]
+
+
+async def test_old_points_go_and_young_ones_stay(database, owner, spender, monkeypatch):
+    await owner.execute(
+        """
+        insert into traffic.data_points
+        select now() - age::interval, 'old', null, $1, '{}', '{}'
+        from unnest(array['90 days 1 second', '89 days']) as age
+        """,
+        spender.user_id,
+    )
+    monkeypatch.setattr(sweeps, "INTERVAL_S", 0.0)
+    points = PostgresDataPoints(database)
+
+    points.write("new", blobs=(), doubles=(), user_id=spender.user_id)
+    await points.close()
+
+    ages = await owner.fetch(
+        "select now() - at as age from traffic.data_points where user_id = $1 order by 1 desc",
+        spender.user_id,
+    )
+    assert len(ages) == 2
+    assert ages[0]["age"] < timedelta(days=90)
