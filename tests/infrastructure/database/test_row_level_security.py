@@ -28,6 +28,7 @@ TABLES = {
     "traffic.rate_windows": False,
     "traffic.idempotency_keys": False,
     "traffic.requests": False,
+    "traffic.leases": False,
     "oslira.migrations": False,
 }
 # What members may write themselves, in their own accounts: the column to try it with. Nothing else.
@@ -70,6 +71,7 @@ values ($1, gen_random_uuid(), gen_random_uuid(), 'k', 'live', sha256(random()::
 IDEMPOTENCY_KEY = """
 select traffic.begin_attempt(sha256(random()::text::bytea), sha256('f'), gen_random_uuid(), 30, 60)
 """
+LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity')"
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 
 
@@ -85,6 +87,7 @@ async def victim(owner):
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
     await owner.execute(NEW_PROFILE, tenant.account_id)
+    await owner.execute(LEASE)
     return tenant
 
 
