@@ -159,6 +159,33 @@ async def test_no_slot_is_lost_to_those_who_are_cancelled_at_any_moment(slots, n
         assert await held() == 3
 
 
+class Spoilsport(FlakyDatabase):
+    """Cancels a task while its slot is on its way to it."""
+
+    victim = None
+    is_late = False  # the slot is handed over already, and the task has not noticed yet
+
+    async def fetch(self, statement, *args):
+        rows = await super().fetch(statement, *args)
+        if self.victim is not None and "traffic.lease(" in statement:
+            asyncio.get_running_loop().call_soon(self.victim.cancel)
+            if not self.is_late:
+                await asyncio.sleep(0)
+        return rows
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_who_is_cancelled_while_being_served_leaves_no_slot_behind(database, name, held, is_late):
+    spoilsport = Spoilsport(database)
+    spoilsport.is_late = is_late
+    async with slots_on(spoilsport) as slots:
+        spoilsport.victim = asyncio.create_task(hold(slots, name, 1))
+        await asyncio.gather(spoilsport.victim, return_exceptions=True)
+
+        assert spoilsport.victim.cancelled()
+        await until(lambda: is_count(held, 0))
+
+
 async def is_count(held, count):
     return await held() == count
 
