@@ -35,6 +35,7 @@ TABLES = {
     "traffic.idempotency_keys": False,
     "traffic.requests": False,
     "traffic.data_points": False,
+    "traffic.leases": False,
     "oslira.migrations": False,
 }
 # What members may write themselves, in their own accounts: the column to try it with. Nothing else.
@@ -84,6 +85,7 @@ PRICES = """
 with one as (insert into token_prices values ('victim', 'm', now(), 0, 1, 1, 1, 1, ''))
 insert into unit_prices values ('victim', 'run', now(), 1, '')
 """
+LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity')"
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
 insert into ai_answers (
@@ -110,6 +112,7 @@ async def victim(owner):
     await owner.execute(DATA_POINT, tenant.account_id)
     await owner.execute(PRICES)
     await owner.execute(AI_ANSWER, tenant.account_id)
+    await owner.execute(LEASE)
     return tenant
 
 

@@ -91,6 +91,7 @@ EXECUTORS = {
     "ledger.key_spending": {"service_role"},
     "traffic.take": {"service_role"},
     "traffic.begin_attempt": {"service_role"},
+    "traffic.lease": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},

@@ -1,0 +1,205 @@
+"""Instagram profiles by Apify: https://apify.com/apify/instagram-profile-scraper, and for more posts than
+it shows https://apify.com/apify/instagram-scraper.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import structlog
+
+from features.analysis.application.ports import ProfileSource
+from features.analysis.domain.errors import ProfilesUnavailable
+from features.analysis.domain.profile import Post, Profile, Scrape
+from features.costs.application.ports import CallLog
+from features.costs.domain.prices import PriceBook
+from infrastructure.access import Access, Where
+from infrastructure.finishing import to_the_end
+from infrastructure.scraping.instagram_items import Finding, newest_first, read_posts, read_profile
+from infrastructure.scraping.looking import POLL_S, Looking, Reading
+from infrastructure.scraping.receipts import Receipts
+from infrastructure.scraping.runs import Order, Runs
+from infrastructure.scraping.troubles import (
+    TOLD_RETRY_AFTER_S,
+    Patience,
+    ScrapeTrouble,
+    Sleep,
+    told_retry_after_s,
+)
+from infrastructure.slots import Slots
+from shared.errors import Unavailable
+from shared.ports import Clock
+from shared.questions import Spender
+
+PROVIDER = "apify"
+PROFILE_ACTOR = "apify~instagram-profile-scraper"
+POSTS_ACTOR = "apify~instagram-scraper"
+SLOTS_NAME = "scrapes"
+SLOTS_MAX = 10
+LATEST_POSTS_MAX = 12  # that the profile actor shows
+PROFILE_ITEMS_MAX = 5
+PINNED_POSTS_MAX = 5  # which come first, and may come beside those asked for
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
+
+
+class ApifyLimits(msgspec.Struct, frozen=True, kw_only=True):
+    look_s: float = 240.0
+    slot_wait_s: float = 300.0
+    run_s: float = 110.0  # after which Apify ends the run itself, should we be gone
+    usd_max: Decimal = Decimal("0.50")  # the least that these actors accept
+    memory_mbytes: int | None = None
+    at_once_max: int = SLOTS_MAX
+    poll_s: float = POLL_S
+    call_s: float = 15.0
+
+
+class ApifyProfiles(ProfileSource):
+    """The profile actor shows the twelve newest posts; only who wants more, of a profile that has more,
+    pays for a second run.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        slots: Slots,
+        log: CallLog,
+        prices: PriceBook,
+        *,
+        now: Clock,
+        limits: ApifyLimits = ApifyLimits(),  # noqa: B008  frozen
+        profile_actor: str = PROFILE_ACTOR,
+        posts_actor: str = POSTS_ACTOR,
+        sleep: Sleep = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._where = where
+        self._slots = slots
+        self._log = log
+        self._prices = prices
+        self._now = now
+        self._limits = limits
+        self._profile_actor = profile_actor
+        self._posts_actor = posts_actor
+        self._sleep = sleep
+        self._jitter = jitter
+        self._made: tuple[Access, Runs] | None = None
+
+    async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
+        limits = self._limits
+        try:
+            async with (
+                asyncio.timeout(limits.slot_wait_s) as waiting,
+                self._slots.acquire(SLOTS_NAME, limits.at_once_max),
+            ):
+                waiting.reschedule(None)
+                access = await self._where()
+                return await self._look(username, posts_max, spender, access)
+        except ProfilesUnavailable:
+            raise
+        except (Unavailable, TimeoutError) as error:
+            log.warning("no_look", reason=type(error).__name__)
+            raise ProfilesUnavailable(username, TOLD_RETRY_AFTER_S) from error
+
+    async def _look(self, username: str, posts_max: int, spender: Spender, access: Access) -> Scrape:
+        receipts = Receipts(
+            *(self._log, self._prices, self._now, PROVIDER, username, posts_max, spender),
+            is_simulated=access.is_simulated,
+        )
+        looking = Looking(
+            await self._runs(access),
+            receipts,
+            Patience(self._sleep, self._jitter),
+            sleep=self._sleep,
+            poll_s=self._limits.poll_s,
+        )
+        outcome = "cancelled"
+        try:
+            async with asyncio.timeout(self._limits.look_s):
+                finding = await self._find(looking, username, posts_max)
+        except (ScrapeTrouble, TimeoutError) as error:
+            outcome = _outcome_of(error)
+            raise ProfilesUnavailable(username, told_retry_after_s(error)) from None
+        finally:
+            await to_the_end(looking.close(outcome))
+        return Scrape(
+            outcome=finding.outcome,
+            profile=finding.profile,
+            posts_asked=posts_max,
+            scraped_at=self._now(),
+            provider=PROVIDER,
+            is_simulated=access.is_simulated,
+        )
+
+    async def _find(self, looking: Looking, username: str, posts_max: int) -> Finding:
+        def read(items: list[Any]) -> Reading[Finding]:
+            finding = read_profile(items, username, now=self._now())
+            return Reading(finding, finding.outcome, len(finding.profile.posts) if finding.profile else 0)
+
+        order = self._order(self._profile_actor, {"usernames": [username]}, items_max=1)
+        finding = (await looking.carry_out(order, read, items_max=PROFILE_ITEMS_MAX)).value
+        if finding.outcome != "ok" or finding.profile is None:
+            return finding
+        posts = finding.profile.posts
+        if _is_more_to_be_found(finding.profile, posts_max):
+            posts = newest_first((*posts, *await self._posts(looking, username, posts_max)))
+        return Finding("ok", msgspec.structs.replace(finding.profile, posts=posts[:posts_max]))
+
+    async def _posts(self, looking: Looking, username: str, posts_max: int) -> tuple[Post, ...]:
+        def read(items: list[Any]) -> Reading[tuple[Post, ...]]:
+            posts = read_posts(items, now=self._now())
+            return Reading(posts, "ok", min(len(posts), posts_max))
+
+        order = self._order(
+            self._posts_actor,
+            {
+                "directUrls": [f"https://www.instagram.com/{username}/"],
+                "resultsType": "posts",
+                "resultsLimit": posts_max,
+            },
+            items_max=posts_max,
+        )
+        reading = await looking.carry_out(order, read, items_max=posts_max + PINNED_POSTS_MAX)
+        return reading.value
+
+    def _order(self, actor: str, actor_input: dict[str, Any], *, items_max: int) -> Order:
+        return Order(
+            actor=actor,
+            input=actor_input,
+            items_max=items_max,
+            usd_max=self._limits.usd_max,
+            timeout_s=self._limits.run_s,
+            memory_mbytes=self._limits.memory_mbytes,
+        )
+
+    async def _runs(self, access: Access) -> Runs:
+        if self._made is None or self._made[0] != access:
+            self._made = (access, await asyncio.to_thread(_make, access, self._limits.call_s))
+        return self._made[1]
+
+
+def _make(access: Access, timeout_s: float) -> Runs:
+    from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  takes a second
+
+    return ApifyRuns(access, timeout_s=timeout_s)
+
+
+def _is_more_to_be_found(profile: Profile, posts_max: int) -> bool:
+    """A profile that shows posts and counts none has an unknown number of them."""
+    there = posts_max if profile.posts and not profile.posts_count else profile.posts_count
+    return posts_max > LATEST_POSTS_MAX and len(profile.posts) < min(posts_max, there)
+
+
+def _outcome_of(error: ScrapeTrouble | TimeoutError) -> str:
+    if not isinstance(error, ScrapeTrouble):
+        return "timeout"
+    if error.trouble == "refused":
+        log.error(
+            "apify_refuses_us",
+            detail=error.detail,
+            hint="Check the Apify token, the plan's limits, and that the account may run the actors.",
+        )
+    return "timeout" if error.trouble == "timeout" else "unavailable"
