@@ -5,7 +5,13 @@ from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from shared.finishing import to_the_end
+
 T = TypeVar("T")
+
+
+class FlightCancelled(Exception):
+    """By the one who runs the flights; whoever waits did not ask for it."""
 
 
 class Flights(Generic[T]):
@@ -15,6 +21,9 @@ class Flights(Generic[T]):
 
     def __init__(self) -> None:
         self._under_way: dict[Hashable, _Flight[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._under_way)
 
     def __contains__(self, key: Hashable) -> bool:
         """Whether joining now would be joining somebody else's."""
@@ -29,19 +38,27 @@ class Flights(Generic[T]):
         flight.waiters += 1
         try:
             return await asyncio.shield(flight.task)
+        except asyncio.CancelledError:
+            me = asyncio.current_task()
+            if flight.task.cancelled() and me is not None and not me.cancelling():
+                raise FlightCancelled from None
+            raise
         finally:
             flight.waiters -= 1
             if not flight.waiters and not flight.task.done():
-                self._end(key, flight)  # whoever comes now begins anew
-                flight.task.cancel()
-                await asyncio.wait([flight.task])
+                self._forget(key, flight)  # whoever comes now begins anew
+                await to_the_end(_end(flight.task))
+
+    async def close(self) -> None:
+        for flight in list(self._under_way.values()):
+            await _end(flight.task)
 
     def _land(self, key: Hashable, flight: "_Flight[T]", task: asyncio.Task[T]) -> None:
-        self._end(key, flight)
+        self._forget(key, flight)
         if not task.cancelled():
             task.exception()  # heard here, in case nobody waits any more; asyncio would complain
 
-    def _end(self, key: Hashable, flight: "_Flight[T]") -> None:
+    def _forget(self, key: Hashable, flight: "_Flight[T]") -> None:
         if self._under_way.get(key) is flight:
             del self._under_way[key]
 
@@ -50,3 +67,8 @@ class _Flight(Generic[T]):
     def __init__(self, task: asyncio.Task[T]) -> None:
         self.task = task
         self.waiters = 0
+
+
+async def _end(task: asyncio.Task[T]) -> None:
+    task.cancel()
+    await asyncio.wait([task])  # nobody waits for what it says

@@ -10,7 +10,7 @@ import structlog
 from features.costs.application.ports import CallLog
 from features.costs.domain.calls import CallOutcome, ModelCall
 from infrastructure.ai.clocks import Clocks
-from infrastructure.ai.uninterrupted import uninterrupted
+from shared.finishing import to_the_end
 from shared.questions import Cache, Spender, Usage
 
 ERROR_LENGTH_MAX = 200
@@ -42,7 +42,7 @@ class Books:
         return price
 
     async def write(self, call: ModelCall) -> None:
-        await uninterrupted(self._calls.record_model_call(call))
+        await to_the_end(self._calls.record_model_call(call))
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from infrastructure.ai.breaker import BreakerRules, BreakerView
 from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.course import Patience
 from infrastructure.ai.embeddings import Embedder
-from infrastructure.ai.flights import FlightCancelled, Flights
 from infrastructure.ai.forms import AnswerForm, Malformed, form_of
 from infrastructure.ai.inquiry import Inquiry, Means
 from infrastructure.ai.keys import answer_key
@@ -26,6 +25,7 @@ from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.provider import EmbeddingProvider, ModelProvider
 from infrastructure.ai.route import Leg, legs_of
 from shared.errors import DomainError
+from shared.flights import FlightCancelled, Flights
 from shared.questions import (
     Answer,
     AnswerMalformed,
@@ -159,7 +159,7 @@ class Gateway(Analyst):
 
     async def _shared(self, asked: _Asked) -> _Found:
         key = asked.answer_key + (b"fresh" if asked.question.is_fresh else b"")
-        is_first = not self._flights.is_under_way(key)
+        is_first = key not in self._flights
         try:
             found = await self._flights.join(key, partial(self._inquire, asked))
         except FlightCancelled:

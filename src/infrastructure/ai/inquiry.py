@@ -14,8 +14,8 @@ from infrastructure.ai.model_table import Task
 from infrastructure.ai.probes import Probes
 from infrastructure.ai.route import Leg
 from infrastructure.ai.trial import Attempt, Ended, R, Trial
-from infrastructure.ai.uninterrupted import uninterrupted
 from shared.errors import DomainError
+from shared.finishing import to_the_end
 from shared.questions import ModelsUnavailable
 
 ATTEMPT_MIN_S = 1.0  # with less time left nobody is asked
@@ -173,7 +173,7 @@ class Inquiry(Generic[R]):
                     result = self._after(began, attempt, task.result())
         finally:
             if racing:
-                await uninterrupted(_end(list(racing)))
+                await to_the_end(_end(list(racing)))
         return result
 
     # After it

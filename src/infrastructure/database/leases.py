@@ -13,9 +13,9 @@ from uuid import UUID, uuid4
 from asyncpg import Record
 
 from infrastructure.database.sessions import Database, DatabaseUnavailable
-from infrastructure.finishing import to_the_end
 from infrastructure.slots import SlotLost, Slots
 from shared.errors import Unavailable
+from shared.finishing import to_the_end
 
 LEASE: LiteralString = "select * from traffic.lease($1, $2, $3, $4) as holder"
 RENEW: LiteralString = """

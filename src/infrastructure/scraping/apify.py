@@ -17,7 +17,6 @@ from features.analysis.domain.profile import Post, Profile, Scrape
 from features.costs.application.ports import CallLog
 from features.costs.domain.prices import PriceBook
 from infrastructure.access import Access, Where
-from infrastructure.finishing import to_the_end
 from infrastructure.scraping.instagram_items import Finding, newest_first, read_posts, read_profile
 from infrastructure.scraping.looking import POLL_S, Looking, Reading
 from infrastructure.scraping.receipts import Receipts
@@ -31,6 +30,7 @@ from infrastructure.scraping.troubles import (
 )
 from infrastructure.slots import Slots
 from shared.errors import Unavailable
+from shared.finishing import to_the_end
 from shared.ports import Clock
 from shared.questions import Spender
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 import msgspec
 import structlog
 
-from infrastructure.finishing import to_the_end
 from infrastructure.scraping.receipts import Receipts
 from infrastructure.scraping.runs import Items, Order, Run, Runs
 from infrastructure.scraping.troubles import Patience, ScrapeTrouble, Sleep
+from shared.finishing import to_the_end
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from infrastructure.ai.flights import Flights
+from shared.flights import Flights
 from shared.questions import AnswerRefused, ModelsUnavailable, Usage
 from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
