@@ -15,7 +15,36 @@ Outcome = Literal["ok", "private", "not_found", "restricted"]
 POSTS_NEEDED: dict[AnalysisType, int] = {"light": 12, "deep": 50, "xray": 50}
 
 _USERNAME = re.compile(r"(?!.*\.\.)(?!\.)[a-z0-9._]{1,30}(?<!\.)")
-_ADDRESS = re.compile(r"(?:https?://)?(?:www\.|m\.)?instagram\.com/([^/?#]+)/?(?:[?#].*)?", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?:https?://)?(?:(?:www\.|m\.)?instagram\.com|instagr\.am)"
+    r"/@?([^/?#]+)(?:/(?:reels|tagged|channel|feed))?/?(?:[?#].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+# Where a profile's address would lead elsewhere, there is no profile of that name.
+_RESERVED = frozenset(
+    (
+        "_n",
+        "_u",
+        "about",
+        "accounts",
+        "api",
+        "challenge",
+        "direct",
+        "directory",
+        "emails",
+        "explore",
+        "graphql",
+        "legal",
+        "nametag",
+        "oauth",
+        "p",
+        "reel",
+        "reels",
+        "stories",
+        "tv",
+        "web",
+    )
+)
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,8 +97,10 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
 
 def username_of(text: str) -> str:
     """From ``@name``, ``name`` or a profile's address."""
-    address = _ADDRESS.fullmatch(text.strip())
-    name = (address[1] if address else text.strip().removeprefix("@")).lower()
-    if not _USERNAME.fullmatch(name):
+    stripped = text.strip()
+    address = _ADDRESS.fullmatch(stripped)
+    name = (address[1] if address else stripped.removeprefix("@")).lower()
+    # Letters of other scripts that look like ours; some even turn into ours in lower case.
+    if not stripped.isascii() or not _USERNAME.fullmatch(name) or name in _RESERVED:
         raise UsernameInvalid(text[:100])
     return name

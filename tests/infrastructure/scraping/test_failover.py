@@ -1,0 +1,145 @@
+import asyncio
+
+import pytest
+
+from features.analysis.domain.errors import ProfilesUnavailable
+from infrastructure.scraping.failover import FailoverProfiles
+from shared.questions import Spender
+
+
+class Source:
+    def __init__(self, name):
+        self.name = name
+        self.asked = 0
+        self.is_down = False
+        self.answering = None
+
+    async def look(self, username, *, posts_max, spender):  # noqa: ARG002  the port's
+        self.asked += 1
+        if self.answering is not None:
+            await self.answering.wait()
+        if self.is_down:
+            raise ProfilesUnavailable(username, 7)
+        return self.name
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def first():
+    return Source("first")
+
+
+@pytest.fixture
+def second():
+    return Source("second")
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def both(first, second, clock):
+    profiles = FailoverProfiles(first, second, now_s=clock)
+
+    async def look(posts_max=12):
+        return await profiles.look("nasa", posts_max=posts_max, spender=Spender())
+
+    return look
+
+
+async def test_the_second_is_asked_only_when_the_first_fails(both, first, second):
+    assert await both() == "first"
+    assert second.asked == 0
+
+    first.is_down = True
+    assert await both() == "second"
+
+
+async def test_who_needs_more_than_the_second_can_show_is_told_of_the_failure(both, first, second):
+    first.is_down = True
+
+    with pytest.raises(ProfilesUnavailable) as refusal:
+        await both(50)
+
+    assert (refusal.value.retry_after_s, second.asked) == (7, 0)
+
+
+async def test_when_both_fail_it_is_unavailable(both, first, second):
+    first.is_down = second.is_down = True
+
+    with pytest.raises(ProfilesUnavailable):
+        await both()
+
+
+async def fail(both, times):
+    for _ in range(times):
+        await both()
+
+
+async def test_after_five_failures_in_a_row_the_first_is_left_alone_for_a_minute(both, first, clock):
+    first.is_down = True
+    await fail(both, 7)
+    assert first.asked == 5
+
+    clock.now_s += 59.9
+    assert await both() == "second"
+    with pytest.raises(ProfilesUnavailable) as refusal:
+        await both(50)
+    assert (first.asked, refusal.value.retry_after_s) == (5, 1)
+
+
+async def test_a_success_in_between_starts_the_count_anew(both, first):
+    first.is_down = True
+    await fail(both, 4)
+    first.is_down = False
+    await both()
+    first.is_down = True
+    await fail(both, 4)
+    first.is_down = False
+
+    assert await both() == "first"
+
+
+async def test_then_one_of_many_sees_whether_it_is_back(both, first, clock):
+    first.is_down = True
+    await fail(both, 5)
+    clock.now_s += 60
+    first.is_down, first.answering = False, asyncio.Event()
+    probe = asyncio.create_task(both())
+    await asyncio.sleep(0)
+
+    assert await asyncio.gather(*(both() for _ in range(5))) == ["second"] * 5
+    first.answering.set()
+    assert await probe == "first"
+    assert await both() == "first"
+
+
+async def test_a_probe_that_fails_rests_for_another_minute(both, first, clock):
+    first.is_down = True
+    await fail(both, 5)
+    clock.now_s += 60
+    await fail(both, 3)
+
+    assert first.asked == 6
+
+
+async def test_a_probe_that_is_cancelled_lets_the_next_one_see(both, first, clock):
+    first.is_down = True
+    await fail(both, 5)
+    clock.now_s += 60
+    first.is_down, first.answering = False, asyncio.Event()
+    probe = asyncio.create_task(both())
+    await asyncio.sleep(0)
+    probe.cancel()
+    await asyncio.gather(probe, return_exceptions=True)
+    first.answering.set()
+
+    assert await both() == "first"

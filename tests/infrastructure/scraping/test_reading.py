@@ -1,0 +1,189 @@
+"""What others wrote, read without trust."""
+
+import json
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from features.analysis.domain.profile import Profile
+from infrastructure.scraping.instagram_items import read_posts, read_profile
+from infrastructure.scraping.instagram_web import read_web_profile
+from infrastructure.scraping.reading import address, count, flag, instant, names, text, usernames
+from infrastructure.scraping.troubles import ScrapeTrouble
+from tests.infrastructure.scraping.apify_server import WIRE
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+AUGUST = datetime(2025, 8, 12, 16, 19, 28, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (0, 0),
+        (12, 12),
+        (12.0, 12),
+        ("12", 12),
+        (" 1,234 ", 1234),
+        ("1.2K", 1200),
+        ("3m", 3_000_000),
+        (-1, None),
+        ("-1", None),
+        (True, None),
+        (None, None),
+        ("", None),
+        ("many", None),
+        ([], None),
+        (float("nan"), None),
+        (float("inf"), None),
+        (10**30, None),
+        ("9" * 400, None),
+    ],
+)
+def test_counts(value, number):
+    assert count(value) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "at"),
+    [
+        ("2025-08-12T16:19:28.000Z", AUGUST),
+        ("2025-08-12T18:19:28+02:00", AUGUST),
+        ("2025-08-12 16:19:28", AUGUST),
+        (1755015568, AUGUST),
+        (1755015568000, AUGUST),
+        ("1755015568", AUGUST),
+        ("yesterday", None),
+        ("", None),
+        (None, None),
+        (True, None),
+        (0, None),
+        (-1, None),
+        ("2009-01-01T00:00:00Z", None),
+        ("2031-01-01T00:00:00Z", None),
+        (10**40, None),
+        (float("nan"), None),
+        ("nan", None),
+        ("0001-01-01T00:00:00+23:59", None),
+    ],
+)
+def test_instants(value, at):
+    assert instant(value, now=NOW) == at
+
+
+@pytest.mark.parametrize(
+    ("value", "whole"),
+    [
+        ("a\0b", "ab"),
+        ("a\ud800b", "ab"),
+        ("\ud83d\ude00", "😀"),
+        ("ความ 名前 🪸", "ความ 名前 🪸"),
+        (7, "7"),
+        (True, ""),
+        (None, ""),
+        ({}, ""),
+        ("x" * 9_000, "x" * 5_000),
+    ],
+    ids=ascii,
+)
+def test_texts(value, whole):
+    assert text(value) == whole
+    assert msgspec.json.decode(msgspec.json.encode(text(value))) == whole
+
+
+def test_addresses_lead_to_pages_and_nowhere_else():
+    assert address("https://a.example/") == "https://a.example/"
+    assert [address(value) for value in ("javascript:alert(1)", "//a", 7, "https://" + "a" * 3_000)] == [
+        ""
+    ] * 4
+
+
+def test_names_are_there_once_and_not_without_end():
+    assert names(["a", "b", "a", "", None, 3]) == ("a", "b", "3")
+    assert len(names(str(number) for number in range(1_000))) == 100
+    assert usernames(["NASA", "nasa", "no name", None]) == ("nasa",)
+    assert [flag(value) for value in (True, "true", 1, "yes", None)] == [True, True, False, False, False]
+
+
+NASTY = [
+    *(None, True, 0, -1, 10**30, 1.5, float("nan"), float("inf"), "", "x", "\0", "\ud800", "9" * 500),
+    *(
+        [],
+        [None],
+        [[]],
+        ["\udfff"],
+        [{"url": 1}],
+        [{"username": []}],
+        [{"id": {}}],
+        {},
+        {"count": []},
+        {"edges": 1},
+    ),
+    {"edges": [None, {"node": None}, {"node": {"id": []}}, {"node": {"username": 5, "text": []}}]},
+]
+
+
+def read_or_none(read):
+    try:
+        return read()
+    except ScrapeTrouble:
+        return None
+
+
+@pytest.mark.parametrize("field", sorted(WIRE["profile"]["item"]))
+@pytest.mark.parametrize("part", [False, True])
+def test_whatever_stands_in_an_item_is_read_or_named_as_trouble(field, part):
+    for value in NASTY:
+        item = {**WIRE["profile"]["item"], field: value}
+        if part:
+            item["latestPosts"] = [
+                dict.fromkeys(post, value) for post in WIRE["profile"]["item"]["latestPosts"]
+            ]
+        items = [item, value]
+        found = read_or_none(lambda items=items: read_profile(items, "nasa", now=NOW))
+        if found is not None and found.profile is not None:
+            assert msgspec.json.decode(msgspec.json.encode(found.profile), type=Profile) == found.profile
+
+
+@pytest.mark.parametrize("field", sorted(WIRE["web_profile_info"]["body"]["data"]["user"]))
+def test_whatever_stands_in_a_page_is_read_or_named_as_trouble(field):
+    for value in NASTY:
+        user = {**WIRE["web_profile_info"]["body"]["data"]["user"], field: value}
+        found = read_or_none(lambda user=user: read_web_profile({"data": {"user": user}}, "natgeo", now=NOW))
+        if found is not None:
+            assert msgspec.json.decode(msgspec.json.encode(found.profile), type=Profile) == found.profile
+
+
+@pytest.mark.parametrize("value", NASTY, ids=ascii)
+def test_whatever_comes_instead_of_a_document_is_read_or_named_as_trouble(value):
+    assert read_posts([value], now=NOW) == ()
+    with pytest.raises(ScrapeTrouble):
+        read_web_profile(value, "nasa", now=NOW)
+    with pytest.raises(ScrapeTrouble):
+        read_profile([value], "nasa", now=NOW)
+
+
+def test_what_is_missing_is_empty_and_not_wrong():
+    profile = read_profile([{"username": "NASA"}], "nasa", now=NOW).profile
+
+    assert json.loads(msgspec.json.encode(profile)) == {"username": "nasa"}
+
+
+@pytest.mark.parametrize(
+    ("category", "read"), [("None,Public figure", "Public figure"), ("None", ""), (None, ""), ("Art", "Art")]
+)
+def test_a_category_known_in_part_is_that_part(category, read):
+    item = {"username": "nasa", "businessCategoryName": category}
+
+    assert read_profile([item], "nasa", now=NOW).profile.category == read
+
+
+def test_hidden_likes_are_unknown_and_unnamed_posts_are_none():
+    posts = read_posts(
+        [{"id": "1", "likesCount": -1}, {"likesCount": 4}, {"shortCode": "x", "videoUrl": "v"}], now=NOW
+    )
+
+    assert [(post.id, post.likes_count, post.kind) for post in posts] == [
+        ("1", None, "image"),
+        ("x", None, "video"),
+    ]
