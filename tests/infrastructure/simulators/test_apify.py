@@ -113,16 +113,24 @@ async def test_no_more_is_found_than_may_be_paid_for(look, options, count):
     assert len(await look("a.a", "b.b", "c.c", **options)) == count
 
 
-async def test_waiting_for_the_end_lasts_as_long_as_was_said_and_no_longer(simulators, start, apify):
+async def test_waiting_for_the_end_lasts_as_long_as_was_said_and_no_longer(simulators, start):
     await simulators.latency(LONG)
     run = await start("ada.lovely", wait=0)
-    since = asyncio.get_running_loop().time()
 
-    waited = await apify.run(run.id).wait_for_finish(wait_duration=timedelta(seconds=1))
+    answer = await simulators.http.get(f"/apify/v2/actor-runs/{run.id}?waitForFinish=1&token=x")
 
-    assert waited.status == "RUNNING"
-    assert 0.9 <= asyncio.get_running_loop().time() - since < 5
-    await apify.run(run.id).abort()
+    assert answer.json()["data"]["status"] == "RUNNING"
+    assert 0.9 <= answer.elapsed.total_seconds() < 10
+
+
+async def test_an_aborted_run_does_not_end_a_second_time(simulators, start, apify):
+    await simulators.latency({**LONG, "ms": 500})
+    aborted = await start("ada.lovely", wait=0)
+    await apify.run(aborted.id).abort()
+
+    later = await start("ada.lovely")  # has ended after the other one would have
+
+    assert (later.status, (await apify.run(aborted.id).get()).status) == ("SUCCEEDED", "ABORTED")
 
 
 async def test_an_aborted_run_ends_and_is_counted(simulators, start, apify):
