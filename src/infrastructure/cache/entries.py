@@ -32,7 +32,7 @@ def packed(username: str, depth: int, scrape: Scrape) -> bytes:
     """Raises EntryBroken for what would not be taken when it is read again."""
     _check(username, depth, scrape)
     text = msgspec.json.encode(scrape)
-    if len(text) > JSON_BYTES_MAX:
+    if len(text) >= JSON_BYTES_MAX:
         raise EntryBroken("too long")
     return MAGIC + zstd.compress(text, options=_CHECKED)
 
@@ -51,13 +51,11 @@ def unpacked(username: str, depth: int, data: bytes) -> Scrape:
 def _inflated(data: bytes) -> bytes:
     decompressor = zstd.ZstdDecompressor(options=_BOUNDED)
     try:
-        text = decompressor.decompress(data, max_length=JSON_BYTES_MAX + 1)
+        text = decompressor.decompress(data, max_length=JSON_BYTES_MAX)
     except zstd.ZstdError:
         raise EntryBroken("not compressed by us") from None
-    if len(text) > JSON_BYTES_MAX:
-        raise EntryBroken("too long")
     if not decompressor.eof or decompressor.unused_data:
-        raise EntryBroken("cut off, or with something behind")
+        raise EntryBroken("cut off, too long, or with something behind")
     return text
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import tracemalloc
 import uuid
 from datetime import UTC, datetime, timedelta
 
@@ -200,6 +201,16 @@ async def test_a_flipped_bit_anywhere_is_never_taken_for_another_look(remembered
         memory_store.objects[KEY] = flipped(data, place)
 
         assert await remembered.find("ann", posts_min=50) in (None, LOOK)
+
+
+async def test_a_bomb_is_not_blown_up(remembered, memory_store):
+    memory_store.objects[KEY] = entry(b" " * JSON_BYTES_MAX * 16)
+    tracemalloc.start()
+
+    await remembered.find("ann", posts_min=50)
+
+    assert tracemalloc.get_traced_memory()[1] < JSON_BYTES_MAX * 4
+    tracemalloc.stop()
 
 
 async def test_a_broken_entry_does_not_hide_a_good_one(remembered, memory_store):

@@ -25,7 +25,6 @@ TTL_REFUSED: dict[Outcome, timedelta] = {
     "restricted": timedelta(hours=6),
 }
 CLOCK_SKEW_MAX = timedelta(minutes=5)
-TTL_MAX = max(TTL.values())
 
 FOLLOWERS_CHANGE_PERCENT = 10
 BIOGRAPHY_CHANGE_PERCENT = 30
