@@ -21,6 +21,7 @@ FOLLOWERS = ("followers_min", "followers_max")
 def before_call(context, case, kwargs):
     del context, kwargs
     _own_key(case)
+    _recent(case)
     if isinstance(case.body, dict):
         case.body = _whole(case.body)
         _coming(case.body)
@@ -38,6 +39,19 @@ def _own_key(case):
     key = (case.headers or {}).get("Idempotency-Key")
     if isinstance(key, str) and re.fullmatch(KEY_PATTERN, key):
         case.headers["Idempotency-Key"] = uuid.uuid4().hex
+
+
+def _recent(case):
+    """A report's window begins before it ends, and is not longer than three months."""
+    if not case.path.startswith("/v1/admin/reports/"):
+        return
+    query = case.query or {}
+    for name, days in (("since", 2), ("until", 1)):
+        try:
+            if datetime.fromisoformat(query[name]).tzinfo is not None:
+                query[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+        except (KeyError, TypeError, ValueError):
+            continue  # not there, or no instant: left as it is
 
 
 def _whole(value):

@@ -100,7 +100,7 @@ RULES = {
     "reportCache": Rule("operators_only", "none"),
     "reportSuccess": Rule("operators_only", "none"),
     "reportCosts": Rule("operators_only", "none"),
-    "getRunCosts": Rule("operators_only", ids={"run_id": "run"}),
+    "getRunCosts": Rule("operators_only", "none", {"run_id": "run"}),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
