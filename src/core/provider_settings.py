@@ -41,7 +41,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     answers_kept_h: int = 24
     is_hedged: bool = False
     scrapes_max: int = 10
-    scrape_cents_max: int = 25
+    scrape_cents_max: int = 50
     simulated_latency: float = 0.1
 
     def __repr__(self) -> str:
@@ -76,7 +76,7 @@ def read_providers(
         answers_kept_h=number("OSLIRA_ANSWERS_KEPT_HOURS", defaults.answers_kept_h, 0, HOURS_MAX),
         is_hedged=_switch(lookup, "OSLIRA_HEDGE", wrongs),
         scrapes_max=number("OSLIRA_SCRAPES_MAX", defaults.scrapes_max, 1, 1_000),
-        scrape_cents_max=number("OSLIRA_SCRAPE_CENTS_MAX", defaults.scrape_cents_max, 1, CENTS_MAX),
+        scrape_cents_max=number("OSLIRA_SCRAPE_CENTS_MAX", defaults.scrape_cents_max, 50, CENTS_MAX),
         simulated_latency=_scale(lookup, defaults.simulated_latency, wrongs),
     )
     if bool(providers.cloudflare_account) != bool(providers.cloudflare_gateway):

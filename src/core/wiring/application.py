@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from core.health import VERSION, Health
@@ -18,7 +17,9 @@ from core.wiring.place import (
     database_addresses,
     open_database,
 )
-from core.wiring.probes import identity_probes, probes
+from core.wiring.probes import identity_probes, probes, provider_probes
+from core.wiring.providers import Providers, open_providers, utc_now
+from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
 from features.auth.application.api_keys import ApiKeys
@@ -38,6 +39,7 @@ from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
 from features.credits.application.statements import Statements
 from features.credits.application.upkeep import Upkeep
+from infrastructure.ai.gateway import Gateway
 from infrastructure.database.accounts import (
     PostgresAccounts,
     PostgresMembers,
@@ -68,10 +70,6 @@ from shared.middleware.rate_limits import RateLimits
 CENT_NANODOLLARS = 10_000_000
 
 
-def utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Application:
     """Everything an entry point may call."""
@@ -97,6 +95,8 @@ class Application:
     data_points: PostgresDataPoints
     run_costs: RunCosts
     cost_reports: CostReports
+    gateway: Gateway
+    profiles: Profiles
     health: Health
 
 
@@ -112,6 +112,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             open_books(database) as books,
             simulators_of(place) as simulators,
             invitation_mail(place, simulators) as mail,
+            open_providers(place, database, books, simulators) as providers,
         ):
             traffic = Traffic(
                 key_ring=PostgresKeyRing(database),
@@ -120,7 +121,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
                 windows=_windows(place, database),
             )
             try:
-                yield _application(place, database, keys, mail, traffic, books)
+                yield _application(place, database, keys, mail, traffic, books, providers)
             finally:
                 await traffic.close()
 
@@ -163,6 +164,7 @@ def _application(
     mail: InvitationMail,
     traffic: Traffic,
     books: Books,
+    providers: Providers,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -201,10 +203,13 @@ def _application(
         data_points=books.points,
         run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
         cost_reports=CostReports(PostgresFigures(database), utc_now),
+        gateway=providers.gateway,
+        profiles=providers.profiles,
         health=Health(
             settings.environment,
             {
-                **probes(place, DatabaseProbes(database), traffic.windows),
+                **probes(place, DatabaseProbes(database), traffic.windows, providers.objects),
+                **provider_probes(settings, providers.gateway),
                 **identity_probes(settings, keys, mail),
             },
             essential=frozenset({"database", "migrations", "role_separation"}),

@@ -21,7 +21,8 @@ PATHS = {"openai": "/openai/v1", "anthropic": "/anthropic", "apify": "/apify", "
 async def simulators_of(place: Surroundings) -> AsyncGenerator[Simulators]:
     """One process for all of them, started when somebody first needs one."""
     identity = place.settings.identity
-    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience))
+    scale = str(place.settings.providers.simulated_latency)
+    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience, scale))
     try:
         yield simulators
     finally:
@@ -52,6 +53,9 @@ class Outside:
             return Access(address + PATHS[provider], SIMULATED_KEY, is_simulated=True)
 
         return simulated
+
+    def is_simulated(self, provider: str) -> bool:
+        return provider in self._providers.simulated
 
     async def _current(self) -> ProviderSettings:
         """Read anew from the secrets manager: a key may have been rotated. A key that was withdrawn

@@ -3,12 +3,11 @@
 from functools import partial
 
 from core.health import Mode, Probe, ProbeFailed
-from core.provider_settings import PROVIDERS
+from core.provider_settings import MODELS, PROVIDERS
 from core.settings import Settings
 from core.wiring.place import Surroundings
 from features.auth.application.ports import InvitationMail
-from infrastructure.cache.bucket import BucketAccess, BucketStore
-from infrastructure.cache.folder import FolderStore
+from infrastructure.ai.gateway import Gateway
 from infrastructure.cache.objects import ObjectStore
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.identity.jwks import JwksKeys
@@ -20,24 +19,34 @@ from infrastructure.simulators.app import OUTBOX
 from shared.errors import Unavailable
 
 
-def probes(place: Surroundings, database: DatabaseProbes, windows: Store) -> dict[str, tuple[Mode, Probe]]:
+def probes(
+    place: Surroundings, database: DatabaseProbes, windows: Store, objects: ObjectStore
+) -> dict[str, tuple[Mode, Probe]]:
     settings = place.settings
     database_mode: Mode = "local" if settings.embedded_database else "real"
     store_modes: dict[str, Mode] = {"postgres": database_mode, "memory": "local"}
     bucket = settings.object_store_bucket
-    store = BucketStore(BucketAccess(bucket=bucket)) if bucket else FolderStore(settings.data_dir / "objects")
-    found: dict[str, tuple[Mode, Probe]] = {
+    return {
         "database": (database_mode, database.version),
         "migrations": (database_mode, partial(_migrations, database)),
         "role_separation": (database_mode, partial(_roles, database)),
         "rate_limits": (store_modes.get(settings.rate_limit_store, "real"), partial(_rate_limits, windows)),
-        "object_store": ("real" if bucket else "local", partial(_objects, store)),
+        "object_store": ("real" if bucket else "local", partial(_objects, objects)),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
         "sentry": ("real" if settings.sentry_dsn else "local", partial(_sentry, settings.sentry_dsn)),
     }
-    for provider, key in PROVIDERS.items():
-        found[provider] = (_mode(settings, provider), partial(_provider, key, _mode(settings, provider)))
-    return found
+
+
+def provider_probes(settings: Settings, gateway: Gateway) -> dict[str, tuple[Mode, Probe]]:
+    return {
+        provider: (
+            mode := _mode(settings, provider),
+            partial(_models, gateway, provider, key, mode)
+            if provider in MODELS
+            else partial(_provider, key, mode),
+        )
+        for provider, key in PROVIDERS.items()
+    }
 
 
 def identity_probes(settings: Settings, keys: Keys, mail: InvitationMail) -> dict[str, tuple[Mode, Probe]]:
@@ -114,6 +123,20 @@ def _mode(settings: Settings, provider: str) -> Mode:
     if provider in settings.providers.real:
         return "real"
     return "simulated" if provider in settings.providers.simulated else "absent"
+
+
+async def _models(gateway: Gateway, provider: str, key: str, mode: Mode) -> str:
+    """Nobody is asked, which would cost money: what the last questions found is told."""
+    views = {name: view for name, view in gateway.breakers().items() if name.startswith(f"{provider}/")}
+    resting = [name.partition("/")[2] for name, view in views.items() if view.state != "closed"]
+    if resting:
+        raise ProbeFailed(f"{', '.join(resting)} failed too often and rests; others stand in")
+    leaving = [
+        f"{model} retires on {day}, then {successor} does its work"
+        for model, day, successor, _ in gateway.retirements()
+        if f"{provider}/{model}" in views
+    ]
+    return "; ".join([await _provider(key, mode), *leaving])
 
 
 async def _provider(key: str, mode: Mode) -> str:

@@ -29,20 +29,24 @@ class AnswerCache(Protocol):
 
 
 class Memory:
-    """A cache that fails or dawdles is empty, and keeps nothing. Nobody's own questions are not kept."""
+    """A cache that fails or dawdles is empty, and keeps nothing. Nobody's own questions are not kept. Whoever
+    asks real models has no use for what a simulator answered before there was a key.
+    """
 
-    def __init__(self, cache: AnswerCache | None) -> None:
+    def __init__(self, cache: AnswerCache | None, *, takes_simulated: bool = True) -> None:
         self._cache = cache
+        self._takes_simulated = takes_simulated
 
     async def find(self, account_id: AccountId | None, answer_key: bytes) -> StoredAnswer | None:
         if self._cache is None or account_id is None:
             return None
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                return await self._cache.find(account_id, answer_key)
+                found = await self._cache.find(account_id, answer_key)
         except Exception as error:  # noqa: BLE001  whatever it is, the question can be asked
             log.warning("answers_not_read", cause=type(error).__name__)
             return None
+        return None if found and found.is_simulated and not self._takes_simulated else found
 
     async def keep(self, account_id: AccountId | None, answer_key: bytes, answer: StoredAnswer) -> None:
         if self._cache is None or account_id is None:

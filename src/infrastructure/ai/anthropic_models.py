@@ -8,7 +8,6 @@ from infrastructure.access import Access, Where
 from infrastructure.ai.anthropic_answers import reply_of
 from infrastructure.ai.clients import Clients, SdkClient
 from infrastructure.ai.cloudflare import CloudflareGateway
-from infrastructure.ai.efforts import effort_of
 from infrastructure.ai.prompts import encoded, pseudonym, stable_parts, turns
 from infrastructure.ai.provider import ModelProvider, ModelReply, ModelRequest
 from infrastructure.ai.schemas import Remembered, Schema, for_anthropic
@@ -55,8 +54,8 @@ def _body(request: ModelRequest) -> dict[str, Any]:
     if request.spender.account_id is not None:
         body["metadata"] = {"user_id": pseudonym(str(request.spender.account_id))}
     body |= _form(request)
-    if effort := effort_of(request):
-        body["output_config"] = body.get("output_config", {}) | {"effort": effort}
+    if request.effort in request.capabilities.efforts:
+        body["output_config"] = body.get("output_config", {}) | {"effort": request.effort}
     return body
 
 

@@ -1,11 +1,11 @@
 """The form in which an answer is asked for, and whether it has come in it."""
 
-import re
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from infrastructure.ai.schemas import answer_schema
 from shared.middleware.json_depth import depth_exceeds
 
 T = TypeVar("T")
@@ -14,8 +14,6 @@ ANSWER_BYTES_MAX = 1_000_000
 ANSWER_DEPTH_MAX = 32
 FORMS_MAX = 256
 
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-
 
 class Malformed(ValueError):
     """Its text is for the model that answered so."""
@@ -23,8 +21,7 @@ class Malformed(ValueError):
 
 class AnswerForm(Generic[T]):
     def __init__(self, answer: type[T]) -> None:
-        self.name = _NOT_IN_NAMES.sub("_", getattr(answer, "__name__", "answer"))[:64]
-        self.schema: dict[str, Any] = msgspec.json.schema(answer)
+        self.name, self.schema = answer_schema(answer)
         self.schema_bytes = msgspec.json.encode(self.schema, order="deterministic")
         self._decoder = msgspec.json.Decoder(answer)
 

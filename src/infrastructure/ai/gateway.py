@@ -76,6 +76,7 @@ class Gateway(Analyst):
         calls: CallLog,
         prices: Prices,
         answers: AnswerCache | None = None,
+        takes_simulated: bool = True,
         slots_max: int = SLOTS_MAX,
         breaker_rules: BreakerRules | None = None,
         patience: Patience | None = None,
@@ -92,7 +93,7 @@ class Gateway(Analyst):
         self._means = Means(
             self._attempts, self._probes, patience or Patience(), self._clocks, is_hedged=is_hedged
         )
-        self._memory = Memory(answers)
+        self._memory = Memory(answers, takes_simulated=takes_simulated)
         self._flights: Flights[_Found] = Flights()
         self._embedder = Embedder(table, embedding_providers, self._means, self._books)
 

@@ -1,7 +1,7 @@
 """Which model does what: ``models.toml``, checked once and then believed."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -74,9 +74,16 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelTable:
-    def __init__(self, models: Mapping[str, Model], tasks: Mapping[str, Task]) -> None:
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        tasks: Mapping[str, Task],
+        *,
+        providers: Collection[str] | None = None,
+    ) -> None:
         self._models = dict(models)
         self._tasks = dict(tasks)
+        self._providers = None if providers is None else frozenset(providers)
         for name in self._models:
             self._check_model(name)
         for task in self._tasks.values():
@@ -94,22 +101,29 @@ class ModelTable:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        return tuple(self._models.values())
+        """Those that can be asked."""
+        return tuple(filter(self._is_here, self._models.values()))
 
     def route(self, task: Task, today: date) -> tuple[Model, ...]:
-        """The models to ask, in this order; who has retired is replaced by its successor."""
-        return tuple(dict.fromkeys(self._in_service(name, today) for name in task.models))
+        """The models to ask, in this order; who has retired is replaced by its successor. Empty when no
+        provider is here who could do the task.
+        """
+        route = dict.fromkeys(self._in_service(name, today) for name in task.models)
+        return tuple(filter(self._is_here, route))
 
     def warnings(self, today: date) -> list[Retirement]:
         """Models in use that retire within a month."""
         return [
             Retirement(model.name, model.retires_on, model.successor, tasks)
-            for model in self._models.values()
+            for model in self.models
             if model.retires_on is not None
             and model.successor is not None
             and timedelta(0) < model.retires_on - today <= NOTICE
             and (tasks := tuple(name for name, task in self._tasks.items() if self._uses(task, model, today)))
         ]
+
+    def _is_here(self, model: Model) -> bool:
+        return self._providers is None or model.provider in self._providers
 
     def _uses(self, task: Task, model: Model, today: date) -> bool:
         return model in self.route(task, today)
@@ -160,9 +174,14 @@ class ModelTable:
 
 
 def read_model_table(
-    models_by_task: Mapping[str, str] | None = None, *, text: str | None = None
+    models_by_task: Mapping[str, str] | None = None,
+    *,
+    providers: Collection[str] | None = None,
+    text: str | None = None,
 ) -> ModelTable:
-    """``models_by_task`` puts another model in a task's first place."""
+    """``models_by_task`` puts another model in a task's first place. Models of others than ``providers`` are
+    passed over.
+    """
     try:
         file = msgspec.convert(tomllib.loads(FILE.read_text("utf-8") if text is None else text), _File)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
@@ -177,4 +196,5 @@ def read_model_table(
             name: msgspec.structs.replace(task, name=name, model=overrides.get(name, task.model))
             for name, task in file.tasks.items()
         },
+        providers=providers,
     )

@@ -7,7 +7,6 @@ import msgspec
 from infrastructure.access import Access, Where
 from infrastructure.ai.clients import Clients, SdkClient
 from infrastructure.ai.cloudflare import CloudflareGateway
-from infrastructure.ai.efforts import effort_of
 from infrastructure.ai.openai_answers import reply_of
 from infrastructure.ai.prompts import encoded, pseudonym, stable_parts, turns
 from infrastructure.ai.provider import ModelProvider, ModelReply, ModelRequest
@@ -55,8 +54,8 @@ def _body(request: ModelRequest) -> dict[str, Any]:
         "prompt_cache_key": _short(request.cache_key),
         "store": False,
     }
-    if effort := effort_of(request):
-        body["reasoning"] = {"effort": effort}
+    if request.effort in request.capabilities.efforts:
+        body["reasoning"] = {"effort": request.effort}
     if request.capabilities.temperature and request.temperature is not None:
         body["temperature"] = request.temperature
     if request.spender.account_id is not None:

@@ -6,10 +6,13 @@ import msgspec
 
 from infrastructure.ai.model_table import Model, ModelTable, Task
 from infrastructure.ai.provider import Effort
+from shared.questions import ModelsUnavailable
 
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
 # A model that thinks counts its thoughts as output.
 THOUGHT_TOKENS: dict[Effort, int] = {"minimal": 500, "low": 2_000, "medium": 8_000, "high": 24_000}
+
+NOBODY_HERE_S = 300
 
 
 class Leg(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +23,11 @@ class Leg(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def legs_of(table: ModelTable, task: Task, today: date) -> tuple[Leg, ...]:
-    return tuple(_leg(task, model) for model in table.route(task, today))
+    """Raises ModelsUnavailable when nobody is here who could be asked: a key has to be configured first."""
+    route = table.route(task, today)
+    if not route:
+        raise ModelsUnavailable(task.name, NOBODY_HERE_S)
+    return tuple(_leg(task, model) for model in route)
 
 
 def _leg(task: Task, model: Model) -> Leg:

@@ -18,7 +18,6 @@ from features.analysis.domain.profile import Scrape
 from features.costs.application.ports import CallLog
 from features.costs.domain.prices import PriceBook
 from infrastructure.access import Access, Where
-from infrastructure.finishing import to_the_end
 from infrastructure.scraping.instagram_items import Finding
 from infrastructure.scraping.instagram_web import POSTS_MAX, read_web_profile
 from infrastructure.scraping.receipts import Receipts
@@ -30,6 +29,7 @@ from infrastructure.scraping.troubles import (
     retry_after_s,
     told_retry_after_s,
 )
+from shared.finishing import to_the_end
 from shared.ports import Clock
 from shared.questions import Spender
 

@@ -7,6 +7,7 @@ import pytest
 
 from infrastructure.ai.model_table import ModelTableInvalid, UnknownTask, read_model_table
 from infrastructure.ai.route import legs_of
+from shared.questions import ModelsUnavailable
 
 TODAY = date(2026, 11, 16)
 MODEL = 'provider = "openai"\ncontext_tokens_max = 100\noutput_tokens_max = 100\n'
@@ -171,3 +172,17 @@ def test_wrong_data_is_refused_in_words(text, message):
 def test_a_wrong_setting_is_refused_in_words(setting, message):
     with pytest.raises(ModelTableInvalid, match=message):
         read_model_table(setting)
+
+
+def test_models_of_absent_providers_are_passed_over():
+    table = read_model_table(providers={"anthropic"})
+
+    assert [model.provider for model in table.route(table.task("analysis.light"), TODAY)] == ["anthropic"]
+    assert {model.provider for model in table.models} == {"anthropic"}
+
+
+def test_a_task_that_nobody_here_can_do_is_refused_by_name():
+    table = read_model_table(providers={"anthropic"})
+
+    with pytest.raises(ModelsUnavailable, match="embeddings"):
+        legs_of(table, table.task("embeddings"), TODAY)
