@@ -9,7 +9,7 @@ from infrastructure.ai.books import Line, Tally
 from infrastructure.ai.breaker import Breaker, BreakerRules, BreakerView, Health, Passage
 from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.latencies import Latencies
-from infrastructure.ai.limits import Dismissed, FairLimit, Places
+from infrastructure.ai.limits import FairLimit, Places
 from infrastructure.ai.model_table import Model
 from infrastructure.ai.provider import ModelReply, ProviderTrouble
 from infrastructure.ai.trial import ILL, MAY_CHARGE, NEEDS_AN_OPERATOR, OUTCOMES, Attempt, Ended, R
@@ -49,11 +49,8 @@ class Attempts:
     async def make(self, attempt: Attempt[R], tally: Tally) -> Ended[R]:
         model = attempt.model
         began_s = self._monotonic_s()
-        try:
-            if not await self._has_place(attempt, tally):
-                return Ended("queued")
-        except Dismissed:
-            return Ended("blocked")
+        if not await self._has_place(attempt, tally):
+            return Ended("queued")
         try:
             passage = self.breaker(model).enter()
             if passage is None:
@@ -87,7 +84,7 @@ class Attempts:
         began_s = self._monotonic_s()
         try:
             async with asyncio.timeout(attempt.deadline_s):
-                await self._limits[model.provider].acquire(tally.spender.account_id, model.name)
+                await self._limits[model.provider].acquire(tally.spender.account_id)
         except (TimeoutError, asyncio.CancelledError) as error:
             line = tally.line_without_attempt(model.provider, model.name, began_s=began_s)
             outcome = "timeout" if isinstance(error, TimeoutError) else "cancelled"
@@ -102,9 +99,9 @@ class Attempts:
         self._simulated[model.provider] = reply.is_simulated
         self._leave(model, passage, "well")
         kind = attempt.trial.judge(reply)
-        if kind == "answered":
-            self.latencies.add(line.tally.task, model.name, self._monotonic_s() - line.began_s)
         is_cached = isinstance(reply, ModelReply) and reply.is_from_gateway
+        if kind == "answered" and not is_cached:
+            self.latencies.add(line.tally.task, model.name, self._monotonic_s() - line.began_s)
         await line.write(
             OUTCOMES[kind],
             usage=None if is_cached else reply.usage,
@@ -151,7 +148,6 @@ class Attempts:
     def _leave(self, model: Model, passage: Passage, health: Health) -> None:
         if self.breaker(model).leave(passage, health):
             log.warning("breaker_opened", provider=model.provider, model=model.name)
-            self._limits[model.provider].dismiss(model.name)  # or they would queue for nothing
 
 
 def _sane(retry_after_s: float | None) -> float | None:

@@ -28,7 +28,7 @@ class BreakerRules(NamedTuple):
 class BreakerView(NamedTuple):
     state: State
     failures_in_a_row: int
-    blocked_for_s: float
+    blocked_for_s: float  # 0 also while a probe is under way
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,10 @@ class Breaker:
 
     @property
     def view(self) -> BreakerView:
-        return BreakerView(self.state, self._failures_in_a_row, self.blocked_for_s)
+        blocked_for_s = self.blocked_for_s
+        return BreakerView(
+            self.state, self._failures_in_a_row, blocked_for_s if blocked_for_s < math.inf else 0.0
+        )
 
     def enter(self) -> Passage | None:
         if self.blocked_for_s > 0:

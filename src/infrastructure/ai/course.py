@@ -115,5 +115,5 @@ class Course:
             and self._legs[following.leg].model.context_tokens_max > model.context_tokens_max
         ):
             return following
-        self.verdict = self.verdict or QuestionInvalid(self._task, model.name)
+        self.verdict = QuestionInvalid(self._task, model.name)
         return None

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from infrastructure.ai.limits import Dismissed, FairLimit
+from infrastructure.ai.limits import FairLimit
 from tests.infrastructure.ai.fakes import ALICE, BOB, World
 from tests.infrastructure.ai.virtual_time import run
 
@@ -37,7 +37,7 @@ def test_accounts_are_served_in_turns_and_each_in_its_order():
     served = []
 
     async def work(limit, party, number):
-        await limit.acquire(party, "model")
+        await limit.acquire(party)
         served.append((party, number))
         await asyncio.sleep(1)
         limit.release()
@@ -80,21 +80,18 @@ def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
     ]
 
 
-def test_those_who_wait_in_vain_are_dismissed():
-    async def dismissed():
+def test_a_turn_that_comes_in_the_moment_of_leaving_is_passed_on():
+    async def leave_when_called():
         limit = FairLimit(1)
-        await limit.acquire("a", "dead")
-        waiting = [
-            asyncio.create_task(limit.acquire(party, purpose))
-            for party, purpose in [("a", "dead"), ("b", "dead"), ("b", "living")]
-        ]
+        await limit.acquire("a")
+        leaving, staying = (asyncio.create_task(limit.acquire(party)) for party in "bc")
         await asyncio.sleep(0)
-        limit.dismiss("dead")
         limit.release()
-        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-        return [type(outcome) for outcome in outcomes], limit.waiting
+        leaving.cancel()
+        outcomes = await asyncio.gather(leaving, staying, return_exceptions=True)
+        return [type(outcome) for outcome in outcomes], limit.free, limit.waiting
 
-    assert run(dismissed()) == ([Dismissed, Dismissed, type(None)], 0)
+    assert run(leave_when_called()) == ([asyncio.CancelledError, type(None)], 0, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -103,7 +100,7 @@ def test_no_place_is_lost_however_waiters_and_holders_are_cancelled(seed):
     holding = {"now": 0, "most": 0}
 
     async def work(limit, party):
-        await limit.acquire(party, chance.choice(["x", "y"]))
+        await limit.acquire(party)
         holding["now"] += 1
         holding["most"] = max(holding.values())
         try:
@@ -121,8 +118,6 @@ def test_no_place_is_lost_however_waiters_and_holders_are_cancelled(seed):
             for _ in range(chance.randrange(3)):
                 await asyncio.sleep(0)
             chance.choice(tasks).cancel()
-            if chance.random() < 0.05:
-                limit.dismiss("x")
         await asyncio.gather(*tasks, return_exceptions=True)
         return limit.free, limit.waiting
 

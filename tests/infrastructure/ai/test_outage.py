@@ -132,6 +132,28 @@ def test_where_there_is_no_fallback_the_question_itself_is_the_probe():
     assert probes_in(world.rows) == []
 
 
+def test_a_question_that_was_the_probe_and_is_cancelled_leaves_the_place_to_the_next():
+    world = World()
+    world.first.always = trouble("unavailable")
+
+    async def cancelled_probe():
+        for number in range(2):
+            await world.outcome(f"{number}", task="lonely")
+        world.first.always = world.second.always
+        await asyncio.sleep(10)
+        probe = asyncio.create_task(world.ask("cancelled", task="lonely"))
+        await asyncio.sleep(0.5)
+        meanwhile = world.gateway.breakers()["openai/first"]
+        probe.cancel()
+        await asyncio.gather(probe, return_exceptions=True)
+        return meanwhile, await world.ask("next", task="lonely")
+
+    meanwhile, answer = run(cancelled_probe())
+
+    assert (meanwhile.state, meanwhile.blocked_for_s) == ("half_open", 0)
+    assert answer.value.score == 7
+
+
 def test_when_both_are_away_nobody_waits_and_a_row_says_so():
     world = World()
     world.first.always = world.second.always = trouble("unavailable")

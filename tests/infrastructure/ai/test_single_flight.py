@@ -39,6 +39,7 @@ def test_those_who_ask_the_same_share_the_answer_and_pay_once():
         {"task": "lonely"},
         {"stable": ("You judge.About us.",)},
         {"stable": ("You judge.", "About", " us.")},
+        {"stable": ("You judge.", "About us.How"), "text": " good?"},
         {"answer": dict[str, int]},
         {"is_fresh": True},
     ],

@@ -1,0 +1,48 @@
+from typing import Any
+
+import pytest
+
+from infrastructure.ai.forms import Malformed, form_of
+from tests.infrastructure.ai.fakes import Score
+
+
+def test_what_fits_is_decoded():
+    assert form_of(Score).decode(' {"score": 7, "more": [1]} ') == Score(7)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "not one JSON document"),
+        ("```json\n{}\n```", "not one JSON document"),
+        ("{}", "missing required field `score`"),
+        ('{"score": 7.5}', "Expected `int`, got `float`"),
+        ('{"score": "7"}', "Expected `int`, got `str`"),
+        ("\ud800", "not one JSON document"),
+    ],
+)
+def test_what_does_not_fit_is_complained_about(text, complaint):
+    with pytest.raises(Malformed, match=complaint):
+        form_of(Score).decode(text)
+
+
+@pytest.mark.parametrize(("depth", "is_taken"), [(32, True), (33, False), (1_000_000, False)])
+def test_what_is_nested_too_deep_is_not_followed(depth, is_taken):
+    form = form_of(list[Any])
+
+    try:
+        form.decode("[" * depth + "]" * depth)
+    except Malformed:
+        assert not is_taken
+    else:
+        assert is_taken
+
+
+def test_the_name_of_a_form_is_one_that_providers_take():
+    assert form_of(Score).name == "Score"
+    assert form_of(dict[str, int]).name == "dict"
+    assert form_of(int | None).name == "answer"
+
+
+def test_a_form_is_made_once():
+    assert form_of(Score) is form_of(Score)
