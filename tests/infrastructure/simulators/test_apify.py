@@ -1,6 +1,5 @@
 """Apify as its own client sees it."""
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
