@@ -106,7 +106,7 @@ SCHEMAS = {
             {"type": "object", "properties": {"b": {"type": "integer"}}, "required": ["b"]},
         ]
     },
-    "unique": {"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": True, "maxItems": 3},
+    "unique": {"type": "array", "items": {"enum": ["low", "high"]}, "uniqueItems": True, "maxItems": 3},
     "short": {"type": "string", "maxLength": 4},
     "word": {"type": "string", "pattern": "^[a-z]{3,8}$"},
     "colour": {"type": "string", "pattern": "^#[0-9a-f]{6}$"},
