@@ -26,6 +26,7 @@ returning holder
 RELEASE: LiteralString = "delete from traffic.leases where holder = any($1::uuid[])"
 
 LIFETIME_S = 30.0
+ANSWER_S = 5.0  # well within a lease's life, or what is granted would be worth nothing
 WAITERS_ASKED_FOR_MAX = 100
 LOOK_INTERVAL_MIN_S = 0.05
 LOOK_INTERVAL_MAX_S = 0.5
@@ -84,10 +85,12 @@ class PostgresSlots(Slots):
         database: Database,
         *,
         lifetime_s: float = LIFETIME_S,
+        answer_s: float = ANSWER_S,
         jitter: Callable[[float, float], float] = random.uniform,
     ) -> None:
         self._session = database.admin("slots")
         self._lifetime_s = lifetime_s
+        self._answer_s = answer_s
         self._jitter = jitter
         self._queues: dict[str, _Queue] = {}
         self._held: dict[UUID, _Lease] = {}
@@ -164,9 +167,8 @@ class PostgresSlots(Slots):
             await self._ask(RELEASE, holders)
 
     async def _ask(self, statement: LiteralString, *args: object) -> list[Record]:
-        """Well within a lease's life, or what is granted would be worth nothing."""
         try:
-            async with asyncio.timeout(self._lifetime_s / 6):
+            async with asyncio.timeout(self._answer_s):
                 return await self._session.fetch(statement, *args)
         except TimeoutError as error:
             raise DatabaseUnavailable from error

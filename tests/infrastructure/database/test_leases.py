@@ -236,9 +236,9 @@ async def test_a_changed_limit_takes_effect(slots, name, held):
 
 
 async def test_what_is_held_is_renewed_for_as_long_as_it_is_held(database, name, held):
-    async with slots_on(database, lifetime_s=0.3) as slots, holding(slots, name, 1) as holder:
+    async with slots_on(database, lifetime_s=0.6) as slots, holding(slots, name, 1) as holder:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(1.0), slots.acquire(name, 1):
+            async with asyncio.timeout(1.5), slots.acquire(name, 1):
                 pass
 
         assert not holder.done()
@@ -247,7 +247,7 @@ async def test_what_is_held_is_renewed_for_as_long_as_it_is_held(database, name,
 
 async def test_the_slot_of_a_killed_process_comes_free_by_itself(addresses, slots, name, held):
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.infrastructure.database.killed_holder", addresses.admin, name, "0.5"),
+        *(sys.executable, "-m", "tests.infrastructure.database.killed_holder", addresses.admin, name, "1"),
         stdout=asyncio.subprocess.PIPE,
     )
     assert (await process.stdout.readline()).decode().strip() == "held"
@@ -306,7 +306,7 @@ async def test_a_database_that_never_answers_is_one_that_is_away(flaky, name):
         await asyncio.Event().wait()
 
     flaky.fetch = silence
-    async with slots_on(flaky, lifetime_s=0.3) as slots:
+    async with slots_on(flaky, answer_s=0.05) as slots:
         with pytest.raises(Unavailable):
             async with slots.acquire(name, 1):
                 pass
