@@ -5,7 +5,10 @@ import re
 from infrastructure.simulators.documents import Document, part_of
 from infrastructure.simulators.provider_errors import Refused
 
-THINKING = re.compile(r"(gpt-5(\.\d)?(-mini|-nano|-pro)?|o3(-mini)?|o4-mini)(-\d{4}-\d\d-\d\d)?")
+THINKING = re.compile(
+    r"(gpt-[5-9](\.\d)?(-mini|-nano|-pro|-luna|-terra|-sol)?|o3(-mini)?|o4-mini)(-\d{4}-\d\d-\d\d)?"
+)
+NEWER = re.compile(r"gpt-(5\.|[6-9])")
 PLAIN = re.compile(r"(gpt-4o|gpt-4o-mini|gpt-4\.1|gpt-4\.1-mini|gpt-4\.1-nano)(-\d{4}-\d\d-\d\d)?")
 DIMENSIONS = {"text-embedding-3-small": 1_536, "text-embedding-3-large": 3_072}
 LISTED = ("gpt-4o-mini", "gpt-4o", "gpt-5", "gpt-5-mini", "gpt-5-nano", *DIMENSIONS)
@@ -33,7 +36,7 @@ def reasoning_tokens(request: Document) -> int:
         if request.get(name) is not None:
             raise _unsupported(name)
     effort = str(part_of(request, "reasoning").get("effort") or EFFORT_USUAL)
-    efforts = NEWER_EFFORTS if model.startswith("gpt-5.") else OLDER_EFFORTS
+    efforts = NEWER_EFFORTS if NEWER.match(model) else OLDER_EFFORTS
     if effort not in efforts:
         supported = ", ".join(f"'{value}'" for value in efforts)
         message = f"Unsupported value: '{effort}' is not supported with '{model}'. Supported: {supported}."

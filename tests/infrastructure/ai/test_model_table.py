@@ -122,7 +122,7 @@ def test_models_in_use_are_announced_a_month_before_they_retire():
         return [(warning.model, warning.successor) for warning in table.warnings(today)]
 
     assert announced(date(2026, 11, 10)) == []
-    assert announced(date(2026, 11, 11)) == [("gpt-5-mini", "gpt-5.6-terra"), ("gpt-5", "gpt-5.6-sol")]
+    assert announced(date(2026, 11, 11)) == [("gpt-5-mini", "gpt-5.6-luna"), ("gpt-5", "gpt-6-sol")]
     assert announced(date(2026, 12, 11)) == []
     assert announced(date(2027, 1, 1)) == [("gpt-4o-mini", "gpt-6-luna")]
     assert table.warnings(TODAY)[1].tasks == ("analysis.xray.psychographic",)

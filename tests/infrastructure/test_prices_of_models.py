@@ -1,0 +1,35 @@
+"""The model table and the price list are two files; what one uses the other has to know."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from features.costs.domain.prices import PriceBook
+from infrastructure.ai.model_table import read_model_table
+from infrastructure.database.price_list import read_price_list
+from shared.questions import Usage
+
+TODAY = datetime(2026, 11, 16, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def book():
+    prices = read_price_list()
+    return PriceBook([line.price for line in prices.tokens], [line.price for line in prices.units])
+
+
+@pytest.mark.parametrize("model", read_model_table().models, ids=lambda model: model.name)
+def test_every_model_that_may_be_asked_has_a_price(book, model):
+    assert book.of_tokens(model.provider, model.name, Usage(tokens_in=1_000_000), TODAY)
+
+
+@pytest.mark.parametrize("task", read_model_table().tasks)
+def test_nobody_is_succeeded_by_somebody_much_dearer(book, task):
+    table = read_model_table()
+    usage = Usage(tokens_in=10_000, tokens_out=2_000)
+    later = datetime(2028, 1, 1, tzinfo=UTC)
+
+    first, heir = (table.route(table.task(task), day.date())[0] for day in (TODAY, later))
+
+    now, then = (book.of_tokens(model.provider, model.name, usage, TODAY) for model in (first, heir))
+    assert then <= 1.5 * now
