@@ -69,9 +69,8 @@ class PriceBook:
 
     def _token_price(self, provider: str, model: str, usage: Usage, at: datetime) -> TokenPrice | None:
         prices = _effective(self._tokens.get((provider, model), []), at)
-        # The newest prices came into force together, one for each length of prompt.
-        newest = [price for price in prices if price.effective_from == prices[-1].effective_from]
-        reached = [price for price in newest if not price.tokens_in_above or _reaches(usage, price)]
+        # The longest prompt's price comes last among those that came into force together.
+        reached = [price for price in prices if _reaches(usage, price)]
         return reached[-1] if reached else None
 
 
@@ -80,7 +79,7 @@ def _effective(prices: list[Price], at: datetime) -> list[Price]:
 
 
 def _reaches(usage: Usage, price: TokenPrice) -> bool:
-    return usage.tokens_in > price.tokens_in_above
+    return not price.tokens_in_above or usage.tokens_in > price.tokens_in_above
 
 
 def _cost(price: TokenPrice, usage: Usage) -> int:
