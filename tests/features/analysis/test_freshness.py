@@ -128,6 +128,7 @@ def test_more_than_a_tenth_of_the_followers_is_a_change(before, after, is_change
         ("gone", "", True),
         ("Ann | coach | Berlin", "Ann | Berlin | coach", True),
         ("cafe\u0301", "café", False),
+        ("eeeeeeeeee", "ééééeeeeee", True),
         ("写真家 東京", "写真家 大阪", True),
     ],
 )
