@@ -14,4 +14,8 @@ def test_the_bench_starts_and_names_its_rows():
         check=True,
     )
 
-    assert "[empty-route|peer|door|keys|rls|rls-read|rls-own-pool|spends|history]" in result.stdout
+    rows = (
+        "empty-route|peer|door|keys|rls|rls-read|rls-own-pool|spends|history"
+        "|gateway|fan-out|profile-hit|memory|outage"
+    )
+    assert f"[{rows}]" in "".join(result.stdout.split())

@@ -15,6 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from core.checks import check_providers
 from core.cost_table import cost_table
 from core.health import Readiness
 from core.server import serve
@@ -195,6 +196,35 @@ def health_command(url: str | None) -> None:
         table.add_row(name, works, binding.mode, binding.detail)
     console.print(table)
     sys.exit(1 if readiness.status == "not_ready" else 0)
+
+
+@main.command("providers")
+def providers_command() -> None:
+    """Ask every provider for the least it sells, with the keys that are configured.
+
+    It costs about a cent when they are real. Exits 1 when one does not answer.
+    """
+    place = _surroundings(logging.WARNING)
+    providers = place.settings.providers
+    modes = dict.fromkeys(providers.real, "real") | dict.fromkeys(providers.simulated, "simulated")
+    table = Table("provider", "is", "asked for", "works", "detail", "ms")
+
+    async def work() -> bool:
+        are_answered = True
+        async with build(place) as application:
+            async for check in check_providers(application):
+                are_answered &= check.is_answered
+                works = "[green]yes[/]" if check.is_answered else "[red]no[/]"
+                mode = modes.get(check.provider, "absent")
+                table.add_row(
+                    check.provider, mode, check.what, works, check.detail, f"{check.duration_ms:,.0f}"
+                )
+        return are_answered
+
+    with console.status("Asking the providers"):
+        are_answered = _run(work())
+    console.print(table)
+    sys.exit(0 if are_answered else 1)
 
 
 @main.command("costs")

@@ -13,6 +13,13 @@ import uvloop
 from door_rows import door_and_no_door, keys_and_tokens
 from ledger_rows import long_and_short_history, spends_and_pgbench
 from place import BenchFailed, open_place
+from provider_rows import (
+    cached_profile_and_bare_file,
+    four_and_the_slowest,
+    gateway_and_bare_sdk,
+    outage_and_good_day,
+    thousand_again_and_once,
+)
 from rich.console import Console
 from rich.table import Table
 from rounds import Result, Row, measure
@@ -89,6 +96,46 @@ ROWS = [
         target=1.3,
         smaller_is_better=True,
         set_up=long_and_short_history,
+    ),
+    Row(
+        name="gateway",
+        title="CPU of a question to a model through the gateway / through its maker's client alone",
+        unit="µs",
+        target=1.3,
+        smaller_is_better=True,
+        set_up=gateway_and_bare_sdk,
+    ),
+    Row(
+        name="fan-out",
+        title="four questions at once / one",
+        unit="ms",
+        target=1.1,
+        smaller_is_better=True,
+        set_up=four_and_the_slowest,
+    ),
+    Row(
+        name="profile-hit",
+        title="p95 of a remembered profile from the local store / its file read by hand",
+        unit="µs",
+        target=10,
+        smaller_is_better=True,
+        set_up=cached_profile_and_bare_file,
+    ),
+    Row(
+        name="memory",
+        title="memory after thousands of simultaneous questions / after the first thousand",
+        unit="MB",
+        target=1.1,
+        smaller_is_better=True,
+        set_up=thousand_again_and_once,
+    ),
+    Row(
+        name="outage",
+        title="p95 of an answer while OpenAI is down / of the model that stands in, asked first",
+        unit="ms",
+        target=1.5,
+        smaller_is_better=True,
+        set_up=outage_and_good_day,
     ),
 ]
 FAILED = 2  # 1 is for a target that was missed

@@ -74,7 +74,17 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    for command in ("serve", "run", "migrate", "token", "simulators", "health", "costs", "credits"):
+    for command in (
+        "serve",
+        "run",
+        "migrate",
+        "token",
+        "simulators",
+        "health",
+        "providers",
+        "costs",
+        "credits",
+    ):
         assert f"\n  {command} " in answer.output
 
 
@@ -87,6 +97,7 @@ def test_help_lists_every_command(oslira):
         ["token"],
         ["simulators"],
         ["health"],
+        ["providers"],
         ["costs"],
         ["credits"],
         ["credits", "audit"],
@@ -280,6 +291,38 @@ async def test_prices_that_contradict_the_databases_are_told_without_a_traceback
 
     assert answer.exit_code == 1
     assert "The price of apify run from 2025-01-01 is another in the database" in answer.stderr
+
+
+async def test_every_provider_is_asked_once_and_named_as_what_it_is(oslira, spoilable_addresses):
+    answer = await asyncio.to_thread(
+        oslira, "providers", DATABASE_URL=spoilable_addresses.owner, OSLIRA_SIMULATED_LATENCY="0"
+    )
+
+    lines = [re.sub(r"[^\w.@-]+", " ", line).strip() for line in answer.stdout.splitlines()]
+    assert answer.exit_code == 0
+    assert any(line.startswith("openai simulated gpt-5-mini yes answered") for line in lines)
+    assert any(line.startswith("anthropic simulated claude-haiku-5-5 yes answered") for line in lines)
+    assert any(line.startswith("openai simulated embeddings yes answered") for line in lines)
+    assert any(line.startswith("apify simulated profile @instagram yes answered") for line in lines)
+
+
+async def test_a_provider_that_does_not_answer_is_named_and_the_exit_code_tells(
+    oslira, spoilable_addresses, closed_port
+):
+    answer = await asyncio.to_thread(
+        oslira,
+        "providers",
+        DATABASE_URL=spoilable_addresses.owner,
+        OSLIRA_SIMULATED_LATENCY="0",
+        ANTHROPIC_API_KEY="sk-canary",
+        ANTHROPIC_BASE_URL=f"http://127.0.0.1:{closed_port}",
+    )
+
+    lines = [re.sub(r"[^\w.@-]+", " ", line).strip() for line in answer.stdout.splitlines()]
+    assert answer.exit_code == 1
+    assert any(line.startswith("anthropic real claude-haiku-5-5 no connection") for line in lines)
+    assert any(line.startswith("openai absent embeddings no models_unavailable") for line in lines)
+    assert "canary" not in answer.output
 
 
 async def test_costs_of_nothing_are_a_sentence(oslira, spoilable_addresses):

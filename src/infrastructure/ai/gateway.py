@@ -1,7 +1,7 @@
 """The one way to a model: remembered answers first, then whoever answers, and every call written down."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from infrastructure.ai.forms import AnswerForm, Malformed, form_of
 from infrastructure.ai.inquiry import Inquiry, Means
 from infrastructure.ai.keys import answer_key
 from infrastructure.ai.limits import Places
-from infrastructure.ai.model_table import ModelTable, ModelTableInvalid, Retirement, Task
+from infrastructure.ai.model_table import Model, ModelTable, ModelTableInvalid, Retirement, Task
 from infrastructure.ai.probes import Probes
 from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.provider import EmbeddingProvider, ModelProvider
@@ -127,6 +127,14 @@ class Gateway(Analyst):
     @property
     def questions_under_way(self) -> int:
         return len(self._flights)
+
+    async def check(self) -> AsyncGenerator[tuple[Model, str]]:
+        """Ask every text model that a task uses today a few words; "answered", or why not."""
+        today = self._clocks.now().date()
+        routes = (self._table.route(self._table.task(task), today) for task in self._table.tasks)
+        for model in dict.fromkeys(model for route in routes for model in route):
+            if model.kind == "text":
+                yield model, (await self._probes.check(model)).kind
 
     def retirements(self) -> list[Retirement]:
         """Models that retire soon, for the health page."""

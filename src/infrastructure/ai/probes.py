@@ -12,9 +12,9 @@ from infrastructure.ai.breaker import Passage
 from infrastructure.ai.forms import form_of
 from infrastructure.ai.model_table import Model
 from infrastructure.ai.prompt import Prompt
-from infrastructure.ai.provider import ModelProvider
+from infrastructure.ai.provider import ModelProvider, ModelReply
 from infrastructure.ai.route import Leg
-from infrastructure.ai.trial import Attempt
+from infrastructure.ai.trial import Attempt, Ended
 from shared.questions import Question, Spender
 
 TASK = "gateway.probe"
@@ -61,7 +61,18 @@ class Probes:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
+    async def check(self, model: Model) -> Ended[ModelReply]:
+        """For somebody who wants to know now."""
+        passage = self._attempts.breaker(model).enter()
+        return Ended("blocked") if passage is None else await self._ask(model, passage)
+
     async def _run(self, model: Model, passage: Passage) -> None:
+        try:
+            await self._ask(model, passage)
+        except Exception as error:  # noqa: BLE001  nobody waits for it who could be told
+            log.warning("probe_failed", model=model.name, cause=type(error).__name__)
+
+    async def _ask(self, model: Model, passage: Passage) -> Ended[ModelReply]:
         leg = Leg(
             model=model,
             effort=model.efforts[0] if model.efforts else None,
@@ -69,10 +80,6 @@ class Probes:
             output_tokens_max=min(OUTPUT_TOKENS_MAX, model.output_tokens_max),
         )
         trial = Prompt(QUESTION, form_of(Presence)).trial(self._providers[model.provider], leg, None)
+        tally = self._books.open(QUESTION.spender, TASK)
         attempt = Attempt(model, trial, DEADLINE_S)
-        try:
-            await self._attempts.ask(
-                attempt, self._books.open(QUESTION.spender, TASK), passage, deadline_s=DEADLINE_S
-            )
-        except Exception as error:  # noqa: BLE001  nobody waits for it who could be told
-            log.warning("probe_failed", model=model.name, cause=type(error).__name__)
+        return await self._attempts.ask(attempt, tally, passage, deadline_s=DEADLINE_S)
