@@ -48,15 +48,14 @@ class Attempts:
 
     async def make(self, attempt: Attempt[R], tally: Tally) -> Ended[R]:
         model = attempt.model
-        began_s = self._monotonic_s()
         if not await self._has_place(attempt, tally):
             return Ended("queued")
         try:
             passage = self.breaker(model).enter()
             if passage is None:
                 return Ended("blocked")
-            waited_s = self._monotonic_s() - began_s
-            return await self.ask(attempt, tally, passage, deadline_s=attempt.deadline_s - waited_s)
+            left_s = attempt.ends_at_s - self._monotonic_s()
+            return await self.ask(attempt, tally, passage, deadline_s=min(attempt.deadline_s, left_s))
         finally:
             self._limits[model.provider].release()
 
@@ -65,14 +64,15 @@ class Attempts:
     ) -> Ended[R]:
         model = attempt.model
         line = tally.line(model.provider, model.name)
+        is_hurried = deadline_s < attempt.deadline_s
         try:
             async with asyncio.timeout(deadline_s + GRACE_S):
                 reply = await attempt.trial.ask(deadline_s)
         except ProviderTrouble as trouble:
-            return await self._fail(attempt, line, passage, trouble)
+            return await self._fail(attempt, line, passage, trouble, is_hurried=is_hurried)
         except TimeoutError:
             trouble = ProviderTrouble("timeout", was_sent=True, is_simulated=self.is_simulated(model))
-            return await self._fail(attempt, line, passage, trouble)
+            return await self._fail(attempt, line, passage, trouble, is_hurried=is_hurried)
         except BaseException as error:
             self._leave(model, passage, "unknown")
             await self._write_lost(attempt, line, error)
@@ -83,7 +83,7 @@ class Attempts:
         model = attempt.model
         began_s = self._monotonic_s()
         try:
-            async with asyncio.timeout(attempt.deadline_s):
+            async with asyncio.timeout(attempt.ends_at_s - began_s):
                 await self._limits[model.provider].acquire(tally.spender.account_id)
         except (TimeoutError, asyncio.CancelledError) as error:
             line = tally.line_without_attempt(model.provider, model.name, began_s=began_s)
@@ -112,7 +112,13 @@ class Attempts:
         return Ended(kind, reply)
 
     async def _fail(
-        self, attempt: Attempt[R], line: Line, passage: Passage, trouble: ProviderTrouble
+        self,
+        attempt: Attempt[R],
+        line: Line,
+        passage: Passage,
+        trouble: ProviderTrouble,
+        *,
+        is_hurried: bool,
     ) -> Ended[R]:
         model, kind = attempt.model, trouble.trouble
         self._simulated[model.provider] = trouble.is_simulated
@@ -120,6 +126,8 @@ class Attempts:
         if kind == "rate_limited":
             self.breaker(model).pause(retry_after_s or 0.0)
             self._leave(model, passage, "unknown")
+        elif kind == "timeout" and is_hurried:
+            self._leave(model, passage, "unknown")  # it was asked late: that it did not hurry is no illness
         else:
             self._leave(model, passage, "ill" if kind in ILL else "well")
         if kind in NEEDS_AN_OPERATOR:

@@ -132,13 +132,14 @@ class Inquiry(Generic[R]):
 
     def _attempt(self, step: Step) -> Attempt[R]:
         leg = self._legs[step.leg]
-        deadline_s = self._time_left_s()
+        left_s = deadline_s = self._time_left_s()
         if self._other(step) is not None or self._tally.attempts == 0:
-            deadline_s *= ATTEMPT_SHARE
+            left_s = deadline_s = left_s * ATTEMPT_SHARE
             p95_s = self._p95_s(leg)
             if p95_s is not None:
                 deadline_s = min(deadline_s, max(PATIENCE_TIMES * p95_s, PATIENCE_MIN_S))
-        return Attempt(leg.model, self._prepare(leg, step.repair), deadline_s)
+        ends_at_s = self._means.clocks.monotonic_s() + left_s
+        return Attempt(leg.model, self._prepare(leg, step.repair), deadline_s, ends_at_s)
 
     def _p95_s(self, leg: Leg) -> float | None:
         return self._means.attempts.latencies.p95_s(self._task.name, leg.model.name)

@@ -81,5 +81,6 @@ class Probes:
         )
         trial = Prompt(QUESTION, form_of(Presence)).trial(self._providers[model.provider], leg, None)
         tally = self._books.open(QUESTION.spender, TASK)
-        attempt = Attempt(model, trial, DEADLINE_S)
+        ends_at_s = self._books.clocks.monotonic_s() + DEADLINE_S
+        attempt = Attempt(model, trial, DEADLINE_S, ends_at_s)
         return await self._attempts.ask(attempt, tally, passage, deadline_s=DEADLINE_S)

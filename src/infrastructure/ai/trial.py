@@ -56,9 +56,14 @@ class Trial(Protocol[R]):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[R]):
+    """``deadline_s`` is for the provider, from the moment it is asked; with the waiting for a place before
+    it, the attempt ends at ``ends_at_s``.
+    """
+
     model: Model
     trial: Trial[R]
     deadline_s: float
+    ends_at_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,35 @@ def test_waiting_for_a_place_is_a_part_of_the_time():
     assert world.first.deadlines_s[1] == pytest.approx(36 - 30)
 
 
+def test_a_crowd_that_queues_for_a_healthy_provider_is_not_its_illness():
+    world = World(slots_max=2)
+
+    async def crowd_after_a_known_pace():
+        await asyncio.gather(*(world.ask(f"before {number}") for number in range(20)))
+        return await asyncio.gather(*(world.ask(f"{number}") for number in range(60)))
+
+    answers = run(crowd_after_a_known_pace())
+
+    assert {answer.provider for answer in answers} == {"openai"}
+    assert max(answer.latency_ms for answer in answers) == pytest.approx(30_000)
+    assert {row.outcome for row in world.rows} == {"answered"}
+
+
+def test_who_is_asked_too_late_to_answer_is_not_taken_for_ill():
+    world = World(slots_max=1)
+    world.first.script.extend([(33, world.first.always), *[(9, world.first.always)] * 5])
+
+    async def one_long_and_five_late():
+        questions = [world.ask(f"{number}") for number in range(5)]
+        answers = await asyncio.gather(world.ask("long", task="patient"), *questions)
+        return answers[1:], world.gateway.breakers()["openai/first"].failures_in_a_row
+
+    late, failures = run(one_long_and_five_late())
+
+    assert {answer.provider for answer in late} == {"anthropic"}
+    assert failures == 0
+
+
 def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
     world = World(slots_max=1)
 

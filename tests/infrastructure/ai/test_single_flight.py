@@ -2,12 +2,18 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from shared.flights import Flights
 from shared.questions import AnswerRefused, ModelsUnavailable, Usage
 from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
+
+
+class OtherScore(msgspec.Struct, frozen=True):
+    score: int
+    reason: str = ""
 
 
 def test_those_who_ask_the_same_share_the_answer_and_pay_once():
@@ -40,7 +46,7 @@ def test_those_who_ask_the_same_share_the_answer_and_pay_once():
         {"stable": ("You judge.About us.",)},
         {"stable": ("You judge.", "About", " us.")},
         {"stable": ("You judge.", "About us.How"), "text": " good?"},
-        {"answer": dict[str, int]},
+        {"answer": OtherScore},
         {"is_fresh": True},
     ],
 )
