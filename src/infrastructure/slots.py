@@ -26,3 +26,7 @@ class Slots(Protocol):
         what leaves the block is SlotLost.
         """
         ...
+
+    def acquire_now(self, name: str, limit: int) -> AbstractAsyncContextManager[bool]:
+        """Whether one is free that nobody waits for; it is held as above. Never waits, never fails."""
+        ...

@@ -98,7 +98,20 @@ class PostgresSlots(Slots):
 
     @asynccontextmanager
     async def acquire(self, name: str, limit: int) -> AsyncGenerator[None]:
-        lease = await self._wait(name, limit)
+        async with self._held_by_this_task(await self._wait(name, limit)):
+            yield
+
+    @asynccontextmanager
+    async def acquire_now(self, name: str, limit: int) -> AsyncGenerator[bool]:
+        lease = await to_the_end(self._spare(name, limit))
+        if lease is None:
+            yield False
+            return
+        async with self._held_by_this_task(lease):
+            yield True
+
+    @asynccontextmanager
+    async def _held_by_this_task(self, lease: _Lease) -> AsyncGenerator[None]:
         lease.enter()
         try:
             try:
@@ -108,12 +121,29 @@ class PostgresSlots(Slots):
                 await to_the_end(self._release([lease.holder]))
         except asyncio.CancelledError:
             if lease.is_why_cancelled():
-                raise SlotLost(name) from None
+                raise SlotLost(lease.name) from None
             raise
 
     async def close(self) -> None:
         if self._keeping is not None:
             self._keeping.cancel()
+
+    async def _spare(self, name: str, limit: int) -> _Lease | None:
+        queue = self._queues.get(name)
+        if queue is not None and queue.living():
+            return None
+        asked_at_s = asyncio.get_running_loop().time()
+        holder = uuid4()
+        try:
+            rows = await self._ask(LEASE, name, limit, [holder], self._lifetime_s)
+        except Unavailable:
+            await self._release([holder])  # the answer may be lost, and not the question
+            return None
+        if not rows:
+            return None
+        lease = _Lease(holder, name, asked_at_s)
+        self._keep(lease)
+        return lease
 
     async def _wait(self, name: str, limit: int) -> _Lease:
         queue = self._queues.setdefault(name, _Queue())

@@ -319,3 +319,35 @@ async def test_who_is_cancelled_by_somebody_else_is_cancelled(slots, name, held)
 
         assert holder.cancelled()
         assert await held() == 0
+
+
+async def test_a_spare_slot_is_taken_at_once_or_not_at_all(database, name, owner):
+    async with slots_on(database) as slots, slots.acquire(name, 2):
+        async with slots.acquire_now(name, 2) as is_held, slots.acquire_now(name, 2) as is_held_too:
+            held = len(await owner.fetch(HOLDERS, name))
+
+            assert (is_held, is_held_too, held) == (True, False, 2)
+        assert len(await owner.fetch(HOLDERS, name)) == 1
+
+
+async def test_nobody_takes_a_spare_slot_before_those_who_wait(flaky, name):
+    async with slots_on(flaky) as slots:
+        async with slots.acquire(name, 1):
+            waiting = asyncio.create_task(_held_for_a_moment(slots, name))
+            await until(lambda: len(flaky.asked) > 1)
+
+            async with slots.acquire_now(name, 2) as is_held:
+                assert not is_held
+        await waiting
+
+
+async def _held_for_a_moment(slots, name):
+    async with slots.acquire(name, 1):
+        pass
+
+
+async def test_without_a_database_there_is_no_spare_slot(flaky, name):
+    flaky.is_away = True
+
+    async with slots_on(flaky) as slots, slots.acquire_now(name, 2) as is_held:
+        assert not is_held

@@ -38,7 +38,10 @@ class ApifyServer:
         self.calls = []
         self.script = {}
         self.endings = []  # how the next runs end, if not well
-        self.datasets = []  # what the next runs find
+        self.datasets = []  # what the next runs find,
+        self.found_by = {}  # or whatever runs an actor has
+        self.endless = set()  # actors whose runs do not end by themselves,
+        self.failing = set()  # or end badly
         self.usd = 0.0123
         self.never_ends = False
         self.stop_after = None  # no longer listens, once that call is answered
@@ -125,7 +128,8 @@ class ApifyServer:
             run["usageTotalUsd"] = self.usd
         self.runs[run["id"]] = run
         self.inputs[run["id"]] = json.loads(call["body"])
-        self.items[run["defaultDatasetId"]] = self.datasets.pop(0) if self.datasets else []
+        found = self.found_by.get(run["actId"]) or (self.datasets.pop(0) if self.datasets else [])
+        self.items[run["defaultDatasetId"]] = found
         return 201, {"data": run}, {}
 
     def _list(self, call):
@@ -141,8 +145,10 @@ class ApifyServer:
 
     def _wait(self, call):
         run = self.runs[call["path"][2]]
-        if run["status"] not in OVER and not self.never_ends:
+        if run["status"] not in OVER and not self.never_ends and run["actId"] not in self.endless:
             run["status"] = self.endings.pop(0) if self.endings else "SUCCEEDED"
+            if run["actId"] in self.failing:
+                run["status"] = "FAILED"
         elif run["status"] not in OVER:
             run["status"] = "RUNNING"
         return 200, {"data": run}, {}
