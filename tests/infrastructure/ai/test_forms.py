@@ -1,9 +1,14 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from infrastructure.ai.forms import Malformed, form_of
 from tests.infrastructure.ai.fakes import Score
+
+
+class Anything(msgspec.Struct):
+    parts: list[Any]
 
 
 def test_what_fits_is_decoded():
@@ -28,10 +33,11 @@ def test_what_does_not_fit_is_complained_about(text, complaint):
 
 @pytest.mark.parametrize(("depth", "is_taken"), [(32, True), (33, False), (1_000_000, False)])
 def test_what_is_nested_too_deep_is_not_followed(depth, is_taken):
-    form = form_of(list[Any])
+    form = form_of(Anything)
+    lists = depth - 1
 
     try:
-        form.decode("[" * depth + "]" * depth)
+        form.decode('{"parts":' + "[" * lists + "]" * lists + "}")
     except Malformed:
         assert not is_taken
     else:
@@ -40,8 +46,12 @@ def test_what_is_nested_too_deep_is_not_followed(depth, is_taken):
 
 def test_the_name_of_a_form_is_one_that_providers_take():
     assert form_of(Score).name == "Score"
-    assert form_of(dict[str, int]).name == "dict"
-    assert form_of(int | None).name == "answer"
+
+
+@pytest.mark.parametrize("answer", [dict[str, int], list[Any], int | None], ids=str)
+def test_a_form_without_named_fields_is_refused_at_once(answer):
+    with pytest.raises(TypeError, match="named fields"):
+        form_of(answer)
 
 
 def test_a_form_is_made_once():

@@ -2,12 +2,17 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from shared.flights import Flights
 from shared.questions import AnswerRefused, ModelsUnavailable, Usage
 from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
+
+
+class Points(msgspec.Struct):
+    score: int
 
 
 def test_those_who_ask_the_same_share_the_answer_and_pay_once():
@@ -40,7 +45,7 @@ def test_those_who_ask_the_same_share_the_answer_and_pay_once():
         {"stable": ("You judge.About us.",)},
         {"stable": ("You judge.", "About", " us.")},
         {"stable": ("You judge.", "About us.How"), "text": " good?"},
-        {"answer": dict[str, int]},
+        {"answer": Points},
         {"is_fresh": True},
     ],
 )
