@@ -29,7 +29,7 @@ class SimulatedProviders:
         await self._post("/_settings", values)
 
     async def state(self):
-        """``requests`` by method and route, ``apify`` counts, ``gateway`` calls."""
+        """``requests`` and those ``under_way`` by method and route, ``apify`` counts, ``gateway`` calls."""
         return (await self.http.get("/_state")).raise_for_status().json()
 
     async def asked(self, route):

@@ -20,6 +20,7 @@ class Patience(NamedTuple):
     quick_retries_max: int = 1  # where there is
     quick_retry_s: float = 0.5
     waits_max_s: float = 20.0  # of one question, all together
+    attempt_min_s: float = 1.0  # with less time left nobody is asked
 
 
 class Repair(NamedTuple):

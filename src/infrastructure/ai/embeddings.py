@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from infrastructure.ai.books import Books, Tally
 from infrastructure.ai.inquiry import Inquiry, Means
-from infrastructure.ai.model_table import ModelTable
+from infrastructure.ai.model_table import Model, ModelTable
 from infrastructure.ai.provider import EmbeddingProvider, EmbeddingReply, ProviderTrouble
 from infrastructure.ai.route import legs_of
 from infrastructure.ai.trial import Judgement
@@ -19,7 +19,7 @@ NOTHING = "-"  # providers refuse a text without any character
 
 
 class _Trial:
-    def __init__(self, provider: EmbeddingProvider, model: str, texts: tuple[str, ...]) -> None:
+    def __init__(self, provider: EmbeddingProvider, model: Model, texts: tuple[str, ...]) -> None:
         self._provider = provider
         self._model = model
         self._texts = texts
@@ -30,8 +30,9 @@ class _Trial:
         return sum(len(text.encode("utf-8", "replace")) for text in self._texts) // BYTES_A_TOKEN
 
     async def ask(self, deadline_s: float) -> EmbeddingReply:
+        model = self._model
         reply = await self._provider.embed(
-            self._texts, model=self._model, dimensions=None, deadline_s=deadline_s
+            self._texts, model=model.name, dimensions=model.dimensions, deadline_s=deadline_s
         )
         if len(reply.vectors) != len(self._texts):
             raise ProviderTrouble(
@@ -75,9 +76,7 @@ class Embedder:
         task = self._table.task(TASK)
         (leg,) = legs_of(self._table, task, self._means.clocks.now().date())
         provider = self._providers[leg.model.provider]
-        inquiry = Inquiry(
-            self._means, task, (leg,), lambda leg, _: _Trial(provider, leg.model.name, texts), tally
-        )
+        inquiry = Inquiry(self._means, task, (leg,), lambda leg, _: _Trial(provider, leg.model, texts), tally)
         return (await inquiry.run()).reply
 
 

@@ -18,7 +18,6 @@ from shared.errors import DomainError
 from shared.finishing import to_the_end
 from shared.questions import ModelsUnavailable
 
-ATTEMPT_MIN_S = 1.0  # with less time left nobody is asked
 ATTEMPT_SHARE = 0.6  # of the time left, while another attempt may have to do with the rest
 PATIENCE_TIMES = 4.0  # the p95: who takes longer than that is taken for dead
 PATIENCE_MIN_S = 5.0
@@ -75,7 +74,7 @@ class Inquiry(Generic[R]):
     async def _begun(self, step: Step) -> Step | None:
         """The step, at a model that may be asked now; None when there is none, or no time."""
         await self._wait(step.wait_s)
-        while self._time_left_s() >= ATTEMPT_MIN_S:
+        while self._time_left_s() >= self._means.patience.attempt_min_s:
             leg = self._open_leg(step.leg)
             if leg is not None:
                 return step if leg == step.leg else Step(leg)
@@ -116,7 +115,7 @@ class Inquiry(Generic[R]):
         return self._began_s + self._task.deadline_s - self._means.clocks.monotonic_s()
 
     def _wait_max_s(self) -> float:
-        return min(self._waits_left_s, self._time_left_s() - ATTEMPT_MIN_S)
+        return min(self._waits_left_s, self._time_left_s() - self._means.patience.attempt_min_s)
 
     def _other(self, step: Step) -> int | None:
         for number in range(step.leg + 1, len(self._legs)):

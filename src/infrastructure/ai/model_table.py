@@ -34,6 +34,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     temperature: bool = False
     efforts: tuple[Effort, ...] = ()
     structured_output: bool = True
+    dimensions: Count | None = None  # that its vectors must have
     retires_on: date | None = None
     successor: str | None = None
 

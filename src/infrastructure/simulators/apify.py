@@ -64,9 +64,19 @@ async def start_run(actor: FromPath[str], request: AnyRequest, state: State) -> 
         items_max=None if items_max is None else int(items_max),
         dollars_max=dollars_max,
     )
-    run = state.runs.start(actor, run_input, options)
+    run = state.runs.start(actor, run_input, options, user_agent=request.headers.get("user-agent", ""))
     await _wait(run, request)
     return {"data": _run(run)}
+
+
+@get("/actors/{actor:str}/runs", sync_to_thread=False)
+def list_runs(actor: FromPath[str], request: AnyRequest, state: State) -> Json:
+    offset, limit = int(_asked(request, "offset", 0) or 0), int(_asked(request, "limit", 1_000) or 1_000)
+    is_backwards = request.query_params.get("desc") in {"1", "true"}
+    runs: list[ActorRun] = state.runs.of_actor(actor, since=_moment(request.query_params.get("startedAfter")))
+    page = (runs[::-1] if is_backwards else runs)[offset : offset + limit]
+    counts = {"total": len(runs), "offset": offset, "limit": limit, "count": len(page), "desc": is_backwards}
+    return {"data": {**counts, "items": [_listed(run) for run in page]}}
 
 
 @get("/actor-runs/{run_id:str}")
@@ -90,6 +100,11 @@ def abort_run(run_id: FromPath[str], state: State) -> Json:
     return {"data": _run(run)}
 
 
+def _listed(run: ActorRun) -> Json:
+    """A list says less of each than the run itself."""
+    return {name: value for name, value in _run(run).items() if name not in {"stats", "options", "usage"}}
+
+
 def _run(run: ActorRun) -> Json:
     options = run.options
     units = options.megabytes / 1_024 * run.seconds / 3_600
@@ -102,7 +117,7 @@ def _run(run: ActorRun) -> Json:
         "status": run.status,
         "statusMessage": None,
         "isStatusMessageTerminal": None,
-        "meta": {"origin": "API", "userAgent": "simulated"},
+        "meta": {"origin": "API", "userAgent": run.user_agent},
         "stats": {
             "inputBodyLen": len(msgspec.json.encode(run.run_input)),
             "restartCount": 0,
@@ -129,6 +144,13 @@ def _run(run: ActorRun) -> Json:
         "usage": {"ACTOR_COMPUTE_UNITS": units},
         "usageTotalUsd": run.dollars,
     }
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise Refused(400, "invalid-parameter", "Parameter startedAfter is not a date") from None
 
 
 def _text(moment: datetime | None) -> str | None:
@@ -162,7 +184,7 @@ def _form(refusal: Refused) -> Json:
 def apify_router() -> Router:
     return Router(
         PATH,
-        route_handlers=[start_run, get_run, abort_run, list_items],
+        route_handlers=[start_run, list_runs, get_run, abort_run, list_items],
         guards=[_has_token],
         exception_handlers=answering(_form),
     )

@@ -38,9 +38,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActorRun:
-    def __init__(self, actor: str, run_input: dict[str, Any], options: RunOptions) -> None:
+    def __init__(
+        self, actor: str, run_input: dict[str, Any], options: RunOptions, user_agent: str = ""
+    ) -> None:
         self.id, self.dataset_id = uuid4().hex[:17], uuid4().hex[:17]
         self.actor, self.run_input, self.options = actor, run_input, options
+        self.user_agent = user_agent  # of whoever started it
         self.status = "READY"
         self.started_at = datetime.now(UTC)
         self.finished_at: datetime | None = None
@@ -119,13 +122,15 @@ class ActorRuns:
     def running(self) -> int:
         return len(self._working)
 
-    def start(self, actor: str, run_input: dict[str, Any], options: RunOptions) -> ActorRun:
+    def start(
+        self, actor: str, run_input: dict[str, Any], options: RunOptions, *, user_agent: str = ""
+    ) -> ActorRun:
         if self.running >= self.runs_max:
             message = (
                 f"By launching this job you will exceed your limit of {self.runs_max} concurrent Actor runs."
             )
             raise Refused(402, "concurrent-runs-limit-exceeded", message)
-        run = ActorRun(actor, run_input, options)
+        run = ActorRun(actor, run_input, options, user_agent)
         self._runs[run.id] = run
         if len(self._runs) > RUNS_KEPT_MAX:
             self._runs.popitem(last=False)
@@ -133,6 +138,14 @@ class ActorRuns:
         self.started += 1
         self.running_max = max(self.running_max, self.running)
         return run
+
+    def of_actor(self, actor: str, *, since: datetime | None) -> list[ActorRun]:
+        """The oldest first."""
+        return [
+            run
+            for run in self._runs.values()
+            if run.actor == actor and (since is None or run.started_at >= since)
+        ]
 
     def by_dataset(self, dataset_id: str) -> ActorRun:
         found = next((run for run in reversed(self._runs.values()) if run.dataset_id == dataset_id), None)

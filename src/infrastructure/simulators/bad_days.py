@@ -50,11 +50,15 @@ class BadDays:
         if path.startswith("/_"):  # tests arrange and look; no provider is asked
             await self._app(scope, receive, send)
             return
-        self._requests.count(scope["method"], path)
+        with self._requests.counted(scope["method"], path):
+            await self._serve((scope, receive, send), path)
+
+    async def _serve(self, exchange: Exchange, path: str) -> None:
+        scope, receive, send = exchange
         fault = self._faults.take(scope["method"], path)
         await asyncio.sleep((fault.delay_ms / 1_000 if fault else 0) + self._latencies.draw_s(path))
         if fault is not None and fault.kind in self._instead:
-            await self._instead[fault.kind](fault, (scope, receive, send))
+            await self._instead[fault.kind](fault, exchange)
             return
         answer = await self._answer(fault, scope, receive)
         await send_whole(send, answer.with_headers(x_oslira_simulator=provider_of(path)))

@@ -23,6 +23,7 @@ def get_state(state: State) -> dict[str, Any]:
     runs, gateway = state.runs, state.gateway
     return {
         "requests": dict(state.requests.counts),
+        "under_way": {route: count for route, count in state.requests.under_way.items() if count},
         "apify": {
             "started": runs.started,
             "running": runs.running,

@@ -1,7 +1,9 @@
-"""What the other end saw: how often each route was asked."""
+"""What the other end saw: how often each route was asked, and how many are not answered yet."""
 
 import re
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 
 _OF_ONE_THING = re.compile(r"/(actor-runs|datasets|admin/users)/[^/]+")
 
@@ -9,8 +11,15 @@ _OF_ONE_THING = re.compile(r"/(actor-runs|datasets|admin/users)/[^/]+")
 class Requests:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        self.under_way: Counter[str] = Counter()
 
-    def count(self, method: str, path: str) -> None:
-        """The routes of single things count together."""
-        route = _OF_ONE_THING.sub(r"/\1/{id}", path.rstrip("/"))
-        self.counts[f"{method} {route}"] += 1
+    @contextmanager
+    def counted(self, method: str, path: str) -> Generator[None]:
+        """The routes of single things count together. Under way until it is answered, or its client gone."""
+        route = f"{method} " + _OF_ONE_THING.sub(r"/\1/{id}", path.rstrip("/"))
+        self.counts[route] += 1
+        self.under_way[route] += 1
+        try:
+            yield
+        finally:
+            self.under_way[route] -= 1

@@ -11,9 +11,8 @@ from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, World, reply, trou
 from tests.infrastructure.ai.virtual_time import run
 
 
-class OtherScore(msgspec.Struct, frozen=True):
+class Points(msgspec.Struct):
     score: int
-    reason: str = ""
 
 
 def test_those_who_ask_the_same_share_the_answer_and_pay_once():
@@ -46,7 +45,7 @@ def test_those_who_ask_the_same_share_the_answer_and_pay_once():
         {"stable": ("You judge.About us.",)},
         {"stable": ("You judge.", "About", " us.")},
         {"stable": ("You judge.", "About us.How"), "text": " good?"},
-        {"answer": OtherScore},
+        {"answer": Points},
         {"is_fresh": True},
     ],
 )

@@ -180,6 +180,19 @@ async def has_ended(simulators):
     return (await simulators.state())["apify"]["running"] == 0
 
 
+async def test_runs_are_listed_by_actor_and_by_when_they_began_with_who_started_them(start, apify):
+    first, second = [await start("ada.lovely") for _ in range(2)]
+    await start(actor=POSTS, run_input={"directUrls": ["https://www.instagram.com/ada.lovely"]})
+
+    listed = await apify.actor(PROFILES).runs().list(desc=True, started_after=first.started_at)
+    page = await apify.actor(PROFILES).runs().list(limit=1)
+    later = await apify.actor(PROFILES).runs().list(started_after=datetime.now(UTC) + timedelta(minutes=1))
+
+    assert [run.id for run in listed.items] == [second.id, first.id]
+    assert "ApifyClient" in listed.items[0].meta.user_agent
+    assert ([run.id for run in page.items], page.total, later.items) == ([first.id], 2, [])
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [(402, "actor-memory-limit-exceeded"), (429, "rate-limit-exceeded")]
 )

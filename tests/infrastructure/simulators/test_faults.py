@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.support import until
+
 ROUTE = "/openai/v1/responses"
 HEADERS = {"Authorization": "Bearer key"}
 QUESTION = {"model": "gpt-4o-mini", "input": "hello"}
@@ -150,6 +152,21 @@ async def test_a_timeout_never_answers(simulators, ask):
     with pytest.raises(httpx.ReadTimeout):
         await ask(timeout=0.3)
     assert (await ask()).status_code == 200
+
+
+async def test_a_request_is_under_way_until_its_client_leaves(simulators, ask):
+    async def under_way():
+        return (await simulators.state())["under_way"].get(f"POST {ROUTE}", 0)
+
+    async def is_over():
+        return await under_way() == 0
+
+    await simulators.fault(ROUTE, "timeout")
+    asking = asyncio.create_task(ask(timeout=60))
+    assert await until(under_way) == 1
+    asking.cancel()
+
+    assert await until(is_over)
 
 
 async def test_a_drip_is_the_right_answer_a_byte_at_a_time(simulators):

@@ -1,0 +1,146 @@
+"""Models and profiles put together as the wiring does, on the simulators, in less time than they take."""
+
+import asyncio
+import re
+import time
+from uuid import uuid4
+
+import msgspec
+
+from core.wiring.outside import PATHS
+from core.wiring.providers import utc_now
+from features.analysis.application.profiles import Profiles
+from infrastructure.access import Access
+from infrastructure.ai.anthropic_models import AnthropicModels
+from infrastructure.ai.clocks import Clocks
+from infrastructure.ai.course import Patience
+from infrastructure.ai.gateway import Gateway
+from infrastructure.ai.model_table import FILE, read_model_table
+from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
+from infrastructure.ai.openai_models import OpenAIModels
+from infrastructure.cache.folder import FolderStore
+from infrastructure.cache.profiles import CachedProfiles
+from infrastructure.database.ai_answers import PostgresAnswers
+from infrastructure.database.data_points import ProfileCachePoints
+from infrastructure.database.leases import PostgresSlots
+from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
+from infrastructure.scraping.failover import FailoverProfiles
+from infrastructure.scraping.scraper_api import ScraperApiProfiles
+from shared.questions import Question, Spender
+
+LIGHT, DEEP = "analysis.light", "analysis.deep.core"
+OPENAI, ANTHROPIC = "POST /openai/v1/responses", "POST /anthropic/v1/messages"
+EMBEDDINGS = "POST /openai/v1/embeddings"
+PROFILE_RUNS = "/apify/v2/actors/apify~instagram-profile-scraper/runs"
+SCRAPER_API = "GET /scraperapi"
+STUCK_S = 30.0  # who takes longer hangs
+QUICK = ApifyLimits(look_s=20.0, poll_s=0.05, call_s=3.0, slot_wait_s=10.0)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    score: int
+    reason: str
+
+
+class JumpingClock:
+    """Nobody waits: the clock jumps, and what would have been waited for is kept."""
+
+    def __init__(self):
+        self.ahead_s = 0.0
+        self.waits = []
+
+    def monotonic_s(self):
+        return time.monotonic() + self.ahead_s
+
+    async def sleep(self, duration_s):
+        self.waits.append(duration_s)
+        self.ahead_s += duration_s
+        await asyncio.sleep(0)
+
+    def clocks(self):
+        return Clocks(monotonic_s=self.monotonic_s, sleep=self.sleep, random=lambda: 0.0)
+
+
+def model_table(deadline_s=None):
+    """The product's own; its deadlines may be shortened, for who waits for one."""
+    text = FILE.read_text("utf-8")
+    if deadline_s is not None:
+        text = re.sub(r"(?m)^deadline_s = .*$", f"deadline_s = {deadline_s}", text)
+    return read_model_table(text=text)
+
+
+class Outside:
+    """One process's ways to the outside. What it does is done for one run of one account."""
+
+    def __init__(self, simulators, database, books, folder, account_id):
+        self.simulators = simulators
+        self.clock = JumpingClock()
+        self.spender = Spender(account_id=account_id, run_id=uuid4())
+        self._database = database
+        self._books = books
+        self._folder = folder
+        self._opened = []
+
+    def where(self, provider):
+        async def where():
+            return Access(self.simulators.address + PATHS[provider], "simulated", is_simulated=True)
+
+        return where
+
+    def gateway(self, *, deadline_s=None, front=None, where=None, remembers=True, **options):
+        where = where or self.where
+        answers = PostgresAnswers(self._database, remembered_for_s=3_600) if remembers else None
+        embeddings = OpenAIEmbeddings(where("openai"), front)
+        gateway = Gateway(
+            table=model_table(deadline_s),
+            providers={
+                "openai": OpenAIModels(where("openai"), front),
+                "anthropic": AnthropicModels(where("anthropic"), front),
+            },
+            embedding_providers={"openai": embeddings},
+            calls=self._books.calls,
+            prices=self._books.prices,
+            answers=answers,
+            patience=Patience(attempt_min_s=0.2),
+            clocks=self.clock.clocks(),
+            **options,
+        )
+        self._opened += [gateway, embeddings, *([answers] if answers else [])]
+        return gateway
+
+    def source(self, *, database=None, **limits):
+        """Apify, and ScraperAPI behind it."""
+        slots = PostgresSlots(database or self._database)
+        books = (self._books.calls, self._books.prices)
+        options = {"now": utc_now, "sleep": self.clock.sleep, "jitter": lambda: 0.0}
+        limits = msgspec.structs.replace(QUICK, **limits)
+        first = ApifyProfiles(self.where("apify"), slots, *books, limits=limits, **options)
+        second = ScraperApiProfiles(
+            self.where("scraperapi"), *books, answer_s=limits.call_s, look_s=limits.look_s, **options
+        )
+        self._opened += [slots, second]
+        return FailoverProfiles(first, second)
+
+    def profiles(self, *, now=utc_now, **limits):
+        objects = FolderStore(self._folder)
+        self._opened.append(objects)
+        record = ProfileCachePoints(self._books.points)
+        return Profiles(self.source(**limits), CachedProfiles(objects), record, now)
+
+    def question(self, task=LIGHT, **changes):
+        asked = Question(
+            task=task,
+            stable=("You judge profiles.", "The business sells looms."),
+            question=f"Who is {uuid4().hex}?",
+            answer=Verdict,
+            spender=self.spender,
+        )
+        return msgspec.structs.replace(asked, **changes)
+
+    async def asked(self, *routes):
+        requests = (await self.simulators.state())["requests"]
+        return [requests.get(route, 0) for route in routes]
+
+    async def close(self):
+        for opened in self._opened:
+            await opened.close()
