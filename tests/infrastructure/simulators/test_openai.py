@@ -101,7 +101,7 @@ async def test_what_is_too_long_is_cut_and_says_so(ask):
 @pytest.mark.parametrize(
     ("options", "status", "code", "param"),
     [
-        ({"model": "gpt-9"}, 404, "model_not_found", None),
+        ({"model": "gpt-2"}, 404, "model_not_found", None),
         ({"temperature": 0.2}, 400, "unsupported_parameter", "temperature"),
         ({"model": "gpt-5", "top_p": 0.2}, 400, "unsupported_parameter", "top_p"),
         (
