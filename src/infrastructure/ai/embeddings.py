@@ -27,7 +27,8 @@ class _Trial:
 
     @property
     def tokens_estimated(self) -> int:
-        return sum(len(text.encode("utf-8", "replace")) for text in self._texts) // BYTES_A_TOKEN
+        # Rounded up, each: also the shortest text has a token.
+        return sum(-(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN) for text in self._texts)
 
     async def ask(self, deadline_s: float) -> EmbeddingReply:
         model = self._model

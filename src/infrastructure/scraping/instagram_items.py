@@ -19,6 +19,7 @@ from infrastructure.scraping.reading import (
     listed,
     names,
     text,
+    told_count,
     usernames,
 )
 from infrastructure.scraping.troubles import ScrapeTrouble
@@ -99,7 +100,7 @@ def _profile(item: dict[str, Any], *, now: datetime) -> Profile:
         full_name=text(item.get("fullName"), 200),
         biography=text(item.get("biography")),
         external_urls=addresses((item.get("externalUrl"), *links)),
-        followers_count=count(item.get("followersCount")) or 0,
+        followers_count=told_count(item.get("followersCount")),
         following_count=count(item.get("followsCount")) or 0,
         posts_count=count(item.get("postsCount")) or 0,
         highlights_count=count(item.get("highlightReelCount")) or 0,

@@ -19,6 +19,7 @@ from infrastructure.scraping.reading import (
     listed,
     names,
     text,
+    told_count,
     usernames,
 )
 from infrastructure.scraping.troubles import ScrapeTrouble
@@ -64,7 +65,7 @@ def _profile(user: dict[str, Any], *, now: datetime) -> Profile:
         full_name=text(user.get("full_name"), 200),
         biography=text(user.get("biography")),
         external_urls=addresses((user.get("external_url"), *links)),
-        followers_count=_number(user, "edge_followed_by") or 0,
+        followers_count=told_count(_told(user, "edge_followed_by")),
         following_count=_number(user, "edge_follow") or 0,
         posts_count=_number(user, "edge_owner_to_timeline_media") or 0,
         highlights_count=count(user.get("highlight_reel_count")) or 0,
@@ -100,8 +101,12 @@ def _post(node: dict[str, Any], *, now: datetime) -> Post | None:
 
 
 def _number(thing: dict[str, Any], name: str) -> int | None:
+    return count(_told(thing, name))
+
+
+def _told(thing: dict[str, Any], name: str) -> object:
     edge = thing.get(name)
-    return count(edge.get("count")) if is_object(edge) else None
+    return edge.get("count") if is_object(edge) else None
 
 
 def _nodes(edges: object) -> Generator[dict[str, Any]]:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeGuard
 
+from infrastructure.scraping.troubles import ScrapeTrouble
+
+HIDDEN = -1  # stands for a number that its owner does not show
 COUNT_MAX = 10**11  # nothing on the platform is counted beyond that
 TEXT_CHARACTERS_MAX = 5_000
 ADDRESS_CHARACTERS_MAX = 2_048
@@ -43,7 +46,7 @@ def address(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """Also from ``"1,234"`` and ``"1.2K"``. -1 stands for a number that its owner hides."""
+    """Also from ``"1,234"`` and ``"1.2K"``. None when it is hidden, or no number."""
     if isinstance(value, str):
         match = _COUNT.fullmatch(value.strip().replace(",", "").lower())
         value = float(match[1]) * _FACTORS[match[2]] if match else None
@@ -52,6 +55,16 @@ def count(value: object) -> int | None:
     if not math.isfinite(value) or not 0 <= value <= COUNT_MAX:
         return None
     return round(value)
+
+
+def told_count(value: object) -> int:
+    """0 when nothing is told, or hidden. Raises ScrapeTrouble for what is no number: then the form of the
+    whole is another than we know, and its other values would be guesses.
+    """
+    found = count(value)
+    if found is None and value not in (None, HIDDEN):
+        raise ScrapeTrouble("garbled", detail="not a count")
+    return found or 0
 
 
 def flag(value: object) -> bool:

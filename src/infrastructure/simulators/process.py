@@ -17,6 +17,8 @@ from infrastructure.simulators.app import create_simulators
 
 HOST = "127.0.0.1"
 LOOK_AGAIN_S = 0.01
+# As many as anybody keeps open: those beyond are neither refused nor served, and their calls hang.
+CONNECTIONS_MAX = 10_000
 
 
 class PortTaken(RuntimeError):
@@ -50,6 +52,7 @@ async def serve_simulators(
         port=port,
         interface=Interfaces.ASGINL,
         http=HTTPModes.http1,
+        backpressure=CONNECTIONS_MAX,
         websockets=False,
         log_enabled=False,
     )

@@ -21,9 +21,20 @@ def reset_connection(scope: HTTPScope) -> None:
     assert scope["client"] is not None, "a TCP client has an address"
     host, port = scope["client"]
     for descriptor in DESCRIPTORS.iterdir():
-        # A copy: what it refers to cannot be closed, and its number be used again, while we look.
-        with suppress(OSError), socket.socket(fileno=os.dup(int(descriptor.name))) as copy:
+        with suppress(OSError), _copied(int(descriptor.name)) as copy:
             if copy.getpeername() == (host, int(port)):  # the server gives the port as text
                 copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 copy.shutdown(socket.SHUT_RD)
                 return
+
+
+def _copied(descriptor: int) -> socket.socket:
+    """A copy: what it refers to cannot be closed, and its number be used again, while we look. Raises OSError
+    for what is no socket, and keeps nothing of it open.
+    """
+    copy = os.dup(descriptor)
+    try:
+        return socket.socket(fileno=copy)
+    except OSError:
+        os.close(copy)
+        raise

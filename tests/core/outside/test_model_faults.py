@@ -18,7 +18,7 @@ from tests.core.outside.faults import (
 )
 from tests.core.outside.world import ANTHROPIC, DEEP, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
 
-DEADLINE_S = 2.0  # of who waits for it
+DEADLINE_S = 1.5  # of who waits for it
 MODEL_FAULTS = (*FAULTS, "refusal")
 # What leads to the next model at once. After the others the same one is asked again first.
 LEFT_AT_ONCE = (*HANGING, *LIMITED, "refusal")

@@ -9,7 +9,16 @@ import pytest
 from features.analysis.domain.profile import Profile
 from infrastructure.scraping.instagram_items import read_posts, read_profile
 from infrastructure.scraping.instagram_web import read_web_profile
-from infrastructure.scraping.reading import address, count, flag, instant, names, text, usernames
+from infrastructure.scraping.reading import (
+    address,
+    count,
+    flag,
+    instant,
+    names,
+    text,
+    told_count,
+    usernames,
+)
 from infrastructure.scraping.troubles import ScrapeTrouble
 from tests.infrastructure.scraping.apify_server import WIRE
 
@@ -42,6 +51,21 @@ AUGUST = datetime(2025, 8, 12, 16, 19, 28, tzinfo=UTC)
 )
 def test_counts(value, number):
     assert count(value) == number
+
+
+@pytest.mark.parametrize(("value", "number"), [(12, 12), ("1.2K", 1200), (None, 0), (-1, 0)])
+def test_a_count_that_is_not_told_is_none_at_all(value, number):
+    assert told_count(value) == number
+
+
+@pytest.mark.parametrize("value", ["many", [], {}, True, 10**30])
+def test_followers_that_are_no_number_are_not_taken_for_nobody(value):
+    user = {"username": "ada", "edge_followed_by": {"count": value}}
+
+    with pytest.raises(ScrapeTrouble, match="not a count"):
+        read_profile([{"username": "ada", "followersCount": value}], "ada", now=NOW)
+    with pytest.raises(ScrapeTrouble, match="not a count"):
+        read_web_profile({"data": {"user": user}}, "ada", now=NOW)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from infrastructure.simulators.reset import DESCRIPTORS, reset_connection
 from tests.support import until
 
 ROUTE = "/openai/v1/responses"
@@ -144,6 +145,14 @@ async def test_a_reset_midway_comes_after_half_of_the_answer(simulators, raw):
     assert end == "reset"
     assert found.startswith(b"HTTP/1.1 200 OK")
     assert len(whole) // 4 < len(found) < len(whole)
+
+
+def test_looking_for_the_connection_to_be_reset_leaves_nothing_open():
+    before = sorted(DESCRIPTORS.iterdir())
+
+    reset_connection({"client": ("192.0.2.1", 1)})
+
+    assert sorted(DESCRIPTORS.iterdir()) == before
 
 
 async def test_a_timeout_never_answers(simulators, ask):

@@ -89,5 +89,18 @@ async def test_told_to_stop_it_waits_for_no_answer_that_never_comes(tmp_path):
         await asyncio.wait({hanging})
 
 
+async def test_many_connections_that_nobody_uses_keep_nobody_waiting(simulators):
+    host, port = "127.0.0.1", port_of(simulators.address)
+    idle = [await asyncio.open_connection(host, port) for _ in range(200)]
+
+    async with httpx.AsyncClient(base_url=simulators.address, timeout=10) as http:
+        answer = await http.get("/_state")
+
+    assert answer.status_code == 200
+    for _, writer in idle:
+        writer.close()
+        await writer.wait_closed()
+
+
 async def has_arrived(http):
     return "GET /openai/v1/models" in (await http.get("/_state")).json()["requests"]

@@ -1,0 +1,118 @@
+"""Models by way of Cloudflare's gateway: its cache answers the tenant who asked before, and nobody else."""
+
+import msgspec
+import pytest
+
+from infrastructure.access import Access
+from infrastructure.ai.cloudflare import CloudflareGateway
+from shared.questions import ModelsUnavailable, Spender, Usage
+from tests.core.outside.faults import set_fault
+from tests.core.outside.world import ANTHROPIC, EMBEDDINGS, OPENAI
+
+SEEN = {"openai": OPENAI, "anthropic": ANTHROPIC}
+
+
+def real(_provider):
+    """As a provider is known in production: by its key alone."""
+
+    async def where():
+        return Access("", "key", is_simulated=True)
+
+    return where
+
+
+@pytest.fixture
+def through_cloudflare(outside):
+    """A function: a gateway of ours behind Cloudflare's, without a memory of its own."""
+
+    def make(token=""):
+        base = f"{outside.simulators.address}/cloudflare/v1"
+        front = CloudflareGateway("account", "oslira", token, cache_ttl_s=3_600, base=base)
+        return outside.gateway(front=front, where=real, remembers=False)
+
+    return make
+
+
+@pytest.mark.parametrize("provider", SEEN)
+async def test_the_same_question_of_the_same_tenant_costs_nothing_the_second_time(
+    outside, through_cloudflare, model_rows, other_tenant, provider
+):
+    if provider == "anthropic":
+        await set_fault(outside.simulators, "openai", "/openai", "503")
+    gateway, question = through_cloudflare(), outside.question()
+    other = Spender(account_id=other_tenant.account_id, run_id=outside.spender.run_id)
+
+    first = await gateway.answer(question)
+    second = await gateway.answer(question)
+    others = await gateway.answer(msgspec.structs.replace(question, spender=other))
+
+    answers = (first, second, others)
+    assert [(answer.provider, answer.cache) for answer in answers] == [
+        (provider, cache) for cache in ("none", "gateway", "none")
+    ]
+    assert (second.value, second.usage, second.cost_nanodollars) == (first.value, Usage(), 0)
+    assert await outside.asked(SEEN[provider]) == [2]
+    calls = [call for call in (await outside.simulators.state())["gateway"] if call["provider"] == provider]
+    assert [call["cache"] for call in calls] == ["MISS", "HIT", "MISS"]
+    rows = [row for row in await model_rows() if row["provider"] == provider]
+    assert [(row["cache"], row["cost_nanodollars"] == 0) for row in rows] == [
+        (cache, cache == "gateway") for cache in ("none", "gateway", "none")
+    ]
+    assert [row["gateway_log_id"] for row in rows] == [call["log_id"] for call in calls]
+
+
+async def test_cloudflare_is_told_for_whom_and_what_for(outside, through_cloudflare):
+    await through_cloudflare().answer(outside.question())
+
+    (call,) = (await outside.simulators.state())["gateway"]
+    spender = outside.spender
+    assert call["gateway"] == "account/oslira"
+    assert call["metadata"] == {
+        "account": str(spender.account_id),
+        "run": str(spender.run_id),
+        "task": "analysis.light",
+    }
+
+
+async def test_who_wants_a_fresh_answer_gets_none_that_is_remembered(outside, through_cloudflare):
+    gateway, question = through_cloudflare(), outside.question()
+    await gateway.answer(question)
+
+    answer = await gateway.answer(msgspec.structs.replace(question, is_fresh=True))
+
+    assert (answer.cache, await outside.asked(OPENAI)) == ("none", [2])
+
+
+async def test_an_answer_in_the_wrong_form_is_not_mended_from_the_cache(outside, through_cloudflare):
+    await set_fault(outside.simulators, "openai", "/openai/v1/responses", "wrong_schema", "once")
+    gateway = through_cloudflare()
+
+    answer = await gateway.answer(outside.question())
+
+    assert (answer.provider, answer.cache, await outside.asked(OPENAI)) == ("openai", "none", [2])
+
+
+async def test_vectors_are_nobodys_cache_entry(outside, through_cloudflare):
+    gateway = through_cloudflare()
+
+    for _ in range(2):
+        await gateway.embed(["a loom"], outside.spender)
+
+    assert await outside.asked(EMBEDDINGS) == [2]
+
+
+async def test_a_gateway_that_asks_for_a_token_gets_it(outside, through_cloudflare):
+    await outside.simulators.settings(gateway_token="secret")
+
+    assert (await through_cloudflare("secret").answer(outside.question())).provider == "openai"
+    with pytest.raises(ModelsUnavailable):
+        await through_cloudflare("").answer(outside.question())
+
+
+async def test_a_gateway_that_is_down_is_no_hang(outside, through_cloudflare, model_rows):
+    await set_fault(outside.simulators, "openai", "/cloudflare", "503")
+
+    with pytest.raises(ModelsUnavailable):
+        await through_cloudflare().answer(outside.question())
+
+    assert {row["outcome"] for row in await model_rows()} == {"unavailable"}

@@ -1,0 +1,139 @@
+"""OpenAI answers nobody: Claude does, at Claude's price, and OpenAI is left alone but for a few probes."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.health import Health
+from core.wiring.probes import provider_probes
+from core.wiring.providers import utc_now
+from infrastructure.ai.breaker import BreakerRules
+from infrastructure.ai.probes import TASK as PROBE
+from shared.questions import Usage
+from tests.core.outside.faults import set_fault
+from tests.core.outside.world import ANTHROPIC, LIGHT, OPENAI, model_table
+from tests.support import until
+
+RULES = BreakerRules(failures_max=5, open_s=10.0)
+
+
+@pytest.fixture
+async def gateway(outside):
+    """While OpenAI is down, all of it."""
+    await set_fault(outside.simulators, "openai", "/openai", "503")
+    return outside.gateway(breaker_rules=RULES)
+
+
+@pytest.fixture
+def ask(outside, gateway):
+    """A function: so many questions, one after another; who answered."""
+
+    async def ask(count=1):
+        return [(await gateway.answer(outside.question())).provider for _ in range(count)]
+
+    return ask
+
+
+@pytest.fixture
+def breaker_is(gateway):
+    """A function: waits until OpenAI's breaker is in this state, when a probe has ended."""
+    table = model_table()
+    name = table.route(table.task(LIGHT), utc_now().date())[0].name
+
+    async def wait_for(state):
+        await until(lambda: gateway.breakers()[f"openai/{name}"].state == state)
+
+    return wait_for
+
+
+@pytest.fixture
+def health_page(application, client_of, gateway):
+    """A function: what it says now of those whom we pay."""
+
+    async def page():
+        known = application.health
+        probes = {**known.probes, **provider_probes(application.settings, gateway)}
+        health = Health(known.environment, probes, known.essential)
+        answer = await client_of(replace(application, health=health)).get("/health/ready")
+        return answer.json()
+
+    return page
+
+
+async def test_claude_answers_and_openai_is_asked_no_more_after_the_first_few(outside, ask, breaker_is):
+    assert await ask(3) == ["anthropic"] * 3
+    await breaker_is("open")
+    assert await outside.asked(OPENAI, ANTHROPIC) == [RULES.failures_max, 3]
+
+    assert await ask(20) == ["anthropic"] * 20
+    assert await outside.asked(OPENAI, ANTHROPIC) == [RULES.failures_max, 23]
+
+
+async def test_what_claude_answers_is_booked_to_claude(ask, books, model_rows):
+    await ask()
+
+    *failed, row = await model_rows()
+    tokens = {name: row[name] for name in Usage.__struct_fields__}
+    assert [(other["provider"], other["cost_nanodollars"]) for other in failed] == [("openai", 0)] * 2
+    assert (row["provider"], row["model"].startswith("claude-")) == ("anthropic", True)
+    price = books.prices.of_tokens("anthropic", row["model"], Usage(**tokens), row["created_at"])
+    assert row["cost_nanodollars"] == price > 0
+
+
+async def test_a_probe_that_fails_doubles_the_rest_and_one_that_does_not_ends_it(
+    outside, owner, ask, breaker_is
+):
+    await ask(3)
+
+    outside.clock.ahead_s += RULES.open_s
+    assert await ask() == ["anthropic"]  # beside a probe, which fails
+    await breaker_is("open")
+    outside.clock.ahead_s += RULES.open_s
+    assert await ask(2) == ["anthropic"] * 2
+    assert await outside.asked(OPENAI) == [RULES.failures_max + 1]
+
+    await outside.simulators.fault("/openai", times=0)
+    outside.clock.ahead_s += RULES.open_s
+    assert await ask() == ["anthropic"]  # beside a probe, which does not
+    await breaker_is("closed")
+    assert await ask(2) == ["openai"] * 2
+    assert await outside.asked(OPENAI) == [RULES.failures_max + 4]
+    probes = await owner.fetch("select * from ai_usage_logs where task = $1 order by created_at", PROBE)
+    assert [row["outcome"] for row in probes[-2:]] == ["unavailable", "answered"]
+    assert {row["account_id"] for row in probes} == {None}  # nobody but us pays for them
+
+
+async def test_the_health_page_says_who_rests_and_for_whom_others_stand_in(
+    outside, ask, breaker_is, health_page
+):
+    await ask(3)
+
+    page = await health_page()
+    openai = page["bindings"]["openai"]
+    assert (page["status"], openai["ok"], page["bindings"]["anthropic"]["ok"]) == ("degraded", False, True)
+    assert "failed too often and rests; others stand in" in openai["detail"]
+
+    await outside.simulators.fault("/openai", times=0)
+    outside.clock.ahead_s += RULES.open_s
+    await ask()
+    await breaker_is("closed")
+
+    page = await health_page()
+    assert (page["status"], page["bindings"]["openai"]["ok"]) == ("ready", True)
+
+
+async def test_nobody_answers_when_claude_is_away_as_well_and_soon_nobody_is_asked(
+    outside, gateway, model_rows
+):
+    await set_fault(outside.simulators, "anthropic", "/anthropic", "529")
+    refusals = 0
+
+    for _ in range(10):
+        with pytest.raises(Exception, match="No model answers"):
+            await gateway.answer(outside.question())
+        refusals += 1
+
+    rows = await model_rows()
+    assert refusals == 10
+    assert await outside.asked(OPENAI, ANTHROPIC) == [RULES.failures_max] * 2
+    assert [row["outcome"] for row in rows[-5:]] == ["skipped"] * 5
