@@ -163,7 +163,9 @@ async def test_a_deep_look_that_only_apify_can_take_is_refused_by_name(outside, 
 
     runs, pages = await accounted_for()
     assert isinstance(refusal, ProfilesUnavailable)
-    assert ([row["outcome"] for row in runs], pages) == (["unavailable"], [])
+    # Two runs side by side: what the fault has not met is finished or aborted, and paid for.
+    assert "unavailable" in {row["outcome"] for row in runs} <= {"unavailable", "ok", "cancelled"}
+    assert pages == []
 
 
 async def test_a_deep_look_of_which_the_second_run_fails_has_paid_for_the_first(outside, read, accounted_for):
