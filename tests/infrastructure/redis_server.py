@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from contextlib import asynccontextmanager
 
-from tests.support import answers, free_port, until
+from tests.support import free_port
 
 BINARY = shutil.which("valkey-server") or shutil.which("redis-server")
 PASSWORD = "canary"
@@ -21,11 +21,12 @@ async def redis_server(folder, port=None):
     process = await asyncio.create_subprocess_exec(
         *(BINARY, "--port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD),
         *("--save", "", "--appendonly", "no", "--dir", str(folder)),
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
-        await until(lambda: answers(port) or process.returncode is not None)
-        assert process.returncode is None, "the server did not start"
+        # Its own word: whoever answers at the port might be another's server.
+        while b"eady to accept connections" not in (line := await process.stdout.readline()):
+            assert line, "the server did not start"
         yield port
     finally:
         if process.returncode is None:
