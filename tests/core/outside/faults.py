@@ -3,6 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
+import pytest
+
 LIMITED_CODES = {
     "openai": "rate_limit_exceeded",
     "anthropic": "rate_limit_error",
@@ -18,6 +20,22 @@ UNREADABLE = ("truncated", "empty", "html", "error_in_200")
 MISSHAPEN = ("wrong_schema", "duplicate")
 FAULTS = (*HANGING, *BROKEN, *LIMITED, *FAILING, *UNREADABLE, *MISSHAPEN)
 TIMES = {"once": 1, "for ever": None}
+
+
+def each_of(faults):
+    """Once and for ever. A drip without an end takes as long as a deadline, as a silence does."""
+    return pytest.mark.parametrize(
+        ("fault", "often"),
+        [
+            pytest.param(
+                *(fault, often),
+                id=f"{fault}, {often}",
+                marks=pytest.mark.battery if (fault, often) == ("drip", "for ever") else (),
+            )
+            for fault in faults
+            for often in TIMES
+        ],
+    )
 
 
 async def set_fault(simulators, provider, route, name, often="for ever", method=None):

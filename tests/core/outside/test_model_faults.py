@@ -13,7 +13,7 @@ from tests.core.outside.faults import (
     LIMITED,
     MISSHAPEN,
     RETRY_AFTER_S,
-    TIMES,
+    each_of,
     set_fault,
 )
 from tests.core.outside.world import ANTHROPIC, DEEP, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
@@ -79,8 +79,7 @@ def accounted_for(outside, model_rows):
     return account_for
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", [fault for fault in MODEL_FAULTS if fault != "529"])
+@each_of(fault for fault in MODEL_FAULTS if fault != "529")
 async def test_a_fault_of_openai(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", fault, often)
 
@@ -95,8 +94,7 @@ async def test_a_fault_of_openai(outside, carried_through, accounted_for, fault,
     assert len(outcomes) == (2 if often == "once" or fault in LEFT_AT_ONCE else 3)
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", MODEL_FAULTS)
+@each_of(MODEL_FAULTS)
 async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "503")
     await set_fault(outside.simulators, "anthropic", "/anthropic/v1/messages", fault, often)
@@ -114,8 +112,7 @@ async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, 
         assert set(outcomes) == {outcome_of(fault)}
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "529"])
+@each_of(fault for fault in FAULTS if fault != "529")
 async def test_a_fault_of_embeddings(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", fault, often)
 

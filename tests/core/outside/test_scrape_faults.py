@@ -9,7 +9,7 @@ import pytest
 from features.analysis.application.profiles import ReadProfile
 from features.analysis.domain.errors import ProfilesUnavailable
 from infrastructure.scraping.troubles import NOT_NOW_MAX, RETRIES_MAX, RETRY_AFTER_MAX_S
-from tests.core.outside.faults import FAULTS, HANGING, LIMITED, RETRY_AFTER_S, TIMES, set_fault
+from tests.core.outside.faults import FAULTS, HANGING, LIMITED, RETRY_AFTER_S, each_of, set_fault
 from tests.core.outside.world import PROFILE_RUNS, SCRAPER_API, STUCK_S
 from tests.support import until
 
@@ -78,8 +78,7 @@ def requests_max(fault, call="start"):
     return tries * {"wait": POLLS_MAX, "items": 2}.get(call, 1)
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", SCRAPER_FAULTS)
+@each_of(SCRAPER_FAULTS)
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_fault_of_apify(outside, read, accounted_for, call, fault, often):
     route, method = CALLS[call]
@@ -101,8 +100,7 @@ async def test_a_fault_of_apify(outside, read, accounted_for, call, fault, often
     assert (await outside.asked(SEEN[call]))[0] <= requests_max(fault, call)
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", SCRAPER_FAULTS)
+@each_of(SCRAPER_FAULTS)
 async def test_a_fault_of_apify_when_a_run_is_to_be_stopped(outside, scrape_rows, logs, fault, often):
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, fault, often, "POST")
@@ -134,8 +132,7 @@ async def test_a_run_that_cannot_be_stopped_ends_by_itself(outside, read, accoun
     assert await runs_of(outside, "aborted") == 0
 
 
-@pytest.mark.parametrize("often", TIMES)
-@pytest.mark.parametrize("fault", SCRAPER_FAULTS)
+@each_of(SCRAPER_FAULTS)
 async def test_a_fault_of_scraperapi_while_apify_is_down(outside, read, accounted_for, fault, often):
     await set_fault(outside.simulators, "apify", PROFILE_RUNS, "503", method="POST")
     await set_fault(outside.simulators, "scraperapi", "/scraperapi", fault, often)
