@@ -118,4 +118,4 @@ async def test_who_leaves_the_queue_for_a_scrape_leaves_nothing(outside, owner, 
 
     assert await scrape_rows() == []
     assert await outside.asked(f"POST {PROFILE_RUNS}") == [0]
-    assert await owner.fetchval("select count(*) from traffic.leases") == 0
+    assert await owner.fetchval("select count(*) from traffic.leases where name = 'scrapes'") == 0
