@@ -16,7 +16,7 @@ from tests.core.outside.faults import (
     each_of,
     set_fault,
 )
-from tests.core.outside.world import ANTHROPIC, DEEP, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
+from tests.core.outside.world import ANTHROPIC, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
 
 DEADLINE_S = 1.5  # of who waits for it
 MODEL_FAULTS = (*FAULTS, "refusal")
@@ -99,9 +99,9 @@ async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, 
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "503")
     await set_fault(outside.simulators, "anthropic", "/anthropic/v1/messages", fault, often)
 
-    found = await carried_through(fault, lambda gateway: gateway.answer(outside.question(DEEP)))
+    found = await carried_through(fault, lambda gateway: gateway.answer(outside.question()))
 
-    first, second, *outcomes = await accounted_for(DEEP)
+    first, second, *outcomes = await accounted_for(LIGHT)
     assert (first, second, outcomes[0]) == ("unavailable", "unavailable", outcome_of(fault))
     # The last one has all the time that is left, nobody comes back in a year, and a no is a no.
     is_hopeless = fault in (*HANGING, "429 for a year", "refusal")

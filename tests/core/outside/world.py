@@ -28,7 +28,7 @@ from infrastructure.scraping.failover import FailoverProfiles
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
 from shared.questions import Question, Spender
 
-LIGHT, DEEP = "analysis.light", "analysis.deep.core"
+LIGHT = "analysis.light"
 OPENAI, ANTHROPIC = "POST /openai/v1/responses", "POST /anthropic/v1/messages"
 EMBEDDINGS = "POST /openai/v1/embeddings"
 PROFILE_RUNS = "/apify/v2/actors/apify~instagram-profile-scraper/runs"
