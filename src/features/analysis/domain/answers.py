@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+LANGUAGE_PATTERN = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Confidence = Annotated[
     float, Meta(ge=0, le=1, description="How sure you are: 1 only when posts and facts leave no doubt.")
@@ -88,7 +89,14 @@ class Message(Form, frozen=True, kw_only=True):
 
 
 class OutreachAnswer(Form, frozen=True, kw_only=True):
-    language: Annotated[str, Meta(max_length=35, description="Language tag of the messages, such as en.")]
+    language: Annotated[
+        str,
+        Meta(
+            max_length=35,
+            pattern=LANGUAGE_PATTERN,
+            description="Language tag of the messages, such as en or pt-BR.",
+        ),
+    ]
     talking_points: Points
     avoid: Annotated[tuple[Sentence, ...], Meta(max_length=8, description="What to leave unsaid, and why.")]
     messages: Annotated[

@@ -100,7 +100,12 @@ def _clean_text(text: str, field: str, allowed: frozenset[str], removals: list[R
         removals.append(Removal(field=field, kind=kind, text=word[:QUOTE_LENGTH_MAX]))
         return MARK + match[0][len(word) :]
 
-    return _SUSPECT.sub(judged, _visible(text))
+    text = _visible(text)
+    while True:  # what stood right behind a removed word is seen the next time
+        removals_before = len(removals)
+        text = _SUSPECT.sub(judged, text)
+        if len(removals) == removals_before:
+            return text
 
 
 def _visible(text: str) -> str:

@@ -44,26 +44,25 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
 
 def excerpt_of(analysis_type: AnalysisType, profile: Profile, facts: Facts, fit: Fit) -> Excerpt:
     budget = BUDGETS[analysis_type]
-    header = "\n".join(_header(profile, facts))
+    header = list(_header(profile, facts))
     shown: dict[int, str] = {}
-    bytes_left = budget.bytes_max - len(header.encode())
+    bytes_left = budget.bytes_max - sum(map(_size, header))
     for position in _most_telling(profile.posts, fit):
         text = _shown_post(profile.posts[position], position, budget.caption_bytes_max, facts.at)
-        size = len(text.encode()) + 1
+        size = _size(text)
         if size <= bytes_left and len(shown) < budget.posts_max:
             shown[position] = text
             bytes_left -= size
     return Excerpt(
-        text="\n".join([header, *(shown[position] for position in sorted(shown))]),
+        text="\n".join([*header, *(shown[position] for position in sorted(shown))]),
         post_ids={_label(position): profile.posts[position].id for position in sorted(shown)},
     )
 
 
 def _most_telling(posts: tuple[Post, ...], fit: Fit) -> list[int]:
     """Newest first, but what fits goes before what is a little newer."""
-    fitting = fit.posts_found()
     return sorted(
-        range(len(posts)), key=lambda position: position - PLACES_UP * (posts[position].id in fitting)
+        range(len(posts)), key=lambda position: position - PLACES_UP * (posts[position].id in fit.post_ids)
     )
 
 
@@ -86,6 +85,10 @@ def _line(name: str, text: str, bytes_max: int) -> Iterator[str]:
 
 def _listed(mark: str, tallies: Iterable[Tally]) -> str:
     return ", ".join(f"{mark}{tally.text} ({tally.posts_count})" for tally in tallies)
+
+
+def _size(text: str) -> int:
+    return len(text.encode()) + 1  # the line's end
 
 
 def _label(position: int) -> str:

@@ -18,7 +18,7 @@ from features.analysis.domain.signals import Signal, signals_of, suspicion_of
 from features.analysis.domain.texts import plain
 
 TALLIES_MAX = 10
-TAG_LENGTH_MAX = 50
+TAG_LENGTH_MAX = 100
 SCRIPT_LETTERS_MAX = 2_000  # enough to tell a script, and quick
 
 

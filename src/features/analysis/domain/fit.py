@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from features.analysis.domain.facts import TAG_LENGTH_MAX
 from features.analysis.domain.ideal_customer import IdealCustomer
 from features.analysis.domain.profile import Profile
 from features.analysis.domain.texts import comparable
@@ -21,6 +22,7 @@ WEIGHTS: dict[TermKind, int] = {"niche": 60, "content_theme": 25, "geography": 1
 SHARES = (0.0, 0.6, 0.85, 1.0)
 EXCLUSION_FACTOR = 0.5  # words are found in passing, too; so it is a doubt and no refusal
 PLACES_MAX = 5
+HASHTAGS_MAX = 30  # a post; the platform allows no more
 # A shorter word would be found inside others: tea in #team.
 HASHTAG_PART_LENGTH_MIN = 5
 
@@ -45,17 +47,13 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     share: float | None  # 0..1; None when the business names nothing to look for
     matches: tuple[Match, ...]  # in the business's order
     exclusions: tuple[Match, ...]
-
-    def posts_found(self) -> frozenset[str]:
-        """Ids of posts that use a word that is sought."""
-        return frozenset(
-            place.post_id for match in self.matches for place in match.places if place.post_id is not None
-        )
+    post_ids: frozenset[str]  # of every post that uses a word that is sought
 
 
 class _Text(msgspec.Struct, frozen=True):
     place: Place
-    words: str
+    words: str  # with a space at either end
+    joined: str
 
 
 def fit_of(profile: Profile, customer: IdealCustomer) -> Fit:
@@ -67,10 +65,12 @@ def fit_of(profile: Profile, customer: IdealCustomer) -> Fit:
     }
     matches = [match for kind, terms in wanted.items() for match in _matches(kind, terms, texts)]
     exclusions = tuple(_matches("exclusion", customer.exclusions, texts))
+    found = (place.post_id for match in matches for place in match.places)
     return Fit(
         share=_share(wanted, matches, has_exclusions=bool(exclusions)),
-        matches=tuple(matches),
-        exclusions=exclusions,
+        matches=tuple(map(_shortened, matches)),
+        exclusions=tuple(map(_shortened, exclusions)),
+        post_ids=frozenset(post_id for post_id in found if post_id is not None),
     )
 
 
@@ -90,34 +90,43 @@ def _share(
 
 
 def _texts(profile: Profile) -> Iterator[_Text]:
-    yield _Text(Place(field="full_name"), comparable(profile.full_name))
-    yield _Text(Place(field="category"), comparable(profile.category))
-    yield _Text(Place(field="biography"), comparable(profile.biography))
+    yield _text(profile.full_name, Place(field="full_name"))
+    yield _text(profile.category, Place(field="category"))
+    yield _text(profile.biography, Place(field="biography"))
     for post in profile.posts:
-        yield _Text(Place(field="caption", post_id=post.id), comparable(post.caption))
-        for hashtag in post.hashtags:
-            yield _Text(Place(field="hashtag", post_id=post.id), comparable(hashtag))
+        yield _text(post.caption, Place(field="caption", post_id=post.id))
+        for hashtag in post.hashtags[:HASHTAGS_MAX]:
+            yield _text(hashtag[:TAG_LENGTH_MAX], Place(field="hashtag", post_id=post.id))
+
+
+def _text(text: str, place: Place) -> _Text:
+    words = comparable(text)
+    return _Text(place, f" {words} ", words.replace(" ", ""))
 
 
 def _matches(kind: TermKind, terms: tuple[str, ...], texts: tuple[_Text, ...]) -> Iterator[Match]:
+    # Most terms are nowhere. One search through everything says so, instead of a thousand small ones.
+    everything = "\n".join(text.joined for text in texts)
     for term in terms:
         words = comparable(term)
-        places = dict.fromkeys(text.place for text in texts if words and _is_in(words, text))
-        if places:
-            yield Match(kind=kind, term=term, places=tuple(places)[:PLACES_MAX])
+        joined = words.replace(" ", "")
+        if joined and joined in everything:
+            places = dict.fromkeys(text.place for text in texts if _is_in(words, joined, text))
+            if places:
+                yield Match(kind=kind, term=term, places=tuple(places))
 
 
-def _is_in(words: str, text: _Text) -> bool:
-    if f" {words} " in f" {text.words} ":
+def _shortened(match: Match) -> Match:
+    return msgspec.structs.replace(match, places=match.places[:PLACES_MAX])
+
+
+def _is_in(words: str, joined: str, text: _Text) -> bool:
+    """As words; within a hashtag, as a part of it; where a script has no spaces, anywhere."""
+    if f" {words} " in text.words:
         return True
+    is_unspaced = bool(_UNSPACED.search(words))
     if text.place.field == "hashtag":
-        return _is_in_hashtag(words.replace(" ", ""), text.words.replace(" ", ""))
-    return bool(_UNSPACED.search(words)) and words in text.words
-
-
-def _is_in_hashtag(joined: str, hashtag: str) -> bool:
-    """Hashtags are words run together: the term is all of it, its beginning or its end."""
-    if joined == hashtag:
-        return True
-    is_part = len(joined) >= HASHTAG_PART_LENGTH_MIN or bool(_UNSPACED.search(joined))
-    return is_part and (hashtag.startswith(joined) or hashtag.endswith(joined))
+        is_part = is_unspaced or len(joined) >= HASHTAG_PART_LENGTH_MIN
+        found = is_part and (text.joined.startswith(joined) or text.joined.endswith(joined))
+        return found or text.joined == joined
+    return is_unspaced and words in text.words
