@@ -1,5 +1,7 @@
 """What is taken out of a model's answer, and what stays."""
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,12 +92,34 @@ def test_an_address_right_behind_another_is_found():
     assert (shown, len(removals)) == (MARK * 2, 2)
 
 
+def test_an_address_behind_many_dots_or_a_long_word_is_found():
+    assert "evil.example" not in cleaned("a." * 40 + "evil.example")[0]
+    assert cleaned("字" * 200 + "evil.example")[0] == MARK
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a.", "1.", "a-", "-.", "a@", "<a", "[a](", "+1 ", "A1/", "a\u3002"], ids=ascii
+)
+def test_a_long_answer_is_cleaned_in_proportion_to_its_length(piece):
+    def duration_s(length):
+        text = piece * (length // len(piece))
+        started = perf_counter()
+        cleaned(text)
+        return perf_counter() - started
+
+    # Eight times the length: 8 in proportion, 64 by squares. The least of a few is what the machine can do.
+    short, long = (min(duration_s(length) for _ in range(5)) for length in (2_000, 16_000))
+    assert long < 30 * short
+
+
 def test_a_removed_text_is_quoted_in_part():
     assert len(cleaned("https://" + "x" * 500)[1][0].text) == QUOTE_LENGTH_MAX
 
 
-def test_what_the_customer_wrote_may_be_repeated():
-    allowed = allowed_words("Ask @alpine or sales@alpine.example &amp; https://a.example/?a=1&amp;b=2", "x")
+def test_what_the_customer_wrote_may_be_repeated_but_no_markup():
+    allowed = allowed_words(
+        "&lt;b&gt; Ask @alpine or sales@alpine.example &amp; https://a.example/?a=1&amp;b=2", "x"
+    )
 
     assert allowed == {"@alpine", "sales@alpine.example", "https://a.example/?a=1&b=2", "@x"}
 

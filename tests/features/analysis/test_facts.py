@@ -167,6 +167,12 @@ def test_too_few_dates_tell_no_rhythm(moments, days):
     assert (rhythm.posts_per_week, rhythm.days_since_last_post, rhythm.regularity) == (None, days, None)
 
 
+def test_a_burst_within_a_day_tells_nothing_of_a_week():
+    posts = tuple(post(hours, posted_at=NOON - timedelta(hours=hours)) for hours in (1, 5, 24))
+
+    assert facts_of(profile(posts=posts), NOON).rhythm.posts_per_week is None
+
+
 def test_many_posts_at_once_have_no_regularity():
     posts = tuple(post(number, posted_at=days_before(3)) for number in range(6))
 

@@ -8,6 +8,7 @@ from features.analysis.domain.answers import DeepCoreAnswer, OutreachAnswer, Per
 from features.analysis.domain.excerpts import BUDGETS, excerpt_of
 from features.analysis.domain.facts import facts_of
 from features.analysis.domain.fit import fit_of
+from features.analysis.domain.ideal_customer import UNDESCRIBED
 from features.analysis.domain.instructions import INSTRUCTIONS, RULES
 from features.analysis.domain.prompts import CLOSE, OPEN, questions, tokens_estimate
 from features.analysis.domain.texts import CUT_MARK
@@ -97,6 +98,12 @@ def test_a_question_knows_its_form_and_who_pays():
 def test_questions_share_their_beginning_up_to_the_task(analysis_type):
     for one in asked(analysis_type).values():
         assert one.stable == (PREFIX, RULES, INSTRUCTIONS[one.task])
+
+
+def test_a_visitor_without_a_business_is_answered_too():
+    assert (
+        asked("light", business=UNDESCRIBED)["light"].stable[0].startswith("Nobody has described a business.")
+    )
 
 
 def test_nothing_about_the_profile_is_in_the_beginning():

@@ -165,8 +165,10 @@ def test_a_score_has_a_tier(total, tier):
     assert tier_of(total) == tier
 
 
-@pytest.mark.parametrize(("opinion", "total"), [(100, 100), (0, 50)])
-def test_the_best_profile_with_a_sure_model(opinion, total):
+@pytest.mark.parametrize(
+    ("opinion", "confidence", "total"), [(100, 1.0, 100), (0, 1.0, 50), (0, 0.0, 100), (0, 0.5, 75)]
+)
+def test_the_best_profile_loses_by_what_a_model_says_and_how_sure_it_is(opinion, confidence, total):
     facts = changed(
         with_rate(50.0),
         authority=changed(FACTS.authority, followers_per_following=1e6, is_verified=True, is_business=True),
@@ -174,7 +176,7 @@ def test_the_best_profile_with_a_sure_model(opinion, total):
     fit = changed(FIT, share=1.0)
     scores = {"overall": opinion, "niche_fit": opinion, "engagement_quality": opinion}
 
-    assert score("deep", facts, fit, confidence=1.0, **scores).total == total
+    assert score("deep", facts, fit, confidence=confidence, **scores).total == total
 
 
 def test_a_model_without_confidence_changes_nothing():

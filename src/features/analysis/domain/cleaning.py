@@ -20,16 +20,18 @@ MARK = "[…]"  # shorter than anything it replaces, so that an answer keeps its
 QUOTE_LENGTH_MAX = 200
 
 _DOT = r"(?:[.．․]|(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9]))"  # noqa: RUF001  lookalikes that browsers take for one
+# Each alternative begins at the border of a word and repeats within bounds, so that a long answer takes a
+# time in proportion to its length.
 _SUSPECT = re.compile(
     rf"""
     (?P<markup> !?\[[^\[\]]*\]\([^()]*\)            # Markdown's links and pictures
         | <!--.*?(?:-->|\Z) | </?[A-Za-z!?][^<>]*> )
-    | (?P<link> (?<![\w]) [A-Za-z][\w+.-]*:// \S+
+    | (?P<link> (?<!\w) [A-Za-z][\w+.-]{{0,20}}:// \S+
         | \b(?:mailto|tel|sms|data|javascript|whatsapp): \S+
         | (?<![\w.+-]) [\w.+-]+ [@＠﹫] [\w-]+ (?:{_DOT}[\w-]+)+
-        | (?<![\w-]) (?:[\w-]+{_DOT})+ [^\W\d_]{{2}}[\w-]* (?::\d+)? (?:[/?\#]\S*)?
+        | (?<![\w-]) (?:[\w-]+{_DOT}){{1,10}} [^\W\d_]{{2}}[\w-]* (?::\d+)? (?:[/?\#]\S*)?
         | (?<![\w.]) \d{{1,3}} (?:{_DOT}\d{{1,3}}){{3}} (?::\d+)? (?:/\S*)?
-        | [\w-]+ \s? [\[({{] \s? (?:{_DOT}|dot|DOT|Dot) \s? [\])}}] \s? [\w-]+ )
+        | (?<![\w-]) [\w-]+ \s? [\[({{] \s? (?:{_DOT}|dot|DOT|Dot) \s? [\])}}] \s? [\w-]+ )
     | (?P<handle> [@＠﹫] \w[\w.]*\w )
     | (?P<telephone> \+ (?:[\s().-]{{0,2}}\d){{9,15}} )
     | (?P<code> \b[0-9A-Fa-f]{{8}} (?:-[0-9A-Fa-f]{{4}}){{3}} -[0-9A-Fa-f]{{12}}\b

@@ -48,6 +48,15 @@ class Business(msgspec.Struct, frozen=True, kw_only=True):
     ideal_customer: IdealCustomer = IdealCustomer()
 
 
+# For a visitor who has not said what they sell.
+UNDESCRIBED = Business(
+    prompt_prefix="""\
+Nobody has described a business. Judge the profile as a lead for a small brand that looks for trustworthy
+partners with a real audience, whatever it sells.
+"""
+)
+
+
 def _rate_at_best(facts: Facts) -> float | None:
     """Mean or median, whichever is kinder: who is refused is refused by both."""
     measured = facts.engagement
