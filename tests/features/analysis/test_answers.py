@@ -58,7 +58,7 @@ def test_models_are_not_asked_for_addresses():
         (LightAnswer, "summary", None),
         (LightAnswer, "reasons", [{"effect": "maybe", "text": "", "evidence": []}]),
         (OutreachAnswer, "messages", []),
-        (OutreachAnswer, "language", "English, or visit evil.example"),
+        (OutreachAnswer, "language", "evil.example"),
     ],
 )
 def test_an_answer_outside_its_bounds_is_none(form, field, value):

@@ -22,6 +22,7 @@ def cleaned(text):
     [
         "Hi @ana.bakes, I loved the rye. Could we talk?",
         "@Ana.Bakes!",
+        "ana.bakes writes well.",
         "See https://alpine-coffee.example/shop.",
         "(https://alpine-coffee.example/shop)",
         "I <3 bread, 4.5km away, 2.5x better, at 7 a.m. or p.m., e.g. rye; 10,000 loaves since 2019 - 2024.",
@@ -53,6 +54,7 @@ def test_what_harms_nobody_stays(text):
         ("Write to a.b+c@evil.example, please", "link", "a.b+c@evil.example"),
         ("Open mailto:x", "link", "mailto:x"),
         ("Ask @evil_one.", "handle", "@evil_one"),
+        ("Go to ana.bakes/shop", "link", "ana.bakes/shop"),
         ("Ask @ana.bakes2", "handle", "@ana.bakes2"),
         ("[click](anything)", "markup", "[click](anything)"),
         ("![](x)", "markup", "![](x)"),
@@ -121,7 +123,7 @@ def test_what_the_customer_wrote_may_be_repeated_but_no_markup():
         "&lt;b&gt; Ask @alpine or sales@alpine.example &amp; https://a.example/?a=1&amp;b=2", "x"
     )
 
-    assert allowed == {"@alpine", "sales@alpine.example", "https://a.example/?a=1&b=2", "@x"}
+    assert allowed == {"@alpine", "sales@alpine.example", "https://a.example/?a=1&b=2", "@x", "x"}
 
 
 LETTERS = st.sampled_from(

@@ -95,8 +95,6 @@ def obedient(schema, definitions, text):
             }
         case "array":
             return [obedient(schema["items"], definitions, text)] * 2
-        case "string" if "pattern" in schema:
-            return "en"
         case "string":
             return text[: schema["maxLength"]]
         case _:

@@ -10,12 +10,11 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-LANGUAGE_PATTERN = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 Percent = Annotated[int, Meta(ge=0, le=100)]
 Confidence = Annotated[
     float, Meta(ge=0, le=1, description="How sure you are: 1 only when posts and facts leave no doubt.")
 ]
-Name = Annotated[str, Meta(max_length=200, description="A few words.")]
+Name = Annotated[str, Meta(max_length=500, description="A few words.")]
 Sentence = Annotated[str, Meta(max_length=1_000, description="One sentence.")]
 Paragraph = Annotated[str, Meta(max_length=4_000, description="Two to four sentences.")]
 Label = Annotated[str, Meta(max_length=100, description="A post's label as shown, such as p3.")]
@@ -24,6 +23,12 @@ Evidence = Annotated[
     Meta(max_length=10, description="Labels of the posts that show it. Only labels that are shown."),
 ]
 Names = Annotated[tuple[Name, ...], Meta(max_length=12)]
+# A closed list, because a pattern is nothing that providers hold a model to.
+Language = Literal[
+    "ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu",
+    "id", "it", "ja", "ko", "lt", "lv", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv",
+    "th", "tl", "tr", "uk", "ur", "vi", "zh", "other",
+]  # fmt: skip
 Level = Literal["none", "low", "medium", "high", "unknown"]
 
 
@@ -51,7 +56,7 @@ class Judgement(Form, frozen=True, kw_only=True):
     """Reasons come first, so that scores follow from them."""
 
     summary: Paragraph
-    niche: Annotated[str, Meta(max_length=200, description="The profile's main niche in one to four words.")]
+    niche: Annotated[str, Meta(max_length=500, description="The profile's main niche in one to four words.")]
     reasons: Annotated[
         tuple[Reason, ...], Meta(max_length=10, description="What the scores rest on, the weightiest first.")
     ]
@@ -78,7 +83,7 @@ class DeepCoreAnswer(Judgement, frozen=True, kw_only=True):
 
 class Message(Form, frozen=True, kw_only=True):
     channel: Literal["direct_message", "email", "comment"]
-    subject: Annotated[str, Meta(max_length=300, description="Of an e-mail; empty otherwise.")]
+    subject: Annotated[str, Meta(max_length=500, description="Of an e-mail; empty otherwise.")]
     opening: Annotated[Sentence, Meta(description="One sentence about something they did.")]
     message: Annotated[
         str,
@@ -89,14 +94,7 @@ class Message(Form, frozen=True, kw_only=True):
 
 
 class OutreachAnswer(Form, frozen=True, kw_only=True):
-    language: Annotated[
-        str,
-        Meta(
-            max_length=35,
-            pattern=LANGUAGE_PATTERN,
-            description="Language tag of the messages, such as en or pt-BR.",
-        ),
-    ]
+    language: Annotated[Language, Meta(description="In which the messages are written.")]
     talking_points: Points
     avoid: Annotated[tuple[Sentence, ...], Meta(max_length=8, description="What to leave unsaid, and why.")]
     messages: Annotated[

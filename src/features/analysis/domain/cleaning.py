@@ -58,10 +58,12 @@ class Cleaned(msgspec.Struct, Generic[FormT], frozen=True, kw_only=True):
 
 
 def allowed_words(prompt_prefix: str, username: str) -> frozenset[str]:
-    """Links and handles that the customer wrote about the business, and the profile's own handle."""
+    """Links and handles that the customer wrote about the business, and the profile's own: many have a dot
+    in their name, as an address has.
+    """
     written = html.unescape(prompt_prefix)
     found = (_trimmed(match[0]) for match in _SUSPECT.finditer(written) if match.lastgroup != "markup")
-    return frozenset(word.casefold() for word in (*found, f"@{username}"))
+    return frozenset(word.casefold() for word in (*found, username, f"@{username}"))
 
 
 def clean_answer(answer: FormT, allowed: frozenset[str]) -> Cleaned[FormT]:
