@@ -133,3 +133,4 @@ def test_a_row_survives_the_spreadsheet():
     csv.writer(page).writerow(cells)
 
     assert next(csv.reader(io.StringIO(page.getvalue()))) == list(cells)
+    assert "\0" not in page.getvalue()

@@ -87,6 +87,10 @@ def test_likes_without_anybody_saying_a_word(likes, comments, is_odd):
     assert ("likes_without_comments" in found) is is_odd
 
 
+def test_two_posts_without_comments_prove_nothing():
+    assert "likes_without_comments" not in signals(posts=posts([5_000, 5_000], comments_count=0))
+
+
 @pytest.mark.parametrize(
     ("views", "is_odd"),
     [([90, 90, 90], True), ([90, 90, 110], False), ([0, 0, 0], False), ([None] * 3, False)],
