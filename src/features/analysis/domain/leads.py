@@ -1,0 +1,72 @@
+"""Somebody who was analysed for a business, as lists and spreadsheets show them."""
+
+from datetime import datetime
+from typing import NewType
+from uuid import UUID
+
+import msgspec
+
+from features.analysis.domain.profile import AnalysisType, Platform
+from features.analysis.domain.scoring import Tier
+from shared.ids import AccountId
+
+LeadId = NewType("LeadId", UUID)
+BusinessProfileId = NewType("BusinessProfileId", UUID)
+
+CSV_COLUMNS = (
+    "username",
+    "full_name",
+    "followers",
+    "tier",
+    "score",
+    "niche",
+    "last_analysis_type",
+    "last_analysed_at",
+)
+# What makes a spreadsheet take a text for a formula, in its wide spellings, too.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
+
+
+class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Who a lead is. The same person is another lead for another business."""
+
+    account_id: AccountId
+    business_profile_id: BusinessProfileId
+    platform: Platform = "instagram"
+    username: str  # as username_of gives it
+
+
+class Lead(msgspec.Struct, frozen=True, kw_only=True):
+    """As its last analysis left it."""
+
+    id: LeadId
+    key: LeadKey
+    full_name: str
+    followers: int
+    tier: Tier
+    score: int
+    niche: str
+    last_analysis_id: UUID
+    last_analysis_type: AnalysisType
+    last_analysed_at: datetime
+
+
+def csv_cells(lead: Lead) -> tuple[str, ...]:
+    """In the order of CSV_COLUMNS, each safe to open in a spreadsheet."""
+    cells = (
+        lead.key.username,
+        lead.full_name,
+        lead.followers,
+        lead.tier,
+        lead.score,
+        lead.niche,
+        lead.last_analysis_type,
+        lead.last_analysed_at.isoformat(),
+    )
+    return tuple(_guarded(cell) if isinstance(cell, str) else str(cell) for cell in cells)
+
+
+def _guarded(text: str) -> str:
+    """Marked as text where a stranger's name would run as a formula."""
+    text = text.replace("\0", "")
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -1,0 +1,69 @@
+"""The forms that models fill in: closed, bounded, and without a place for anything else."""
+
+import msgspec
+import pytest
+
+from features.analysis.domain.answers import LightAnswer, OutreachAnswer
+from features.analysis.domain.prompts import FORMS
+from tests.features.analysis.examples import LIGHT, OUTREACH
+
+ALL = {form for forms in FORMS.values() for _, form in forms.values()}
+TEXT_BYTES_MAX = 4_000
+
+
+def nodes(schema):
+    yield schema
+    for key in ("properties", "$defs"):
+        for part in schema.get(key, {}).values():
+            yield from nodes(part)
+    if "items" in schema:
+        yield from nodes(schema["items"])
+
+
+@pytest.mark.parametrize("form", ALL, ids=lambda form: form.__name__)
+def test_every_field_is_required_and_every_size_is_bounded(form):
+    for node in nodes(msgspec.json.schema(form)):
+        match node.get("type"):
+            case "object":
+                assert node["required"] == list(node["properties"])
+            case "array":
+                assert node["maxItems"] <= 12
+            case "string":
+                assert node["maxLength"] <= TEXT_BYTES_MAX
+            case "integer" | "number":
+                assert node["minimum"] == 0
+                assert node["maximum"] in {1, 100}
+            case _:
+                assert node.keys() & {"$ref", "enum"}
+
+
+def test_models_are_not_asked_for_addresses():
+    names = {
+        name
+        for form in ALL
+        for node in nodes(msgspec.json.schema(form))
+        for name in node.get("properties", {})
+    }
+
+    assert not {name for name in names if {"url", "link", "email", "handle", "action"} & set(name.split("_"))}
+
+
+@pytest.mark.parametrize(
+    ("form", "field", "value"),
+    [
+        (LightAnswer, "overall", 101),
+        (LightAnswer, "niche_fit", -1),
+        (LightAnswer, "confidence", 1.5),
+        (LightAnswer, "overall", "90"),
+        (LightAnswer, "summary", None),
+        (LightAnswer, "reasons", [{"effect": "maybe", "text": "", "evidence": []}]),
+        (OutreachAnswer, "messages", []),
+        (OutreachAnswer, "language", "evil.example"),
+    ],
+)
+def test_an_answer_outside_its_bounds_is_none(form, field, value):
+    filled = msgspec.to_builtins(LIGHT if form is LightAnswer else OUTREACH)
+
+    assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(filled)), form)
+    with pytest.raises(msgspec.ValidationError, match=field):
+        msgspec.json.decode(msgspec.json.encode({**filled, field: value}), type=form)

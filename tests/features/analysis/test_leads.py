@@ -1,0 +1,136 @@
+"""Leads: what changed since the last time, and rows that a spreadsheet opens without harm."""
+
+import csv
+import io
+from uuid import UUID
+
+import pytest
+
+from features.analysis.domain.comparison import Snapshot, compared
+from features.analysis.domain.facts import facts_of
+from features.analysis.domain.fit import fit_of
+from features.analysis.domain.leads import CSV_COLUMNS, BusinessProfileId, Lead, LeadId, LeadKey, csv_cells
+from features.analysis.domain.scoring import score_of
+from shared.ids import AccountId
+from tests.features.analysis.examples import (
+    BUSINESS,
+    COMMERCIAL,
+    LIGHT,
+    PSYCHOGRAPHIC,
+    changed,
+    days_before,
+    post,
+    profile,
+)
+from tests.support import NOON
+
+KEY = LeadKey(
+    account_id=AccountId(UUID(int=1)),
+    business_profile_id=BusinessProfileId(UUID(int=2)),
+    username="ana.bakes",
+)
+LEAD = Lead(
+    id=LeadId(UUID(int=3)),
+    key=KEY,
+    full_name="Ana Novak",
+    followers=12_000,
+    tier="warm",
+    score=66,
+    niche="baking",
+    last_analysis_id=UUID(int=4),
+    last_analysis_type="deep",
+    last_analysed_at=NOON,
+)
+
+
+def snapshot(anybody, at, *, is_xray=False, **opinion):
+    facts = facts_of(anybody, at)
+    score = score_of(
+        "xray" if is_xray else "light",
+        facts,
+        fit_of(anybody, BUSINESS.ideal_customer),
+        judgement=changed(COMMERCIAL if is_xray else LIGHT, **opinion),
+        psychographic=PSYCHOGRAPHIC if is_xray else None,
+        post_ids={"p1": "1", "p2": "2"},
+    )
+    return Snapshot(analysis_type="xray" if is_xray else "light", analysed_at=at, facts=facts, score=score)
+
+
+def tagged(*hashtags, likes=250, **fields):
+    return profile(posts=tuple(post(n, hashtags=hashtags, likes_count=likes) for n in range(4)), **fields)
+
+
+def test_two_analyses_are_compared_number_by_number():
+    before = snapshot(tagged("bread", "oven", followers_count=10_000), days_before(30), overall=50)
+    after = snapshot(tagged("bread", "rye", likes=590, followers_count=12_000), NOON, overall=90)
+
+    made = compared(before, after)
+    assert (made.days_between, made.is_same_type) == (30, True)
+    assert made.score_delta == after.score.total - before.score.total > 0
+    assert (made.tier_before, made.tier_after) == (before.score.tier, after.score.tier)
+    assert (made.followers_delta, made.followers_delta_percent, made.engagement_rate_delta) == (
+        2_000,
+        20.0,
+        2.4,
+    )
+    assert (made.hashtags_new, made.hashtags_lost) == (("rye",), ("oven",))
+
+
+def test_components_are_compared_in_percent_of_what_they_could_be():
+    before, after = snapshot(profile(), days_before(1)), snapshot(profile(), NOON, is_xray=True, overall=100)
+
+    made = compared(before, after)
+    by_name = {one.name: one for one in made.components}
+    assert not made.is_same_type
+    assert by_name.keys() == {one.name for one in before.score.components}  # the xray has one more
+    assert by_name["authenticity"].before == by_name["authenticity"].after == 100
+    assert all(one.delta == one.after - one.before for one in made.components)
+    assert by_name["model_overall"].delta > 0
+
+
+def test_nothing_to_compare_with_is_unknown():
+    before = snapshot(profile(followers_count=0), days_before(1))
+
+    made = compared(before, snapshot(profile(), NOON))
+    assert (made.followers_delta_percent, made.engagement_rate_delta) == (None, None)
+    assert compared(snapshot(profile(), NOON), before).engagement_rate_delta is None
+
+
+def test_a_lead_is_another_for_another_business():
+    elsewhere = changed(KEY, business_profile_id=BusinessProfileId(UUID(int=9)))
+
+    assert len({KEY, changed(KEY), elsewhere, changed(KEY, account_id=AccountId(UUID(int=9)))}) == 3
+
+
+def test_a_row_has_a_cell_for_each_column():
+    row = dict(zip(CSV_COLUMNS, csv_cells(LEAD), strict=True))
+
+    assert row == {
+        "username": "ana.bakes",
+        "full_name": "Ana Novak",
+        "followers": "12000",
+        "tier": "warm",
+        "score": "66",
+        "niche": "baking",
+        "last_analysis_type": "deep",
+        "last_analysed_at": "2026-01-01T12:00:00+00:00",
+    }
+
+
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"], ids=ascii
+)
+def test_a_strangers_name_is_no_formula(start):
+    cells = csv_cells(changed(LEAD, full_name=f"{start}HYPERLINK(1)", niche=f"a{start}"))
+
+    assert cells[1] == f"'{start}HYPERLINK(1)"
+    assert cells[5] == f"a{start}"
+
+
+def test_a_row_survives_the_spreadsheet():
+    page = io.StringIO()
+    cells = csv_cells(changed(LEAD, full_name='Ana "the\0 oven", Novak\nVienna'))
+    csv.writer(page).writerow(cells)
+
+    assert next(csv.reader(io.StringIO(page.getvalue()))) == list(cells)
+    assert "\0" not in page.getvalue()
