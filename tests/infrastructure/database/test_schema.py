@@ -4,7 +4,7 @@ import pytest
 
 from tests.infrastructure.database.rows import NEW_PROFILE
 
-OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira')"
+OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs')"
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -89,6 +89,15 @@ EXECUTORS = {
     "ledger.key_spending": {"service_role"},
     "traffic.take": {"service_role"},
     "traffic.begin_attempt": {"service_role"},
+    "traffic.enlist": {"service_role"},
+    "traffic.beat": {"service_role"},
+    "traffic.leave": {"service_role"},
+    "runs.start": {"service_role"},
+    "runs.begin": {"service_role"},
+    "runs.progress": {"service_role"},
+    "runs.finish": {"service_role"},
+    "runs.request_cancel": {"service_role"},
+    "runs.close_lost": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -130,7 +139,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 10
+    assert len(tables) == 11
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

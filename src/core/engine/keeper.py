@@ -1,0 +1,40 @@
+"""An engine beside something else, as in the process that serves the API too."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from core.engine.engine import EngineParts, running_engine
+
+
+@asynccontextmanager
+async def kept_engine(parts: EngineParts) -> AsyncGenerator[None]:
+    """One engine after the other: when others have given one up, its process goes on under a new name."""
+    stopping, is_open = asyncio.Event(), asyncio.Event()
+    keeping = asyncio.create_task(_keep(parts, is_open, stopping))
+    opening = asyncio.create_task(is_open.wait())
+    await asyncio.wait({keeping, opening}, return_when=asyncio.FIRST_COMPLETED)
+    opening.cancel()
+    try:
+        if keeping.done():
+            await keeping
+        yield
+    finally:
+        stopping.set()
+        await keeping
+
+
+async def _keep(parts: EngineParts, is_open: asyncio.Event, stopping: asyncio.Event) -> None:
+    while not stopping.is_set():
+        async with running_engine(parts) as engine:
+            is_open.set()
+            await first_of(stopping, engine.given_up)
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
