@@ -154,9 +154,7 @@ async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor
     assert await credits_of(owner, tenant) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("ending", "credits_left"), [(DONE, 95), (STOPPED, 100), (BROKEN, 100)], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("ending", "credits_left"), [(DONE, 95), (STOPPED, 100), (BROKEN, 100)], ids=str)
 async def test_an_end_charges_or_releases_in_the_same_breath(
     runs, owner, rich, executor, ending, credits_left
 ):
