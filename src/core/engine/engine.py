@@ -10,8 +10,9 @@ from functools import partial
 from uuid import uuid4
 
 import structlog
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
+from dbos import DBOS
 
+from core.engine.configuration import EngineDatabase, configuration
 from core.engine.execution import Execution, Running, Workflow
 from core.engine.heart import Heart, OpenRegistry
 from core.engine.log import relay_log
@@ -20,12 +21,6 @@ from core.engine.recovery import Strays, hand_on, stop_claiming
 from features.runs.application.ports import Executions, Pulse
 from shared.errors import Unavailable
 
-NAME = "oslira"
-# Never changed: work that waits under another version waits for ever. A changed workflow asks
-# Work.patch which way a run goes.
-VERSION = "oslira"
-CONNECTIONS_MAX = 10
-THREADS_MAX = 64  # of the whole process: asyncio.to_thread is served by the engine's while it runs
 STRAYS_INTERVAL_S = 5.0
 LOST_INTERVAL_S = 60.0
 
@@ -34,10 +29,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineParts:
-    """``database_url`` is the service's own. ``pools_transactions``: it leads to a transaction pooler."""
-
-    database_url: str
-    pools_transactions: bool
+    database: EngineDatabase
     open_registry: OpenRegistry  # in a thread of its own
     executions: Executions
     workflows: tuple[Workflow, ...]
@@ -70,7 +62,7 @@ class Engine:
         # Known before it can claim anything: the work of an unknown executor is handed on.
         await self._heart.start()
         relay_log()
-        DBOS(config=_configuration(parts, self.executor))
+        DBOS(config=configuration(parts.database, self.executor))
         execution = Execution(parts.executions, self.executor, self._running)
         for workflow in parts.workflows:
             _register(workflow, execution)
@@ -155,33 +147,6 @@ async def _declare(queue: Queue) -> None:
         partition_concurrency=queue.partition_concurrency,
         polling_interval_sec=queue.poll_interval_s,
     )
-
-
-def _configuration(parts: EngineParts, executor: str) -> DBOSConfig:
-    connect_args: dict[str, object] = {"application_name": "oslira-engine", "connect_timeout": 5}
-    if parts.pools_transactions:
-        connect_args["prepare_threshold"] = None
-    return {
-        "name": NAME,
-        "application_version": VERSION,
-        "executor_id": executor,
-        "system_database_url": parts.database_url,
-        "run_migrations": False,  # the owner's business, see core.engine.schema
-        "serializer": DBOSPortableJSONSerializer(),
-        "enable_patching": True,
-        # Nobody here waits for the engine's messages, and a pooler would lose them.
-        "use_listen_notify": False,
-        # The role has one of its own; set for a session, it would stay in a pooler's.
-        "sys_db_idle_transaction_timeout_sec": 0,
-        "max_executor_threads": THREADS_MAX,
-        "db_engine_kwargs": {
-            "pool_pre_ping": False,  # half of all commits; a lost connection is tried again anyway
-            "pool_size": CONNECTIONS_MAX,
-            "hide_parameters": True,  # an error's text is logged, a tenant's data is not
-            "connect_args": connect_args,
-        },
-        "log_level": "WARNING",
-    }
 
 
 def _end(executor: str) -> None:

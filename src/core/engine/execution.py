@@ -8,6 +8,7 @@ from uuid import UUID
 
 import structlog
 from dbos import error as engine_error
+from sqlalchemy.exc import SQLAlchemyError
 
 from core.engine.work import RunCancelled, StepRefused, Work, persistently
 from features.runs.application.ports import Executions
@@ -130,6 +131,10 @@ class Execution:
             return CANCELLED
         except StepRefused as refusal:
             return Finished(Ending(status="failed", outcome=refusal.code, error=refusal.code))
+        except SQLAlchemyError as error:
+            # The engine could not keep a step. What was kept before is, and the next attempt starts there.
+            log.warning("step_not_kept", kind=run.kind, run_id=str(run.id), error=type(error).__name__)
+            raise asyncio.CancelledError("step_not_kept") from error
         except engine_error.DBOSException as error:
             # Its history is not the one of today's workflow.
             log.error("workflow_diverged", kind=run.kind, run_id=str(run.id), error=type(error).__name__)  # noqa: TRY400

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
+from core.engine.configuration import EngineDatabase
 from core.engine.engine import EngineParts
 from core.engine.execution import Workflow
 from core.engine.queues import Queue
@@ -73,8 +74,7 @@ def engine_parts(
             yield PostgresWorkerRegistry(AdminSession(pool, "worker registry"))
 
     return EngineParts(
-        database_url=addresses.admin,
-        pools_transactions=pools_transactions,
+        database=EngineDatabase(addresses.admin, pools_transactions),
         open_registry=open_registry,
         executions=PostgresRuns(database.admin("runs")),
         workflows=workflows,

@@ -6,6 +6,7 @@ import uuid
 import asyncpg
 import pytest
 
+from core.wiring.place import surroundings
 from features.runs.domain.run import NewRun
 from infrastructure.database.runs import PostgresRuns
 from shared.ids import RunId
@@ -69,16 +70,18 @@ async def code_of(process):
 class Book:
     """Runs of one account, and what became of them."""
 
-    def __init__(self, runs, owner, tenant):
-        self.runs = runs
+    def __init__(self, session, owner, tenant):
+        self.session = session
+        self.runs = PostgresRuns(session)
         self.owner = owner
         self.tenant = tenant
 
-    async def start(self, *, queue="hot", **subject):
+    async def start(self, *, kind=KIND, queue="hot", beside=None, **subject):
+        """``beside``: what else happens in the transaction, given the run's id."""
         new = NewRun(
             account_id=self.tenant.account_id,
             id=RunId(uuid.uuid4()),
-            kind=KIND,
+            kind=kind,
             subject=subject,
             credits_held=5,
             transaction_type="analysis",
@@ -86,7 +89,10 @@ class Book:
             priority=10,
             partition=str(self.tenant.account_id) if queue == "fair" else None,
         )
-        assert (await self.runs.start(new)).outcome == "started"
+        async with self.session.transaction():
+            assert (await self.runs.start(new)).outcome == "started"
+            if beside is not None:
+                await beside(new.id)
         return new.id
 
     async def find(self, run_id):
@@ -144,6 +150,13 @@ async def engine_addresses(cluster, template):
 
 
 @pytest.fixture(scope="module")
+def engine_place(engine_addresses, tmp_path_factory):
+    return surroundings(
+        {"DATABASE_URL": engine_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+    )
+
+
+@pytest.fixture(scope="module")
 async def engine_owner(engine_addresses):
     connection = await asyncpg.connect(engine_addresses.owner)
     yield connection
@@ -160,7 +173,7 @@ async def make_book(engine_addresses, engine_owner):
             await engine_owner.execute(
                 "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
             )
-            return Book(PostgresRuns(database.admin("tests")), engine_owner, tenant)
+            return Book(database.admin("tests"), engine_owner, tenant)
 
         yield make
 
