@@ -71,7 +71,7 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    for command in ("serve", "run", "migrate", "token", "simulators", "health", "credits"):
+    for command in ("serve", "worker", "run", "migrate", "token", "simulators", "health", "credits"):
         assert f"\n  {command} " in answer.output
 
 
@@ -79,6 +79,7 @@ def test_help_lists_every_command(oslira):
     "command",
     [
         ["serve"],
+        ["worker"],
         ["run"],
         ["migrate"],
         ["token"],
@@ -144,6 +145,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
     "command",
     [
         ["serve"],
+        ["worker"],
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],
@@ -358,3 +360,10 @@ async def test_the_module_runs_as_a_program_of_its_own(tmp_path, verify):
 
     assert (await verify(done.stdout.strip()))["email"] == "ada@example.com"
     assert done.stderr == ""
+
+
+def test_a_worker_of_a_queue_nobody_knows_does_not_start(oslira):
+    answer = oslira("worker", "--queues", "runs,nonsense")
+
+    assert answer.exit_code == 2
+    assert "nonsense: the queues are runs" in answer.output

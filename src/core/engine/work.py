@@ -13,6 +13,8 @@ from features.runs.domain.run import Run
 from shared.errors import DomainError, Unavailable
 
 T = TypeVar("T")
+# Our own database's: a run waits for it however long it takes, as everything else does.
+DATABASE_AWAY = "database_unavailable"
 WAIT_S_FIRST = 0.1
 WAIT_S_MAX = 2.0
 
@@ -121,10 +123,11 @@ class Work:
             except RunCancelled:
                 return _Record(is_cancelled=True)
             except Unavailable as failure:
-                attempt += 1
+                if failure.code != DATABASE_AWAY:
+                    attempt += 1
                 if attempt >= patience.attempts_max:
                     return _Record(refusal=(failure.code, str(failure)))
-                wait_s = patience.wait_s(attempt - 1, failure.retry_after_s)
+                wait_s = patience.wait_s(max(attempt - 1, 0), failure.retry_after_s)
             except DomainError as refusal:
                 return _Record(refusal=(refusal.code, str(refusal)))
             with suppress(RunCancelled):  # found again, and kept, by the next attempt

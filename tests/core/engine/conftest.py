@@ -98,6 +98,11 @@ class Book:
     async def find(self, run_id):
         return await self.runs.find(self.tenant.account_id, run_id)
 
+    async def in_engine(self, run_id):
+        return await self.owner.fetchval(
+            "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
+        )
+
     async def cancel(self, run_id):
         return (await self.runs.request_cancel(self.tenant.account_id, run_id))[0]
 

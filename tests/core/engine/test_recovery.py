@@ -8,7 +8,9 @@ import time
 import pytest
 
 from tests.core.engine.conftest import Workers, code_of
+from tests.support import until
 
+DRAINING = "select count(*) from traffic.workers where is_draining and gone_at is null"
 PLACES = [
     "begin",
     *(f"{where}:{number}" for number in (1, 2, 3) for where in ("before", "inside", "after")),
@@ -16,11 +18,9 @@ PLACES = [
 ]
 
 
-@pytest.fixture(scope="module")
-async def after_the_crash(engine_addresses, make_book, tmp_path_factory):
-    """A worker is killed while it has a run at every place; another is alive. What became of them."""
-    workers = Workers(engine_addresses, tmp_path_factory.mktemp("workers"))
-    book = await make_book()
+async def the_crash(workers, book):
+    """A worker is killed while it has a run at every place; another is alive. The runs when all have ended,
+    and after how many seconds that was."""
     try:
         doomed = await workers.start(halts=True)
         runs = {place: await book.start(halt_at=place) for place in PLACES}
@@ -30,10 +30,28 @@ async def after_the_crash(engine_addresses, make_book, tmp_path_factory):
         doomed.kill()
         killed_at = time.monotonic()
         await book.ended(runs.values())
-        print(f"all recovered {time.monotonic() - killed_at:.2f} s after the kill")  # noqa: T201
+        return runs, time.monotonic() - killed_at
     finally:
         await workers.end_all()
+
+
+@pytest.fixture(scope="module")
+async def after_the_crash(engine_addresses, make_book, tmp_path_factory):
+    workers, book = Workers(engine_addresses, tmp_path_factory.mktemp("workers")), await make_book()
+    runs, recovery_s = await the_crash(workers, book)
+    print(f"{len(runs)} runs ended elsewhere {recovery_s:.2f} s after the kill")  # noqa: T201
     return book, runs
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("repetition", range(20))
+async def test_every_crash_is_survived(engine_addresses, book, tmp_path, repetition):
+    runs, recovery_s = await the_crash(Workers(engine_addresses, tmp_path), book)
+
+    print(f"{repetition}: {recovery_s:.2f} s")  # noqa: T201
+    assert {(await book.find(run_id)).status for run_id in runs.values()} == {"completed"}
+    assert all([(await book.notes(run_id)).count("delivered") == 1 for run_id in runs.values()])
+    assert await book.all_charged_once()
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -89,11 +107,14 @@ async def test_a_worker_told_to_stop_finishes_what_it_can_and_hands_on_the_rest(
     await book.noted([long], "halted inside:3")
     await book.noted([short], "step_2")
     leaver.terminate()
+    await until(lambda: book.owner.fetchval(DRAINING))
     late = await book.start()
 
     assert await code_of(leaver) == 0
     assert (await book.find(short)).status == "completed"
     assert [(await book.find(run_id)).status for run_id in (long, late)] == ["processing", "queued"]
+    # Without waiting for anybody to notice that the worker is gone.
+    assert [await book.in_engine(run_id) for run_id in (long, late)] == ["ENQUEUED"] * 2
 
     await workers.start()
     await book.ended([long, late])

@@ -25,6 +25,10 @@ class Busy(Unavailable):
         return "Come back later."
 
 
+class DatabaseAway(Unavailable):
+    code = "database_unavailable"
+
+
 class NotToday(Invalid):
     code = "not_today"
 
@@ -93,6 +97,22 @@ async def test_a_run_whose_step_finds_nobody_fails_with_the_code_and_costs_nothi
     run = await carry_out(never)
     assert (run.status, run.error, len(calls)) == ("failed", "busy", 3)
     assert await book.all_charged_once()
+
+
+async def test_our_own_database_is_waited_for_however_often_it_takes(carry_out):
+    calls = []
+
+    async def call():
+        calls.append(None)
+        if len(calls) <= 3 * HASTY.attempts_max:
+            raise DatabaseAway
+        return 0
+
+    async def waited(work):
+        await step(work, call)
+        return COMPLETED
+
+    assert (await carry_out(waited)).status == "completed"
 
 
 async def test_a_refusal_is_not_tried_again(carry_out):

@@ -22,12 +22,14 @@ TABLES = {
     "public.invitations": True,
     "public.api_keys": True,
     "public.business_profiles": True,
+    "public.runs": True,
     "public.plans": False,
     "public.rate_limits": False,
     "ledger.transaction_types": False,
     "traffic.rate_windows": False,
     "traffic.idempotency_keys": False,
     "traffic.requests": False,
+    "traffic.workers": False,
     "oslira.migrations": False,
 }
 # What members may write themselves, in their own accounts: the column to try it with. Nothing else.
@@ -41,11 +43,12 @@ FORBIDDEN = [
     if table not in WRITABLE or command not in ("insert", "update")
 ]
 
+# Callers may not even look into the engine's schema; tests/core/engine holds that.
 CATALOG = """
 select format('%s.%s', n.nspname, c.relname) as name
 from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
-    and n.nspname not in ('pg_catalog', 'information_schema', 'auth') and n.nspname !~ '^pg_'
+    and n.nspname not in ('pg_catalog', 'information_schema', 'auth', 'dbos') and n.nspname !~ '^pg_'
 """
 READABLE = """
 select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
@@ -70,6 +73,9 @@ values ($1, gen_random_uuid(), gen_random_uuid(), 'k', 'live', sha256(random()::
 IDEMPOTENCY_KEY = """
 select traffic.begin_attempt(sha256(random()::text::bytea), sha256('f'), gen_random_uuid(), 30, 60)
 """
+RUN = """
+select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 
 
@@ -85,6 +91,8 @@ async def victim(owner):
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
     await owner.execute(NEW_PROFILE, tenant.account_id)
+    await owner.execute(RUN, tenant.account_id)
+    await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 
 

@@ -173,22 +173,35 @@ async def test_an_end_charges_or_releases_in_the_same_breath(
     assert not await findings(owner, rich)
 
 
-async def test_of_many_racing_ends_one_wins(runs, owner, rich, executor):
-    for _ in range(4):
-        run = await begun(runs, executor, new_run(rich))
-        ends = [runs.finish(run, ending) for ending in (DONE, STOPPED, BROKEN) for _ in range(16)]
-        cancels = [runs.request_cancel(run.account_id, run.id) for _ in range(16)]
+async def race(runs, run):
+    """Ends, cancellations and the sweep of lost runs at once; what the ends were told."""
+    ends = [runs.finish(run, ending) for ending in (DONE, STOPPED, BROKEN) for _ in range(16)]
+    others = [runs.request_cancel(run.account_id, run.id) for _ in range(15)]
+    return (await asyncio.gather(*ends, *others, runs.close_lost()))[: len(ends)]
 
-        outcomes = (await asyncio.gather(*ends, *cancels))[: len(ends)]
 
+async def one_end_each(runs, owner, rich, executor, *, races):
+    for _ in range(races):
+        outcomes = await race(runs, await begun(runs, executor, new_run(rich)))
         assert outcomes.count("done") == 1
         assert set(outcomes) <= {"done", "repeated", "ended"}
-    assert not await findings(owner, rich)
-    available, held = await credits_of(owner, rich)
     charged = await owner.fetchval(
         "select sum(credits_charged) from runs where account_id = $1", rich.account_id
     )
-    assert (available, held) == (100 - charged, 0)
+    return not await findings(owner, rich) and await credits_of(owner, rich) == (100 - charged, 0)
+
+
+async def test_of_many_racing_ends_one_wins(runs, owner, rich, executor):
+    assert await one_end_each(runs, owner, rich, executor, races=4)
+
+
+@pytest.mark.battery
+async def test_of_many_racing_ends_one_wins_every_time(runs, owner, rich, executor):
+    await owner.execute("select ledger.grant_credits($1, 10000, 'more', 'admin_grant')", rich.account_id)
+    for _ in range(20):
+        await one_end_each(runs, owner, rich, executor, races=50)
+
+    assert not await findings(owner, rich)
 
 
 async def test_what_is_delivered_is_what_is_charged(runs, owner, rich, executor):

@@ -131,6 +131,9 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
     await owner.execute(NEW_PROFILE, account_id)
+    await owner.execute(
+        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)", account_id
+    )
 
     await owner.execute("delete from accounts where id = $1", account_id)
 
