@@ -13,6 +13,7 @@ from features.runs.domain.run import Ending
 from shared.errors import Invalid, Unavailable
 from tests.core.engine.history import history_of
 from tests.core.engine.three_steps import parts
+from tests.support import until
 
 HASTY = Patience(attempts_max=3, wait_s_first=0.001)
 COMPLETED = Finished(Ending(status="completed", outcome="completed", credits_charged=5))
@@ -219,3 +220,26 @@ async def test_work_that_was_claimed_and_is_not_done_goes_back_to_its_queue(engi
 
     await book.ended([run_id])
     assert (await book.find(run_id)).status == "completed"
+
+
+async def test_a_step_that_could_not_be_kept_is_done_again_and_the_run_goes_on(engine, book, logs):
+    calls = []
+
+    async def call():
+        calls.append(None)
+        if len(calls) == 1:
+            await book.owner.execute("alter table dbos.operation_outputs rename to hidden")
+        return 0
+
+    async def unlucky(work):
+        await step(work, call)
+        return COMPLETED
+
+    engine.scripts["unlucky"] = unlucky
+    run_id = await book.start(kind="scripted", script="unlucky")
+    await until(lambda: any(entry["event"] == "step_not_kept" for entry in logs))
+    await book.owner.execute("alter table dbos.hidden rename to operation_outputs")
+    await book.ended([run_id])
+
+    run = await book.find(run_id)
+    assert (run.status, run.attempt, len(calls)) == ("completed", 2, 2)
