@@ -4,7 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import structlog
+
 from core.engine.engine import EngineParts, running_engine
+
+RETRY_INTERVAL_S = 1.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 @asynccontextmanager
@@ -26,9 +32,15 @@ async def kept_engine(parts: EngineParts) -> AsyncGenerator[None]:
 
 async def _keep(parts: EngineParts, is_open: asyncio.Event, stopping: asyncio.Event) -> None:
     while not stopping.is_set():
-        async with running_engine(parts) as engine:
-            is_open.set()
-            await first_of(stopping, engine.given_up)
+        try:
+            async with running_engine(parts) as engine:
+                is_open.set()
+                await first_of(stopping, engine.given_up)
+        except Exception:
+            if not is_open.is_set():
+                raise  # the first has to come up; a later one may have to wait for its database
+            log.exception("engine_not_running", next_attempt_s=RETRY_INTERVAL_S)
+            await asyncio.sleep(RETRY_INTERVAL_S)
 
 
 async def first_of(*events: asyncio.Event) -> None:
