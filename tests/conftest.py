@@ -5,6 +5,7 @@ import os
 import uuid
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import asyncpg
@@ -12,6 +13,7 @@ import httpx
 import pytest
 
 from core.app import create_app
+from core.engine.schema import GRANTS, migrate_engine
 from core.wiring.application import build
 from core.wiring.place import Addresses, local_issuer, surroundings
 from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
@@ -37,7 +39,7 @@ def cluster():
 @pytest.fixture(scope="session")
 async def template(cluster):
     """A migrated database to copy; made anew only when a migration has changed."""
-    texts = "".join(migration.sql for migration in read_migrations())
+    texts = "".join([version("dbos"), GRANTS, *(migration.sql for migration in read_migrations())])
     name = f"template_{hashlib.sha256(texts.encode()).hexdigest()[:16]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
     await connection.execute("select pg_advisory_lock(1)")  # test processes side by side share it
@@ -45,6 +47,7 @@ async def template(cluster):
         draft = f"draft_{uuid.uuid4().hex}"
         await connection.execute(f'create database "{draft}"')
         await migrate(cluster.url(draft))
+        await migrate_engine(cluster.url(draft))
         await connection.execute(f'alter database "{draft}" rename to "{name}"')
     await connection.close()
     return name

@@ -87,6 +87,25 @@ def serve_command(port: int | None, host: str | None) -> None:
     _run(serve(_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
 
 
+@main.command("worker")
+@click.option("--queues", help="Which queues to work on, separated by commas (default: all).")
+def worker_command(queues: str | None) -> None:
+    """Carry out runs until told to stop; start as many as there is work for.
+
+    On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves the rest to others.
+    """
+    # The engine takes seconds to import, which the other commands need not wait for.
+    from core.wiring.engine import QUEUES, opened_parts  # noqa: PLC0415
+    from core.worker import work  # noqa: PLC0415
+
+    place = _surroundings()
+    known = tuple(queue.name for queue in QUEUES)
+    names = tuple((queues or "").replace(",", " ").split()) or known
+    if unknown := sorted(set(names) - set(known)):
+        raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(known)}.")
+    _run(work(opened_parts(place, listens_to=names)))
+
+
 @main.command("run")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
 @click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")

@@ -74,17 +74,8 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    for command in (
-        "serve",
-        "run",
-        "migrate",
-        "token",
-        "simulators",
-        "health",
-        "providers",
-        "costs",
-        "credits",
-    ):
+    commands = "serve worker run migrate token simulators health providers costs credits"
+    for command in commands.split():
         assert f"\n  {command} " in answer.output
 
 
@@ -92,6 +83,7 @@ def test_help_lists_every_command(oslira):
     "command",
     [
         ["serve"],
+        ["worker"],
         ["run"],
         ["migrate"],
         ["token"],
@@ -159,6 +151,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
     "command",
     [
         ["serve"],
+        ["worker"],
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],
@@ -451,3 +444,10 @@ async def test_the_module_runs_as_a_program_of_its_own(tmp_path, verify):
 
     assert (await verify(done.stdout.strip()))["email"] == "ada@example.com"
     assert done.stderr == ""
+
+
+def test_a_worker_of_a_queue_nobody_knows_does_not_start(oslira):
+    answer = oslira("worker", "--queues", "runs,nonsense")
+
+    assert answer.exit_code == 2
+    assert "nonsense: the queues are runs" in answer.output

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from core.engine.schema import migrate_engine
 from core.settings import SECRETS, Lookup, Settings, SettingsRefused, read_settings
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate
@@ -94,24 +95,29 @@ async def database_addresses(settings: Settings) -> AsyncGenerator[Addresses]:
 
 
 async def apply_migrations(settings: Settings, addresses: Addresses) -> tuple[list[str], int]:
-    """The names of those that were applied, and how many prices are new."""
+    """The names of those that were applied, and how many prices are new. Our own schema first: it makes the
+    roles that the engine's is granted to.
+    """
     names = await migrate(addresses.owner, set_passwords=not settings.database_user_url)
-    return names, await load_prices(addresses.owner, read_price_list())
+    engine = await migrate_engine(addresses.owner)
+    prices_count = await load_prices(addresses.owner, read_price_list())
+    return (names if engine is None else [*names, engine]), prices_count
+
+
+async def current_addresses(place: Surroundings, addresses: Addresses) -> Addresses:
+    """Read anew for every connection: a secret may have been rotated."""
+    if place.secrets is None or place.settings.embedded_database:
+        return addresses
+    return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
 
 
 @asynccontextmanager
 async def open_database(place: Surroundings, addresses: Addresses) -> AsyncGenerator[Database]:
-    async def current() -> Addresses:
-        """Read anew for every connection: a secret may have been rotated."""
-        if place.secrets is None or place.settings.embedded_database:
-            return addresses
-        return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
-
     async def user_url() -> str:
-        return (await current()).user
+        return (await current_addresses(place, addresses)).user
 
     async def admin_url() -> str:
-        return (await current()).admin
+        return (await current_addresses(place, addresses)).admin
 
     async with connect(
         user_url=user_url,

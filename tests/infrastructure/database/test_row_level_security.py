@@ -24,6 +24,7 @@ TABLES = {
     "public.api_keys": True,
     "public.business_profiles": True,
     "public.ai_answers": False,
+    "public.runs": True,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -36,6 +37,7 @@ TABLES = {
     "traffic.requests": False,
     "traffic.data_points": False,
     "traffic.leases": False,
+    "traffic.workers": False,
     "oslira.migrations": False,
 }
 # What members may write themselves, in their own accounts: the column to try it with. Nothing else.
@@ -49,11 +51,12 @@ FORBIDDEN = [
     if table not in WRITABLE or command not in ("insert", "update")
 ]
 
+# Callers may not even look into the engine's schema; tests/core/engine holds that.
 CATALOG = """
 select format('%s.%s', n.nspname, c.relname) as name
 from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
 where c.relkind in ('r', 'p', 'v', 'm', 'f')
-    and n.nspname not in ('pg_catalog', 'information_schema', 'auth') and n.nspname !~ '^pg_'
+    and n.nspname not in ('pg_catalog', 'information_schema', 'auth', 'dbos') and n.nspname !~ '^pg_'
 """
 READABLE = """
 select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
@@ -86,6 +89,9 @@ with one as (insert into token_prices values ('victim', 'm', now(), 0, 1, 1, 1, 
 insert into unit_prices values ('victim', 'run', now(), 1, '')
 """
 LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity')"
+RUN = """
+select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
 insert into ai_answers (
@@ -113,6 +119,8 @@ async def victim(owner):
     await owner.execute(PRICES)
     await owner.execute(AI_ANSWER, tenant.account_id)
     await owner.execute(LEASE)
+    await owner.execute(RUN, tenant.account_id)
+    await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE
 
-OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira')"
+OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs')"
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -92,6 +92,15 @@ EXECUTORS = {
     "traffic.take": {"service_role"},
     "traffic.begin_attempt": {"service_role"},
     "traffic.lease": {"service_role"},
+    "traffic.enlist": {"service_role"},
+    "traffic.beat": {"service_role"},
+    "traffic.leave": {"service_role"},
+    "runs.start": {"service_role"},
+    "runs.begin": {"service_role"},
+    "runs.progress": {"service_role"},
+    "runs.finish": {"service_role"},
+    "runs.request_cancel": {"service_role"},
+    "runs.close_lost": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -127,6 +136,9 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute(NEW_PROFILE, account_id)
     await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
+    await owner.execute(
+        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)", account_id
+    )
 
     await owner.execute("delete from accounts where id = $1", account_id)
 
@@ -135,7 +147,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 13
+    assert len(tables) == 14
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

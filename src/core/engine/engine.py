@@ -1,0 +1,161 @@
+"""The durable engine of this process: DBOS, in our database and in our event loop."""
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from uuid import uuid4
+
+import structlog
+from dbos import DBOS
+
+from core.engine.configuration import EngineDatabase, configuration
+from core.engine.execution import Execution, Running, Workflow
+from core.engine.heart import Heart, OpenRegistry
+from core.engine.log import relay_log
+from core.engine.queues import Queue
+from core.engine.recovery import Strays, hand_on, stop_claiming
+from features.runs.application.ports import Executions, Pulse
+from shared.errors import Unavailable
+
+STRAYS_INTERVAL_S = 5.0
+LOST_INTERVAL_S = 60.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineParts:
+    database: EngineDatabase
+    open_registry: OpenRegistry  # in a thread of its own
+    executions: Executions
+    workflows: tuple[Workflow, ...]
+    queues: tuple[Queue, ...]
+    listens_to: tuple[str, ...]  # of these queues' names
+    drain_s: float
+
+
+class Engine:
+    """Running. ``given_up``: others have taken its work, and it has stopped; close it."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self.executor = str(uuid4())
+        self.given_up = asyncio.Event()
+        self._parts = parts
+        self._running = Running()
+        self._heart = Heart(
+            parts.open_registry,
+            self.executor,
+            host=socket.gethostname(),
+            queues=sorted(parts.listens_to),
+            act=self._heed,
+        )
+        self._is_launched = False
+        self._upkeep: list[asyncio.Task[None]] = []
+        self._handing_on: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        parts = self._parts
+        # Known before it can claim anything: the work of an unknown executor is handed on.
+        await self._heart.start()
+        relay_log()
+        DBOS(config=configuration(parts.database, self.executor))
+        execution = Execution(parts.executions, self.executor, self._running)
+        for workflow in parts.workflows:
+            _register(workflow, execution)
+        DBOS.listen_queues(parts.listens_to)
+        self._is_launched = True
+        DBOS.launch()  # in the loop, so that workflows run in it and share its connections
+        for queue in parts.queues:
+            await _declare(queue)
+        self._upkeep = [asyncio.create_task(work) for work in (self._hand_on_strays(), self._close_lost())]
+        log.info("engine_running", executor=self.executor, queues=sorted(parts.listens_to))
+
+    async def close(self) -> None:
+        """Take no more work, let what runs come to its end, hand on what does not in time."""
+        self._heart.is_draining = True
+        for task in self._upkeep:
+            task.cancel()
+        if self._is_launched:
+            stop_claiming()
+        if not self.given_up.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._parts.drain_s):
+                    await self._running.drain()
+        await self._running.abandon()
+        await self._heart.stop()
+        await _in_thread(partial(_end, self.executor))
+        # The engine had made its own pool of threads the loop's; whoever comes after needs one that lives.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
+        log.info("engine_stopped", executor=self.executor)
+
+    def _heed(self, pulse: Pulse) -> None:
+        if not pulse.is_alive:
+            if not self.given_up.is_set():
+                log.error("given_up_by_others", executor=self.executor)
+                self._running.stop()
+                self.given_up.set()
+            return
+        for run_id in pulse.cancels:
+            self._running.cancel(run_id)
+        if pulse.orphans and (self._handing_on is None or self._handing_on.done()):
+            log.warning("work_handed_on", executors=sorted(pulse.orphans))
+            # The engine waits for its database however long it takes.
+            self._handing_on = asyncio.create_task(asyncio.to_thread(hand_on, pulse.orphans))
+
+    async def _hand_on_strays(self) -> None:
+        strays = Strays()
+        while True:
+            await asyncio.sleep(STRAYS_INTERVAL_S)
+            if found := await asyncio.to_thread(strays.hand_on):
+                log.warning("strays_handed_on", workflows=found)
+
+    async def _close_lost(self) -> None:
+        while True:
+            await asyncio.sleep(LOST_INTERVAL_S)
+            with suppress(Unavailable):
+                if count := await self._parts.executions.close_lost():
+                    log.error("lost_runs_closed", count=count)
+
+
+@asynccontextmanager
+async def running_engine(parts: EngineParts) -> AsyncGenerator[Engine]:
+    engine = Engine(parts)
+    try:
+        await engine.open()
+        yield engine
+    finally:
+        await engine.close()
+
+
+def _register(workflow: Workflow, execution: Execution) -> None:
+    async def carry_out(account_id: str, run_id: str) -> str:
+        return await execution.run(workflow, account_id, run_id)
+
+    # How often is counted by the run, which also ends when it is too often.
+    DBOS.workflow(name=workflow.kind, max_recovery_attempts=None)(carry_out)
+
+
+async def _declare(queue: Queue) -> None:
+    await DBOS.register_queue_async(
+        queue.name,
+        worker_concurrency=queue.worker_concurrency,
+        global_concurrency=queue.global_concurrency,
+        partition_concurrency=queue.partition_concurrency,
+        polling_interval_sec=queue.poll_interval_s,
+    )
+
+
+def _end(executor: str) -> None:
+    with suppress(Exception):  # whatever keeps it from it, others find the work without an executor
+        hand_on([executor])
+    DBOS.destroy(destroy_registry=True)
+
+
+async def _in_thread(call: Callable[[], None]) -> None:
+    """A thread of its own: the engine's threads may wait for the loop, and their pool ends here."""
+    with ThreadPoolExecutor(1, "engine-end") as thread:
+        await asyncio.get_running_loop().run_in_executor(thread, call)

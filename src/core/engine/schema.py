@@ -1,0 +1,65 @@
+"""The engine's own tables, in the schema ``dbos`` of our database."""
+
+from __future__ import annotations  # asyncpg's classes are generic in their stubs only
+
+import asyncio
+from contextlib import suppress
+from importlib.metadata import version
+from typing import LiteralString
+
+import asyncpg
+from asyncpg import Connection, Record
+
+LOCK: LiteralString = """
+set local lock_timeout = '200ms';
+select pg_advisory_xact_lock(7305803403);
+set local lock_timeout = '30s';
+"""
+MADE_BY: LiteralString = "select obj_description(to_regnamespace('dbos'), 'pg_namespace')"
+# What the service does with the tables, and nobody else anything: step results are tenants' data.
+GRANTS: LiteralString = """
+revoke all on schema dbos from public;
+revoke all on all functions in schema dbos from public;
+grant usage on schema dbos to service_role;
+grant select, insert, update, delete on all tables in schema dbos to service_role;
+grant usage on all sequences in schema dbos to service_role;
+grant execute on all functions in schema dbos to service_role;
+"""
+
+
+async def migrate_engine(owner_url: str) -> str | None:
+    """Bring the engine's tables up to date; whose they are now, or None when they were. Repeatable; any
+    number of processes may call it at once.
+    """
+    maker = f"dbos {version('dbos')}"
+    connection = await asyncpg.connect(owner_url, timeout=10, statement_cache_size=0)
+    try:
+        while await connection.fetchval(MADE_BY) != maker:
+            with suppress(asyncpg.LockNotAvailableError):
+                await _migrate_alone(connection, owner_url, maker)
+                return maker
+    finally:
+        await connection.close()
+    return None
+
+
+async def _migrate_alone(connection: Connection[Record], owner_url: str, maker: str) -> None:
+    """Raises LockNotAvailableError while another does it. The engine's own lock is a session's, which a
+    transaction pooler hands to two; this one is not. Nobody waits for it long: indexes that are built beside
+    the table's use wait for every statement under way, and one that waited for their end would be such.
+    """
+    async with connection.transaction():
+        await connection.execute(LOCK)
+        await asyncio.to_thread(_migrate, owner_url)
+        await connection.execute(GRANTS)
+        await connection.execute(f"comment on schema dbos is '{maker}'")
+
+
+def _migrate(owner_url: str) -> None:
+    # Three seconds of a processor that nobody spends who finds the tables in order.
+    from dbos import DBOS  # noqa: PLC0415
+
+    from core.engine.log import relay_log  # noqa: PLC0415
+
+    relay_log()
+    DBOS.migrate(owner_url)

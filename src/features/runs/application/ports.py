@@ -1,0 +1,99 @@
+from collections.abc import Awaitable, Callable
+from typing import Literal, Protocol
+
+import msgspec
+
+from features.runs.domain.run import Ending, NewRun, Run
+from shared.ids import AccountId, RunId
+
+StartOutcome = Literal[
+    "started",
+    "repeated",
+    "duplicate",
+    "insufficient",
+    "key_capped",
+    "unknown_key",
+    "unknown_account",
+    "unknown_type",
+    "wrong_sign",
+    "conflicting",
+]
+CancelOutcome = Literal["cancelled", "requested", "repeated", "ended", "unknown"]
+BeginOutcome = Literal["begun", "exhausted", "ended", "fenced", "unknown"]
+ProgressOutcome = Literal["done", "ended", "fenced", "unknown"]
+FinishOutcome = Literal["done", "repeated", "ended", "fenced", "unpaid", "unknown"]
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """``run`` is there when the outcome is started, repeated, duplicate (the run in progress) or
+    conflicting (the same id, other content).
+    """
+
+    outcome: StartOutcome
+    run: Run | None
+    credits_available: int | None
+
+
+class RunStarts(Protocol):
+    async def start(self, run: NewRun) -> Started:
+        """Credits set aside, the run and its place in the queue: all of it, or nothing. Repeatable by the
+        run's id. Joins the admin transaction that is open.
+        """
+        ...
+
+    async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
+        """Cancelled at once while it waits; asked to stop while it is at work."""
+        ...
+
+    async def find(self, account_id: AccountId, run_id: RunId) -> Run | None: ...
+
+
+class Executions(Protocol):
+    """A run as the process sees it that works on it. Every call may be repeated."""
+
+    async def begin(
+        self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
+    ) -> tuple[BeginOutcome, Run | None]:
+        """From here on the run's fence is this attempt's; earlier attempts write no more."""
+        ...
+
+    async def progress(
+        self,
+        run: Run,
+        percent: int,
+        *,
+        step: str,
+        is_paused: bool = False,
+    ) -> ProgressOutcome: ...
+
+    async def finish(
+        self, run: Run, ending: Ending, deliver: Callable[[], Awaitable[None]] | None = None
+    ) -> FinishOutcome:
+        """Exactly one end wins. ``deliver`` writes what was paid for, in the transaction that charges for
+        it, and only when this end is the one.
+        """
+        ...
+
+    async def close_lost(self) -> int:
+        """End what nobody works on any more; how many it were."""
+        ...
+
+
+class Pulse(msgspec.Struct, frozen=True, kw_only=True):
+    """What a heartbeat brings back. Not alive: it was given up and has to stop."""
+
+    is_alive: bool
+    cancels: frozenset[RunId]  # runs of this process that should stop
+    orphans: frozenset[str]  # executors that are gone and left work behind
+
+
+class WorkerRegistry(Protocol):
+    """The processes that work. ``executor`` names one life of one process."""
+
+    async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None: ...
+
+    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> Pulse: ...
+
+    async def leave(self, executor: str) -> None:
+        """In good order: its runs are others' from this moment."""
+        ...

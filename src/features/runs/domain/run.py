@@ -1,0 +1,100 @@
+"""One paid piece of work that takes longer than a request, and how it may end.
+
+The rules hold in SQL as well (``runs.*``), under any number of processes; these are for whoever decides
+before asking.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from shared.ids import AccountId, RunId, UserId
+
+Status = Literal["queued", "processing", "completed", "failed", "cancelled", "paused"]
+EndStatus = Literal["completed", "failed", "cancelled"]
+
+ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
+NEXT: dict[Status, frozenset[Status]] = {
+    "queued": frozenset({"processing", "failed", "cancelled"}),
+    "processing": frozenset({"paused", "completed", "failed", "cancelled"}),
+    "paused": frozenset({"processing", "completed", "failed", "cancelled"}),
+    "completed": frozenset(),
+    "failed": frozenset(),
+    "cancelled": frozenset(),
+}
+
+
+def may_become(status: Status, later: Status) -> bool:
+    return later in NEXT[status]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    account_id: AccountId
+    id: RunId
+    kind: str
+    status: Status
+    progress: int
+    current_step: str | None
+    should_cancel: bool
+    parent_id: RunId | None
+    subject: dict[str, Any]  # what it was asked to do
+    outcome: str | None
+    error: str | None
+    credits_held: int
+    credits_charged: int
+    hold_reference: str | None
+    user_id: UserId | None
+    api_key_id: UUID | None
+    engine_id: str
+    attempt: int
+    fence: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    updated_at: datetime
+    version: int
+
+    @property
+    def is_ended(self) -> bool:
+        return self.status in ENDED
+
+
+class NewRun(msgspec.Struct, frozen=True, kw_only=True):
+    """``dedup_key``: of two alike, one is in progress; the second gets the first's run. ``priority``: the
+    lower, the sooner. ``partition``: what shares a queue's limit per partition, usually the account.
+    """
+
+    account_id: AccountId
+    id: RunId
+    kind: str
+    subject: dict[str, Any]
+    credits_held: int
+    transaction_type: str
+    queue: str
+    priority: int
+    partition: str | None = None
+    dedup_key: str | None = None
+    parent_id: RunId | None = None
+    user_id: UserId | None = None
+    api_key_id: UUID | None = None
+
+    def __post_init__(self) -> None:
+        assert self.credits_held >= 0, "a run gives no credits"
+        assert self.priority > 0, "an unset priority comes before every other"
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """What is charged is spent, the rest of what was held is released. ``outcome`` is a code that the
+    refund matrix knows; ``error`` says why it failed.
+    """
+
+    status: EndStatus
+    outcome: str
+    credits_charged: int = 0
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.credits_charged >= 0, "nothing less than nothing can be charged"
+        assert self.error is None or self.status == "failed", "only what failed has an error"

@@ -1,0 +1,109 @@
+from __future__ import annotations  # asyncpg's classes are generic in their stubs only
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import LiteralString
+
+import msgspec
+from asyncpg import Record
+
+from features.runs.application.ports import (
+    BeginOutcome,
+    CancelOutcome,
+    Executions,
+    FinishOutcome,
+    ProgressOutcome,
+    RunStarts,
+    Started,
+)
+from features.runs.domain.run import Ending, NewRun, Run
+from infrastructure.database.sessions import AdminSession
+from shared.ids import AccountId, RunId
+
+START: LiteralString = """
+select a.outcome as answer, a.credits_available, (a.run).*
+from runs.start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) as a
+"""
+FIND: LiteralString = "select * from public.runs where account_id = $1 and id = $2"
+REQUEST_CANCEL: LiteralString = "select a.outcome as answer, (a.run).* from runs.request_cancel($1, $2) as a"
+BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from runs.begin($1, $2, $3, $4) as a"
+PROGRESS: LiteralString = "select a.outcome as answer from runs.progress($1, $2, $3, $4, $5, $6) as a"
+FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
+CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2) as closed"
+LOST_AFTER = timedelta(minutes=1)
+LOST_MAX = 1_000
+
+
+class PostgresRuns(RunStarts, Executions):
+    def __init__(self, session: AdminSession) -> None:
+        self._session = session
+
+    async def start(self, run: NewRun) -> Started:
+        (row,) = await self._session.fetch(
+            START,
+            run.account_id,
+            run.id,
+            run.kind,
+            msgspec.json.encode(run.subject).decode(),
+            run.credits_held,
+            run.transaction_type,
+            run.queue,
+            run.priority,
+            run.partition,
+            run.dedup_key,
+            run.parent_id,
+            run.user_id,
+            run.api_key_id,
+        )
+        return Started(outcome=row["answer"], credits_available=row["credits_available"], run=_run(row))
+
+    async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
+        (row,) = await self._session.fetch(REQUEST_CANCEL, account_id, run_id)
+        return row["answer"], _run(row)
+
+    async def find(self, account_id: AccountId, run_id: RunId) -> Run | None:
+        rows = await self._session.fetch(FIND, account_id, run_id)
+        return _run(rows[0]) if rows else None
+
+    async def begin(
+        self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
+    ) -> tuple[BeginOutcome, Run | None]:
+        (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max)
+        return row["answer"], _run(row)
+
+    async def progress(
+        self, run: Run, percent: int, *, step: str, is_paused: bool = False
+    ) -> ProgressOutcome:
+        (row,) = await self._session.fetch(
+            PROGRESS, run.account_id, run.id, run.fence, percent, step, is_paused
+        )
+        return row["answer"]
+
+    async def finish(
+        self, run: Run, ending: Ending, deliver: Callable[[], Awaitable[None]] | None = None
+    ) -> FinishOutcome:
+        async with self._session.transaction():
+            (row,) = await self._session.fetch(
+                FINISH,
+                run.account_id,
+                run.id,
+                run.fence,
+                ending.status,
+                ending.outcome,
+                ending.error,
+                ending.credits_charged,
+            )
+            if deliver is not None and row["answer"] == "done":
+                await deliver()
+        return row["answer"]
+
+    async def close_lost(self) -> int:
+        (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, LOST_MAX)
+        return row["closed"]
+
+
+def _run(row: Record) -> Run | None:
+    if row["id"] is None:
+        return None
+    columns = {name: row[name] for name in Run.__struct_fields__ if name != "subject"}
+    return Run(subject=msgspec.json.decode(row["subject"]), **columns)

@@ -1,0 +1,195 @@
+import multiprocessing
+import os
+import signal
+import uuid
+
+import asyncpg
+import pytest
+
+from core.wiring.place import surroundings
+from features.runs.domain.run import NewRun
+from infrastructure.database.runs import PostgresRuns
+from shared.ids import RunId
+from tests.conftest import copy_of, make_tenant
+from tests.core.engine.three_steps import KIND, NOTES, run_worker
+from tests.support import dual_client, until
+
+CREDITS = 1_000
+
+
+# Processes are forked from one that has imported everything, which alone takes seconds.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.core.engine.three_steps"])
+
+
+class Workers:
+    """Processes that carry out runs."""
+
+    def __init__(self, addresses, folder):
+        self._environ = {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
+        self._addresses = addresses
+        self.go_on = folder / "go-on"
+        self.processes = []
+
+    async def start(self, *, halts=False, **environ):
+        """Returns when others know of it. ``halts``: at the places that the runs name."""
+        before = await self._count()
+        process = FORKS.Process(
+            target=run_worker, args=({**self._environ, **environ}, self.go_on if halts else None)
+        )
+        process.start()
+        self.processes.append(process)
+        await until(lambda: self._is_more_than(before, process), timeout_s=90)
+        assert process.exitcode is None
+        return process
+
+    async def _count(self):
+        connection = await asyncpg.connect(self._addresses.owner)
+        count = await connection.fetchval("select count(*) from traffic.workers")
+        await connection.close()
+        return count
+
+    async def _is_more_than(self, before, process):
+        return process.exitcode is not None or await self._count() > before
+
+    async def end_all(self):
+        for process in self.processes:
+            if process.exitcode is None:
+                os.kill(process.pid, signal.SIGCONT)
+                process.kill()
+            await code_of(process)
+            process.close()
+
+
+async def code_of(process):
+    """Wait for the end of a process; its exit code."""
+    await until(lambda: process.exitcode is not None, timeout_s=60)
+    return process.exitcode
+
+
+class Book:
+    """Runs of one account, and what became of them."""
+
+    def __init__(self, session, owner, tenant):
+        self.session = session
+        self.runs = PostgresRuns(session)
+        self.owner = owner
+        self.tenant = tenant
+
+    async def start(self, *, kind=KIND, queue="hot", beside=None, **subject):
+        """``beside``: what else happens in the transaction, given the run's id."""
+        new = NewRun(
+            account_id=self.tenant.account_id,
+            id=RunId(uuid.uuid4()),
+            kind=kind,
+            subject=subject,
+            credits_held=5,
+            transaction_type="analysis",
+            queue=queue,
+            priority=10,
+            partition=str(self.tenant.account_id) if queue == "fair" else None,
+        )
+        async with self.session.transaction():
+            assert (await self.runs.start(new)).outcome == "started"
+            if beside is not None:
+                await beside(new.id)
+        return new.id
+
+    async def find(self, run_id):
+        return await self.runs.find(self.tenant.account_id, run_id)
+
+    async def in_engine(self, run_id):
+        return await self.owner.fetchval(
+            "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
+        )
+
+    async def cancel(self, run_id):
+        return (await self.runs.request_cancel(self.tenant.account_id, run_id))[0]
+
+    async def notes(self, run_id):
+        rows = await self.owner.fetch("select place from oslira.notes where run_id = $1 order by at", run_id)
+        return [row["place"] for row in rows]
+
+    async def noted(self, run_ids, place):
+        """Wait until each of the runs has come to the place."""
+
+        async def all_noted():
+            rows = await self.owner.fetch(
+                "select distinct run_id from oslira.notes where place = $1 and run_id = any ($2)",
+                place,
+                run_ids,
+            )
+            return len(rows) == len(run_ids)
+
+        await until(all_noted, timeout_s=90)
+
+    async def ended(self, run_ids):
+        async def all_ended():
+            return all([(await self.find(run_id)).is_ended for run_id in run_ids])
+
+        await until(all_ended, timeout_s=90)
+
+    async def all_charged_once(self):
+        """The books agree, nothing is held, and what runs were charged is what is missing."""
+        findings = await self.owner.fetch("select * from ledger.audit()")
+        row = await self.owner.fetchrow(
+            """
+            select a.credits_available, a.credits_held, (
+                select coalesce(sum(r.credits_charged), 0) from runs as r where r.account_id = a.account_id
+            ) as charged
+            from credit_accounts as a where a.account_id = $1
+            """,
+            self.tenant.account_id,
+        )
+        return not findings and tuple(row) == (CREDITS - row["charged"], 0, row["charged"])
+
+
+@pytest.fixture(scope="module")
+async def engine_addresses(cluster, template):
+    """A database for a module's worker processes alone."""
+    async with copy_of(cluster, template) as addresses:
+        connection = await asyncpg.connect(addresses.owner)
+        await connection.execute(NOTES)
+        await connection.close()
+        yield addresses
+
+
+@pytest.fixture(scope="module")
+def engine_place(engine_addresses, tmp_path_factory):
+    return surroundings(
+        {"DATABASE_URL": engine_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+    )
+
+
+@pytest.fixture(scope="module")
+async def engine_owner(engine_addresses):
+    connection = await asyncpg.connect(engine_addresses.owner)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture(scope="module")
+async def make_book(engine_addresses, engine_owner):
+    """A function: a new account with credits."""
+    async with dual_client(engine_addresses) as database:
+
+        async def make():
+            tenant = await make_tenant(engine_owner)
+            await engine_owner.execute(
+                "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
+            )
+            return Book(database.admin("tests"), engine_owner, tenant)
+
+        yield make
+
+
+@pytest.fixture
+async def book(make_book):
+    return await make_book()
+
+
+@pytest.fixture
+async def workers(engine_addresses, tmp_path):
+    workers = Workers(engine_addresses, tmp_path)
+    yield workers
+    await workers.end_all()

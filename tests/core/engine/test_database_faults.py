@@ -1,0 +1,109 @@
+"""The database goes away under the workers, or stands behind a pooler."""
+
+import os
+import shutil
+import signal
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from core.engine.engine import running_engine
+from core.engine.schema import migrate_engine
+from core.wiring.place import Addresses, surroundings
+from infrastructure.database.embedded import embedded_postgres
+from infrastructure.database.migrate import migrate
+from tests.conftest import make_tenant
+from tests.core.engine.conftest import CREDITS, Book, Workers
+from tests.core.engine.three_steps import NOTES, parts
+from tests.infrastructure.database.pgbouncer import transaction_pooler
+from tests.infrastructure.database.test_faults import persist, pid_of
+from tests.support import dual_client, until
+
+ALIVE = "select count(*) from traffic.workers where gone_at is null and heartbeat_at > $1"
+
+
+@asynccontextmanager
+async def book_on(addresses):
+    async with dual_client(addresses) as database:
+        owner = await asyncpg.create_pool(addresses.owner, min_size=0, max_size=2)
+        await owner.execute(NOTES)
+        tenant = await make_tenant(owner)
+        await owner.execute(
+            "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
+        )
+        yield Book(database.admin("tests"), owner, tenant)
+        await owner.close()
+
+
+async def the_restart(folder, *, runs_count, kills):
+    """Two workers have runs at work while the server is killed. What is left when all have ended."""
+    async with embedded_postgres(folder / "postgres", "bank") as server:
+        addresses = Addresses(
+            owner=server.url("bank"),
+            user=server.url("bank", "app_user"),
+            admin=server.url("bank", "app_admin"),
+        )
+        await migrate(addresses.owner)
+        await migrate_engine(addresses.owner)
+        workers = Workers(addresses, folder)
+        try:
+            async with book_on(addresses) as book:
+                for _ in range(2):
+                    await workers.start()
+                runs = [await book.start(seconds=0.3) for _ in range(runs_count)]
+                await book.noted(runs[:2], "step_1")
+                for _ in range(kills):
+                    os.kill(pid_of(folder / "postgres"), signal.SIGKILL)
+                    await persist(lambda: beating(book))
+                await persist(lambda: book.ended(runs))
+                statuses = {(await book.find(run_id)).status for run_id in runs}
+                gone = await book.owner.fetchval(
+                    "select count(*) from traffic.workers where gone_at is not null"
+                )
+                return statuses, gone, await book.all_charged_once()
+        finally:
+            await workers.end_all()
+
+
+async def beating(book):
+    """Wait until both workers have been heard of since now."""
+    (row,) = await book.session.fetch("select clock_timestamp() as now_at")
+
+    async def heard():
+        (counted,) = await book.session.fetch(ALIVE, row["now_at"])
+        return counted["count"] == 2
+
+    await until(heard)
+
+
+async def test_the_database_is_killed_under_load_and_nobody_is_given_up_and_nothing_lost(tmp_path):
+    statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=8, kills=1)
+
+    assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
+
+
+@pytest.mark.battery
+async def test_the_database_is_killed_again_and_again(tmp_path):
+    statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=60, kills=4)
+
+    assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
+
+
+@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
+async def test_runs_are_carried_out_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
+    async with transaction_pooler(engine_addresses, tmp_path) as pooled:
+        place = surroundings(
+            {
+                "OSLIRA_DATABASE_USER_URL": pooled.user,
+                "OSLIRA_DATABASE_ADMIN_URL": pooled.admin,
+                "OSLIRA_DATABASE_POOLER": "transaction",
+                "OSLIRA_DATA_DIR": str(tmp_path),
+            }
+        )
+        async with parts(place) as opened, running_engine(opened):
+            runs = [await book.start() for _ in range(5)]
+            await book.ended(runs)
+
+    assert {(await book.find(run_id)).status for run_id in runs} == {"completed"}
+    assert await book.all_charged_once()

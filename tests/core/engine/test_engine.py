@@ -1,0 +1,87 @@
+"""The engine beside other things in one process, its tables, and its place among the roles."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from core.engine.engine import running_engine
+from core.engine.keeper import kept_engine
+from core.engine.schema import migrate_engine
+from tests.core.engine.three_steps import parts
+
+GIVE_UP = "update traffic.workers set gone_at = now() where gone_at is null returning executor"
+
+
+async def test_an_engine_that_was_given_up_goes_on_under_a_new_name(engine_place, engine_owner, book):
+    async with parts(engine_place) as opened, kept_engine(opened):
+        old = await engine_owner.fetchval(GIVE_UP)
+        run_id = await book.start()
+        await book.ended([run_id])
+        new = await engine_owner.fetchval("select executor from traffic.workers where gone_at is null")
+
+    assert (await book.find(run_id)).status == "completed"
+    assert old != new is not None
+
+
+async def test_threads_serve_the_process_after_the_engine_has_ended(engine_place):
+    async with parts(engine_place) as opened, running_engine(opened):
+        pass
+
+    assert await asyncio.to_thread(lambda: "served") == "served"
+
+
+async def test_a_process_without_the_engines_tables_says_so_and_leaves_nothing_running(
+    engine_place, engine_owner, book
+):
+    await engine_owner.execute("alter table dbos.dbos_migrations rename to hidden")
+    try:
+        async with parts(engine_place) as opened:
+            with pytest.raises(Exception, match="migrat"):
+                async with running_engine(opened):
+                    pass
+    finally:
+        await engine_owner.execute("alter table dbos.hidden rename to dbos_migrations")
+    gone = await engine_owner.fetchval("select bool_and(gone_at is not null) from traffic.workers")
+    assert gone
+
+    async with parts(engine_place) as opened, running_engine(opened):
+        await book.ended([await book.start()])
+
+
+async def test_the_engines_tables_are_made_however_many_ask_at_once(spoilable_addresses):
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    await connection.execute("drop schema dbos cascade")
+    await connection.close()
+
+    made = await asyncio.gather(*(migrate_engine(spoilable_addresses.owner) for _ in range(4)))
+    again = await migrate_engine(spoilable_addresses.owner)
+
+    assert any(maker and maker.startswith("dbos 3.3.") for maker in made)
+    assert again is None
+
+
+@pytest.mark.parametrize("role", ["anon", "authenticated", "app_user"])
+async def test_callers_have_no_part_in_the_engines_tables(engine_owner, role):
+    assert not await engine_owner.fetchval("select has_schema_privilege($1, 'dbos', 'usage')", role)
+    assert not await engine_owner.fetchval(
+        "select has_table_privilege($1, 'dbos.workflow_status', 'select')", role
+    )
+    assert not await engine_owner.fetchval(
+        """
+        select bool_or(has_function_privilege($1, p.oid, 'execute')) from pg_proc as p
+        where p.pronamespace = 'dbos'::regnamespace
+        """,
+        role,
+    )
+
+
+async def test_the_engine_is_told_of_a_run_nothing_but_its_id(engine_owner, book):
+    run_id = await book.start(queue="nobody_listens", name="a tenant's secret")
+
+    inputs = await engine_owner.fetchval(
+        "select inputs from dbos.workflow_input where workflow_uuid = $1", str(run_id)
+    )
+
+    assert str(run_id) in inputs
+    assert "secret" not in inputs

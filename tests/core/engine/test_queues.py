@@ -1,0 +1,71 @@
+"""How many runs are worked on at once, by however many workers, and whose turn it is."""
+
+import pytest
+
+from tests.support import until
+
+AT_WORK = "select count(*) from dbos.workflow_status where status = 'PENDING' and queue_name = $1"
+
+
+@pytest.fixture
+def at_work(book):
+    async def at_work(queue):
+        return await book.owner.fetchval(AT_WORK, queue)
+
+    return at_work
+
+
+async def test_two_workers_share_one_limit(workers, book, at_work):
+    await workers.start(halts=True)
+    await workers.start(halts=True)
+    runs = [await book.start(queue="narrow", halt_at="inside:1") for _ in range(6)]
+    most = 0
+
+    async def two_wait():
+        nonlocal most
+        most = max(most, await at_work("narrow"))
+        notes = await book.owner.fetchval(
+            "select count(*) from oslira.notes where place = 'halted inside:1' and run_id = any ($1)", runs
+        )
+        return notes >= 2
+
+    await until(two_wait)
+    workers.go_on.touch()
+    while not all([(await book.find(run_id)).is_ended for run_id in runs]):
+        most = max(most, await at_work("narrow"))
+
+    assert most == 2
+    assert await book.all_charged_once()
+
+
+async def test_an_account_with_many_runs_does_not_keep_another_waiting(workers, make_book):
+    crowd, single = await make_book(), await make_book()
+    runs = [await crowd.start(queue="fair", halt_at="inside:1") for _ in range(8)]
+    await workers.start(halts=True)
+    await until(lambda: noted(crowd, runs, 2))
+
+    mine = await single.start(queue="fair")
+    await single.ended([mine])
+
+    assert (await single.find(mine)).status == "completed"
+    assert await noted(crowd, runs, 2)
+    workers.go_on.touch()
+    await crowd.ended(runs)
+    assert await crowd.all_charged_once()
+
+
+async def noted(book, runs, count):
+    places = [place for run_id in runs for place in await book.notes(run_id)]
+    return places.count("halted inside:1") == count
+
+
+async def test_a_run_that_is_cancelled_in_its_queue_is_never_begun(workers, book):
+    run_id = await book.start()
+    assert await book.cancel(run_id) == "cancelled"
+    await workers.start()
+
+    await book.ended([await book.start()])
+
+    assert await book.notes(run_id) == []
+    assert (await book.find(run_id)).outcome == "cancelled_in_queue"
+    assert await book.all_charged_once()

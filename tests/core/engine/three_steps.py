@@ -1,0 +1,124 @@
+"""A workflow with three steps and a worker process for it, which can be made to halt anywhere.
+
+A run's subject may name a place: `before:2`, `inside:2`, `after:2`, `begin` or `end`. There the process
+leaves a note and waits until it is killed, stopped, or told to go on, if it is one of those that halt.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import sys
+from contextlib import asynccontextmanager
+
+import uvloop
+
+from core.engine.execution import Finished, Workflow
+from core.engine.queues import Queue
+from core.engine.work import Work
+from core.wiring.engine import opened_parts
+from core.wiring.place import start_logs, surroundings
+from core.worker import GivenUp, work
+from features.runs.domain.run import Ending
+from infrastructure.database.runs import PostgresRuns
+from tests.support import until
+
+KIND = "three_steps"
+QUEUES = (
+    Queue(name="hot", poll_interval_s=0.1, worker_concurrency=40),
+    Queue(name="narrow", poll_interval_s=0.1, worker_concurrency=2, global_concurrency=2),
+    Queue(name="fair", poll_interval_s=0.1, worker_concurrency=4, partition_concurrency=2),
+)
+NOTE = "insert into oslira.notes (run_id, place, pid) values ($1, $2, $3)"
+NOTES = """
+create table oslira.notes (
+    run_id uuid, place text, pid integer, at timestamptz not null default clock_timestamp()
+);
+alter table oslira.notes enable row level security;
+grant select, insert on oslira.notes to service_role;
+"""
+
+
+class ThreeSteps:
+    """``go_on``: a file that ends every halt once it exists; None: no halts."""
+
+    def __init__(self, database, go_on):
+        self._session = database.admin("tests")
+        self._go_on = go_on
+
+    async def note(self, run_id, place):
+        await self._session.fetch(NOTE, run_id, place, os.getpid())
+
+    async def halt(self, run, place):
+        if self._go_on and run.subject.get("halt_at") == place:
+            await self.note(run.id, f"halted {place}")
+            await until(self._go_on.exists, timeout_s=300)
+
+    async def carry_out(self, work: Work) -> Finished:
+        for number in (1, 2, 3):
+            await self.halt(work.run, f"before:{number}")
+            total = await work.step(
+                f"step_{number}",
+                lambda number=number: self.effect(work.run, number),
+                returns=int,
+                percent=number * 25,
+            )
+            assert total == number * 10
+            await self.halt(work.run, f"after:{number}")
+
+        async def deliver() -> None:
+            await self.note(work.run.id, "delivered")
+
+        ending = Ending(status="completed", outcome="completed", credits_charged=work.run.credits_held)
+        return Finished(ending, deliver)
+
+    async def effect(self, run, number) -> int:
+        await self.note(run.id, f"step_{number}")
+        try:
+            await self.halt(run, f"inside:{number}")
+        except asyncio.CancelledError:
+            await self.note(run.id, f"interrupted step_{number}")
+            raise
+        await asyncio.sleep(float(run.subject.get("seconds", 0)))
+        return number * 10
+
+
+class HaltingRuns(PostgresRuns):
+    """Halts where no workflow is: as a run begins, and when it has ended but the engine does not know."""
+
+    def __init__(self, session, steps):
+        super().__init__(session)
+        self._steps = steps
+
+    async def begin(self, account_id, run_id, **options):
+        if run := await self.find(account_id, run_id):
+            await self._steps.halt(run, "begin")
+        return await super().begin(account_id, run_id, **options)
+
+    async def finish(self, run, ending, deliver=None):
+        outcome = await super().finish(run, ending, deliver)
+        await self._steps.halt(run, "end")
+        return outcome
+
+
+@asynccontextmanager
+async def parts(place, *, go_on=None):
+    made = []
+
+    def workflows(database):
+        steps = ThreeSteps(database, go_on)
+        made.append(HaltingRuns(database.admin("tests"), steps))
+        return (Workflow(KIND, steps.carry_out),)
+
+    async with opened_parts(place, workflows=workflows, queues=QUEUES) as opened:
+        yield dataclasses.replace(opened, executions=made[0])
+
+
+def run_worker(environ, go_on):
+    """What a worker process does; its exit code is 1 when it was given up."""
+    here = surroundings(environ)
+    start_logs(here.settings, level=logging.ERROR)
+    try:
+        uvloop.run(work(parts(here, go_on=go_on)))
+    except GivenUp:
+        sys.exit(1)

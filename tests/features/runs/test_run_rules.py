@@ -1,0 +1,39 @@
+import pytest
+
+from features.runs.domain.run import ENDED, NEXT, Ending, may_become
+
+
+@pytest.mark.parametrize("ended", sorted(ENDED))
+@pytest.mark.parametrize("later", sorted(NEXT))
+def test_an_end_is_final(ended, later):
+    assert not may_become(ended, later)
+
+
+@pytest.mark.parametrize(
+    ("status", "later"),
+    [
+        ("queued", "processing"),
+        ("queued", "cancelled"),
+        ("processing", "paused"),
+        ("paused", "processing"),
+        *((status, ended) for status in ("processing", "paused") for ended in sorted(ENDED)),
+    ],
+)
+def test_a_run_goes_on(status, later):
+    assert may_become(status, later)
+
+
+def test_a_run_that_was_never_begun_is_not_completed():
+    assert not may_become("queued", "completed")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        {"status": "completed", "outcome": "x", "error": "y"},
+        {"status": "completed", "outcome": "x", "credits_charged": -1},
+    ],
+)
+def test_an_end_that_contradicts_itself_is_a_mistake_of_ours(ending):
+    with pytest.raises(AssertionError):
+        Ending(**ending)

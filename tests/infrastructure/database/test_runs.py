@@ -1,0 +1,352 @@
+"""A run's row, its credits and its place in the queue change together or not at all."""
+
+import asyncio
+import uuid
+
+import asyncpg
+import pytest
+
+from features.runs.domain.run import Ending, NewRun
+from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.workers import PostgresWorkerRegistry
+from shared.ids import RunId
+
+DONE = Ending(status="completed", outcome="completed", credits_charged=5)
+STOPPED = Ending(status="cancelled", outcome="cancelled")
+BROKEN = Ending(status="failed", outcome="internal_error", error="internal_error")
+
+
+@pytest.fixture
+def session(database):
+    return database.admin("tests")
+
+
+@pytest.fixture
+def runs(session):
+    return PostgresRuns(session)
+
+
+@pytest.fixture
+def registry(session):
+    return PostgresWorkerRegistry(session)
+
+
+@pytest.fixture
+async def executor(registry):
+    """A name under which a process is known to work."""
+    name = str(uuid.uuid4())
+    await registry.enlist(name, host="here", queues=["tests"])
+    return name
+
+
+@pytest.fixture
+async def rich(owner, tenant):
+    await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
+    return tenant
+
+
+def new_run(tenant, **changes):
+    values = {
+        "account_id": tenant.account_id,
+        "id": RunId(uuid.uuid4()),
+        "kind": "three_steps",
+        "subject": {"name": "ada"},
+        "credits_held": 5,
+        "transaction_type": "analysis",
+        "queue": "nobody_listens",
+        "priority": 10,
+    }
+    return NewRun(**values | changes)
+
+
+async def begun(runs, executor, new):
+    await runs.start(new)
+    outcome, run = await runs.begin(new.account_id, new.id, executor=executor, attempts_max=3)
+    assert outcome == "begun"
+    return run
+
+
+async def credits_of(owner, tenant):
+    row = await owner.fetchrow(
+        "select credits_available, credits_held from credit_accounts where account_id = $1", tenant.account_id
+    )
+    return tuple(row)
+
+
+async def in_queue(owner, run_id):
+    return await owner.fetchval(
+        "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
+    )
+
+
+async def findings(owner, tenant):
+    return await owner.fetch("select * from ledger.audit() where account_id = $1", tenant.account_id)
+
+
+async def test_a_started_run_has_its_credits_held_and_its_place_in_the_queue(runs, owner, rich):
+    started = await runs.start(new := new_run(rich))
+
+    assert (started.outcome, started.run.status, started.credits_available) == ("started", "queued", 95)
+    assert await runs.find(rich.account_id, new.id) == started.run
+    assert await credits_of(owner, rich) == (95, 5)
+    assert await in_queue(owner, new.id) == "ENQUEUED"
+
+
+async def test_without_enough_credits_nothing_is_left_behind(runs, owner, tenant):
+    started = await runs.start(new := new_run(tenant))
+
+    assert (started.outcome, started.run, started.credits_available) == ("insufficient", None, 0)
+    assert await runs.find(tenant.account_id, new.id) is None
+    assert await in_queue(owner, new.id) is None
+
+
+async def test_a_start_goes_with_the_transaction_it_is_part_of(runs, session, owner, rich):
+    new = new_run(rich)
+    with pytest.raises(RuntimeError):
+        async with session.transaction():
+            assert (await runs.start(new)).outcome == "started"
+            raise RuntimeError
+
+    assert await runs.find(rich.account_id, new.id) is None
+    assert await in_queue(owner, new.id) is None
+    assert await credits_of(owner, rich) == (100, 0)
+
+
+async def test_racing_starts_of_one_id_are_one_run(runs, owner, rich):
+    new = new_run(rich)
+
+    outcomes = [started.outcome for started in await asyncio.gather(*(runs.start(new) for _ in range(16)))]
+
+    assert sorted(set(outcomes)) == ["repeated", "started"]
+    assert outcomes.count("started") == 1
+    assert await credits_of(owner, rich) == (95, 5)
+
+
+async def test_the_same_id_for_other_work_is_refused(runs, owner, rich):
+    new = new_run(rich)
+    await runs.start(new)
+
+    started = await runs.start(new_run(rich, id=new.id, subject={"name": "bob"}))
+
+    assert started.outcome == "conflicting"
+    assert await credits_of(owner, rich) == (95, 5)
+
+
+async def test_racing_runs_of_one_kind_of_work_are_one_and_nobody_pays_twice(runs, owner, rich):
+    started = await asyncio.gather(*(runs.start(new_run(rich, dedup_key="ada")) for _ in range(16)))
+
+    assert sorted(one.outcome for one in started) == ["duplicate"] * 15 + ["started"]
+    assert len({one.run.id for one in started}) == 1
+    assert await credits_of(owner, rich) == (95, 5)
+
+
+async def test_what_has_ended_is_no_duplicate(runs, rich, executor):
+    run = await begun(runs, executor, new_run(rich, dedup_key="ada"))
+    await runs.finish(run, DONE)
+
+    assert (await runs.start(new_run(rich, dedup_key="ada"))).outcome == "started"
+
+
+async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
+    run = await begun(runs, executor, new_run(tenant, credits_held=0))
+
+    assert await runs.finish(run, Ending(status="completed", outcome="completed")) == "done"
+    assert await credits_of(owner, tenant) == (0, 0)
+
+
+@pytest.mark.parametrize(("ending", "credits_left"), [(DONE, 95), (STOPPED, 100), (BROKEN, 100)], ids=str)
+async def test_an_end_charges_or_releases_in_the_same_breath(
+    runs, owner, rich, executor, ending, credits_left
+):
+    run = await begun(runs, executor, new_run(rich))
+
+    assert await runs.finish(run, ending) == "done"
+    assert await runs.finish(run, ending) == "repeated"
+
+    after = await runs.find(run.account_id, run.id)
+    assert (after.status, after.outcome, after.credits_charged) == (
+        ending.status,
+        ending.outcome,
+        ending.credits_charged,
+    )
+    assert await credits_of(owner, rich) == (credits_left, 0)
+    assert not await findings(owner, rich)
+
+
+async def race(runs, run):
+    """Ends, cancellations and the sweep of lost runs at once; what the ends were told."""
+    ends = [runs.finish(run, ending) for ending in (DONE, STOPPED, BROKEN) for _ in range(16)]
+    others = [runs.request_cancel(run.account_id, run.id) for _ in range(15)]
+    return (await asyncio.gather(*ends, *others, runs.close_lost()))[: len(ends)]
+
+
+async def one_end_each(runs, owner, rich, executor, *, races):
+    for _ in range(races):
+        outcomes = await race(runs, await begun(runs, executor, new_run(rich)))
+        assert outcomes.count("done") == 1
+        assert set(outcomes) <= {"done", "repeated", "ended"}
+    charged = await owner.fetchval(
+        "select sum(credits_charged) from runs where account_id = $1", rich.account_id
+    )
+    return not await findings(owner, rich) and await credits_of(owner, rich) == (100 - charged, 0)
+
+
+async def test_of_many_racing_ends_one_wins(runs, owner, rich, executor):
+    assert await one_end_each(runs, owner, rich, executor, races=4)
+
+
+@pytest.mark.battery
+async def test_of_many_racing_ends_one_wins_every_time(runs, owner, rich, executor):
+    await owner.execute("select ledger.grant_credits($1, 10000, 'more', 'admin_grant')", rich.account_id)
+    for _ in range(20):
+        await one_end_each(runs, owner, rich, executor, races=50)
+
+    assert not await findings(owner, rich)
+
+
+async def test_what_is_delivered_is_what_is_charged(runs, owner, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+
+    async def fails():
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await runs.finish(run, DONE, fails)
+
+    assert (await runs.find(run.account_id, run.id)).status == "processing"
+    assert await credits_of(owner, rich) == (95, 5)
+
+
+async def test_who_comes_second_delivers_nothing(runs, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+    await runs.finish(run, STOPPED)
+    delivered = []
+
+    async def deliver():
+        delivered.append(run.id)
+
+    assert await runs.finish(run, DONE, deliver) == "ended"
+    assert delivered == []
+
+
+async def test_a_hold_that_was_closed_by_hand_cannot_be_charged(runs, owner, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+    await owner.execute("select ledger.release_hold($1, $2)", run.account_id, run.hold_reference)
+
+    assert await runs.finish(run, DONE) == "unpaid"
+    after = await runs.find(run.account_id, run.id)
+    assert (after.status, after.error, after.credits_charged) == ("failed", "hold_closed", 0)
+    assert not await findings(owner, rich)
+
+
+async def test_an_attempt_that_was_followed_by_another_changes_nothing(runs, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+    _, later = await runs.begin(run.account_id, run.id, executor=executor, attempts_max=3)
+
+    assert await runs.progress(run, 50, step="late") == "fenced"
+    assert await runs.finish(run, DONE) == "fenced"
+    assert await runs.find(run.account_id, run.id) == later
+    assert await runs.finish(later, DONE) == "done"
+
+
+async def test_an_executor_that_is_gone_neither_begins_nor_writes(runs, rich, registry, executor):
+    run = await begun(runs, executor, new_run(rich))
+    waiting = new_run(rich)
+    await runs.start(waiting)
+    await registry.leave(executor)
+
+    assert await runs.progress(run, 50, step="late") == "fenced"
+    assert await runs.finish(run, DONE) == "fenced"
+    outcome, _ = await runs.begin(rich.account_id, waiting.id, executor=executor, attempts_max=3)
+    assert outcome == "fenced"
+    assert (await runs.find(rich.account_id, run.id)).status == "processing"
+
+
+async def test_a_run_that_was_tried_too_often_says_so(runs, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+
+    outcomes = [
+        (await runs.begin(run.account_id, run.id, executor=executor, attempts_max=3))[0] for _ in range(3)
+    ]
+
+    assert outcomes == ["begun", "begun", "exhausted"]
+
+
+async def test_progress_never_goes_backwards_and_every_change_has_its_version(runs, rich, executor):
+    run = await begun(runs, executor, new_run(rich))
+
+    await runs.progress(run, 60, step="late")
+    await runs.progress(run, 20, step="early")
+    await runs.progress(run, 20, step="early")
+
+    after = await runs.find(run.account_id, run.id)
+    assert (after.progress, after.current_step, after.version) == (60, "early", run.version + 2)
+    assert after.updated_at > run.updated_at
+
+
+async def test_a_run_that_waits_is_cancelled_at_once_and_leaves_the_queue(runs, owner, rich):
+    await runs.start(new := new_run(rich))
+
+    outcome, run = await runs.request_cancel(rich.account_id, new.id)
+
+    assert (outcome, run.status, run.outcome) == ("cancelled", "cancelled", "cancelled_in_queue")
+    assert await in_queue(owner, new.id) == "CANCELLED"
+    assert await credits_of(owner, rich) == (100, 0)
+    assert (await runs.request_cancel(rich.account_id, new.id))[0] == "ended"
+
+
+async def test_a_run_at_work_is_asked_to_stop_and_its_executor_hears_of_it(runs, rich, registry, executor):
+    run = await begun(runs, executor, new_run(rich))
+
+    first, asked = await runs.request_cancel(run.account_id, run.id)
+    again, _ = await runs.request_cancel(run.account_id, run.id)
+
+    assert (first, again, asked.should_cancel, asked.status) == ("requested", "repeated", True, "processing")
+    pulse = await registry.beat(executor, gone_after_s=60, is_draining=False)
+    assert pulse.cancels == {run.id}
+
+
+async def test_nobody_else_finds_a_run(runs, rich, other_tenant):
+    await runs.start(new := new_run(rich))
+
+    assert await runs.request_cancel(other_tenant.account_id, new.id) == ("unknown", None)
+    assert await runs.find(other_tenant.account_id, new.id) is None
+
+
+async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner, rich, executor):
+    lost, young = await begun(runs, executor, new_run(rich)), await begun(runs, executor, new_run(rich))
+    await owner.execute(
+        "delete from dbos.workflow_status where workflow_uuid = any ($1)", [str(lost.id), str(young.id)]
+    )
+    await owner.execute("alter table runs disable trigger mark_change")
+    await owner.execute(
+        "update runs set created_at = now() - interval '1 hour', updated_at = now() - interval '1 hour'"
+        " where id = $1",
+        lost.id,
+    )
+    await owner.execute("alter table runs enable trigger mark_change")
+
+    await runs.close_lost()
+
+    ended = await runs.find(lost.account_id, lost.id)
+    assert (ended.status, ended.error, ended.credits_charged) == ("failed", "lost", 0)
+    assert (await runs.find(young.account_id, young.id)).status == "processing"
+    assert await credits_of(owner, rich) == (95, 5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "set status = 'completed'",
+        "set credits_charged = 5",
+        "set credits_charged = 6, status = 'completed', outcome = 'x', ended_at = now()",
+        "set error = 'x'",
+        "set progress = 101",
+        "set hold_reference = null",
+    ],
+)
+async def test_the_table_itself_refuses_what_no_function_does(runs, owner, rich, executor, change):
+    run = await begun(runs, executor, new_run(rich))
+
+    with pytest.raises(asyncpg.CheckViolationError):
+        await owner.execute(f"update runs {change} where id = $1", run.id)

@@ -1,0 +1,107 @@
+"""Who is heard of, who is not, and who may say so."""
+
+import uuid
+
+import asyncpg
+import pytest
+
+from infrastructure.database.workers import PostgresWorkerRegistry
+from tests.support import dual_client
+
+GONE_AFTER_S = 10.0
+SILENT = "update traffic.workers set heartbeat_at = now() - interval '1 minute' where executor = $1"
+STEADY = "update traffic.workers set steady_since = now() - interval '1 minute' where executor = $1"
+LEFT_WORK = """
+insert into dbos.workflow_status (workflow_uuid, status, name, executor_id) values ($1, 'PENDING', 'x', $2)
+"""
+
+
+@pytest.fixture
+async def look(spoilable_addresses):
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+async def registry(spoilable_addresses):
+    async with dual_client(spoilable_addresses) as database:
+        yield PostgresWorkerRegistry(database.admin("tests"))
+
+
+@pytest.fixture
+def enlist(registry, look):
+    """A function: a worker that has been at it for a while."""
+
+    async def enlist(*, is_steady=True):
+        executor = str(uuid.uuid4())
+        await registry.enlist(executor, host="here", queues=["tests"])
+        if is_steady:
+            await look.execute(STEADY, executor)
+        return executor
+
+    return enlist
+
+
+async def beat(registry, executor):
+    return await registry.beat(executor, gone_after_s=GONE_AFTER_S, is_draining=False)
+
+
+async def test_a_silent_worker_is_given_up_and_its_work_is_told_until_it_is_handed_on(registry, look, enlist):
+    alive, silent = await enlist(), await enlist()
+    await look.execute(LEFT_WORK, "w", silent)
+    await look.execute(SILENT, silent)
+
+    first, second = await beat(registry, alive), await beat(registry, alive)
+
+    assert first.orphans == second.orphans == {silent}
+    assert not (await beat(registry, silent)).is_alive
+    await look.execute("update dbos.workflow_status set executor_id = $1", alive)
+    assert (await beat(registry, alive)).orphans == frozenset()
+
+
+async def test_work_of_an_executor_nobody_knows_is_an_orphan_too(registry, look, enlist):
+    alive = await enlist()
+    await look.execute(LEFT_WORK, "w", "long forgotten")
+
+    assert (await beat(registry, alive)).orphans == {"long forgotten"}
+
+
+async def test_when_the_database_was_away_for_everybody_nobody_is_given_up(registry, look, enlist):
+    first, second = await enlist(), await enlist()
+    for executor in (first, second):
+        await look.execute(LEFT_WORK, executor, executor)
+        await look.execute(SILENT, executor)
+
+    pulses = [await beat(registry, executor) for executor in (first, first, second, first)]
+
+    assert all(pulse.is_alive and not pulse.orphans for pulse in pulses)
+
+
+async def test_who_has_only_just_come_gives_nobody_up(registry, look, enlist):
+    newcomer, silent = await enlist(is_steady=False), await enlist()
+    await look.execute(SILENT, silent)
+
+    await beat(registry, newcomer)
+
+    assert (await beat(registry, silent)).is_alive
+
+
+async def test_one_at_a_time_gives_up_others(registry, look, enlist):
+    alive, silent = await enlist(), await enlist()
+    await look.execute(LEFT_WORK, "w", silent)
+    await look.execute(SILENT, silent)
+    async with look.transaction():
+        await look.execute("select pg_advisory_xact_lock(7305803402)")
+        meanwhile = await beat(registry, alive)
+    afterwards = await beat(registry, alive)
+
+    assert (meanwhile.orphans, afterwards.orphans) == (frozenset(), {silent})
+
+
+async def test_a_worker_that_has_left_stays_away(registry, enlist):
+    executor = await enlist()
+
+    await registry.leave(executor)
+
+    assert not (await beat(registry, executor)).is_alive
