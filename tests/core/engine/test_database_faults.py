@@ -77,6 +77,7 @@ async def beating(book):
     await until(heard)
 
 
+@pytest.mark.battery
 async def test_the_database_is_killed_under_load_and_nobody_is_given_up_and_nothing_lost(tmp_path):
     statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=8, kills=1)
 

@@ -206,6 +206,7 @@ async def test_a_cancelled_run_may_charge_for_what_was_done(engine, book):
     assert await book.all_charged_once()
 
 
+@pytest.mark.battery
 async def test_work_that_was_claimed_and_is_not_done_goes_back_to_its_queue(engine, book):
     run_id = await book.start(queue="nobody_listens")
 
@@ -222,6 +223,7 @@ async def test_work_that_was_claimed_and_is_not_done_goes_back_to_its_queue(engi
     assert (await book.find(run_id)).status == "completed"
 
 
+@pytest.mark.battery
 async def test_a_step_that_could_not_be_kept_is_done_again_and_the_run_goes_on(engine, book, logs):
     calls = []
 

@@ -7,7 +7,7 @@ from features.analysis.domain.answers import LightAnswer, OutreachAnswer
 from features.analysis.domain.prompts import FORMS
 from tests.features.analysis.examples import LIGHT, OUTREACH
 
-ALL = {form for forms in FORMS.values() for _, form in forms.values()}
+ALL = list(dict.fromkeys(form for forms in FORMS.values() for _, form in forms.values()))
 TEXT_BYTES_MAX = 4_000
 
 
