@@ -91,7 +91,7 @@ async def profiles(page, calls, prices, sleeps):
         return Access(page.url, KEY, is_simulated=True)
 
     profiles = ScraperApiProfiles(
-        where, calls, prices, now=now, answer_s=0.3, look_s=20, sleep=sleeps, jitter=lambda: 0.0
+        where, calls, prices, now=now, answer_s=0.8, look_s=20, sleep=sleeps, jitter=lambda: 0.0
     )
     yield profiles
     await profiles.close()
