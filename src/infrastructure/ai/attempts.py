@@ -6,13 +6,13 @@ from collections.abc import Iterable
 import structlog
 
 from infrastructure.ai.books import Line, Tally
-from infrastructure.ai.breaker import Breaker, BreakerRules, BreakerView, Health, Passage
 from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.latencies import Latencies
 from infrastructure.ai.limits import FairLimit, Places
 from infrastructure.ai.model_table import Model
 from infrastructure.ai.provider import ModelReply, ProviderTrouble
 from infrastructure.ai.trial import ILL, MAY_CHARGE, NEEDS_AN_OPERATOR, OUTCOMES, Attempt, Ended, R
+from infrastructure.breaker import Breaker, BreakerRules, BreakerView, Health, Passage
 from shared.questions import Usage
 
 # An adapter that forgets its deadline is ended, a little later than it should have ended itself.

@@ -11,7 +11,6 @@ from features.costs.domain.calls import CallOutcome
 from infrastructure.ai.answers import AnswerCache, Memory, StoredAnswer
 from infrastructure.ai.attempts import Attempts
 from infrastructure.ai.books import Books, Prices
-from infrastructure.ai.breaker import BreakerRules, BreakerView
 from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.course import Patience
 from infrastructure.ai.embeddings import Embedder
@@ -24,6 +23,7 @@ from infrastructure.ai.probes import Probes
 from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.provider import EmbeddingProvider, ModelProvider
 from infrastructure.ai.route import Leg, legs_of
+from infrastructure.breaker import BreakerRules, BreakerView
 from shared.errors import DomainError
 from shared.flights import FlightCancelled, Flights
 from shared.questions import (

@@ -8,13 +8,13 @@ import structlog
 
 from infrastructure.ai.attempts import Attempts
 from infrastructure.ai.books import Books
-from infrastructure.ai.breaker import Passage
 from infrastructure.ai.forms import form_of
 from infrastructure.ai.model_table import Model
 from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.provider import ModelProvider, ModelReply
 from infrastructure.ai.route import Leg
 from infrastructure.ai.trial import Attempt, Ended
+from infrastructure.breaker import Passage
 from shared.questions import Question, Spender
 
 TASK = "gateway.probe"

@@ -9,46 +9,14 @@ import structlog
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
 from features.analysis.domain.profile import Scrape
+from infrastructure.breaker import Breaker, BreakerRules, Health
 from shared.questions import Spender
 
-FAILURES_MAX = 5
-REST_S = 60.0
+# After five failures in a row nobody asks for a minute; then one does, to see. Failures that others' answers
+# come between say more of the profiles than of the source.
+RULES = BreakerRules(failures_max=5, failed_share=math.inf, open_s=60.0, open_max_s=60.0)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
-
-
-class _Breaker:
-    """After so many failures in a row nobody passes for a minute; then one does, to see."""
-
-    def __init__(self, now_s: Callable[[], float]) -> None:
-        self._now_s = now_s
-        self._failures = 0
-        self._opens_at_s = 0.0
-        self._is_probing = False
-
-    @property
-    def rest_s(self) -> float:
-        return max(self._opens_at_s - self._now_s(), 0.0)
-
-    def lets_pass(self) -> bool:
-        if self._failures < FAILURES_MAX:
-            return True
-        if self.rest_s > 0 or self._is_probing:
-            return False
-        self._is_probing = True
-        return True
-
-    def succeeded(self) -> None:
-        self._failures = 0
-
-    def failed(self) -> None:
-        self._failures += 1
-        if self._failures >= FAILURES_MAX:
-            self._opens_at_s = self._now_s() + REST_S
-
-    def left(self) -> None:
-        """Whoever passed, however it went: also cancelled, which says nothing."""
-        self._is_probing = False
 
 
 class FailoverProfiles(ProfileSource):
@@ -65,7 +33,7 @@ class FailoverProfiles(ProfileSource):
         self._first = first
         self._second = second
         self._second_posts_max = second_posts_max
-        self._breaker = _Breaker(now_s)
+        self._breaker = Breaker(now_s, RULES)
 
     async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
         try:
@@ -77,16 +45,17 @@ class FailoverProfiles(ProfileSource):
         return await self._second.look(username, posts_max=posts_max, spender=spender)
 
     async def _look_first(self, username: str, posts_max: int, spender: Spender) -> Scrape:
-        breaker = self._breaker
-        if not breaker.lets_pass():
-            raise ProfilesUnavailable(username, max(math.ceil(breaker.rest_s), 1))
+        passage = self._breaker.enter()
+        if passage is None:
+            blocked_s = self._breaker.blocked_for_s  # without an end while somebody else sees
+            raise ProfilesUnavailable(username, max(math.ceil(min(blocked_s, RULES.open_s)), 1))
+        health: Health = "unknown"
         try:
             scrape = await self._first.look(username, posts_max=posts_max, spender=spender)
+            health = "well"
         except ProfilesUnavailable:
-            breaker.failed()
+            health = "ill"
             raise
-        else:
-            breaker.succeeded()
-            return scrape
         finally:
-            breaker.left()
+            self._breaker.leave(passage, health)
+        return scrape

@@ -7,8 +7,8 @@ import pytest
 from core.health import Health
 from core.wiring.probes import provider_probes
 from core.wiring.providers import utc_now
-from infrastructure.ai.breaker import BreakerRules
 from infrastructure.ai.probes import TASK as PROBE
+from infrastructure.breaker import BreakerRules
 from shared.questions import Usage
 from tests.core.outside.faults import set_fault
 from tests.core.outside.world import ANTHROPIC, LIGHT, OPENAI, model_table

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from infrastructure.ai.breaker import Breaker, BreakerRules
+from infrastructure.breaker import Breaker, BreakerRules
 
 
 class Clock:
