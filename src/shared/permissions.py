@@ -13,4 +13,8 @@ Permission = Literal[
     "credits:read",
     "business_profiles:read",
     "business_profiles:write",
+    "runs:read",
+    "runs:write",
+    "leads:read",
+    "leads:write",
 ]

@@ -144,7 +144,6 @@ async def _declare(queue: Queue) -> None:
         queue.name,
         worker_concurrency=queue.worker_concurrency,
         global_concurrency=queue.global_concurrency,
-        partition_concurrency=queue.partition_concurrency,
         polling_interval_sec=queue.poll_interval_s,
     )
 

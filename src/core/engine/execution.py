@@ -39,9 +39,9 @@ class Workflow:
     carry_out: Callable[[Work], Awaitable[Finished]]
 
 
-EXHAUSTED = Finished(Ending(status="failed", outcome="attempts_exhausted", error="attempts_exhausted"))
-BROKEN = Finished(Ending(status="failed", outcome="internal_error", error="internal_error"))
-DIVERGED = Finished(Ending(status="failed", outcome="workflow_changed", error="workflow_changed"))
+EXHAUSTED = Finished(Ending(status="failed", outcome="internal_failure", error="attempts_exhausted"))
+BROKEN = Finished(Ending(status="failed", outcome="internal_failure", error="internal_error"))
+DIVERGED = Finished(Ending(status="failed", outcome="internal_failure", error="workflow_changed"))
 CANCELLED = Finished(Ending(status="cancelled", outcome="cancelled"))
 
 
@@ -130,7 +130,7 @@ class Execution:
         except RunCancelled:
             return CANCELLED
         except StepRefused as refusal:
-            return Finished(Ending(status="failed", outcome=refusal.code, error=refusal.code))
+            return Finished(Ending(status="failed", outcome="internal_failure", error=refusal.code))
         except SQLAlchemyError as error:
             # The engine could not keep a step. What was kept before is, and the next attempt starts there.
             log.warning("step_not_kept", kind=run.kind, run_id=str(run.id), error=type(error).__name__)

@@ -16,21 +16,22 @@ from features.runs.application.ports import (
     RunStarts,
     Started,
 )
-from features.runs.domain.run import Ending, NewRun, Run
+from features.runs.domain.run import Ending, NewRun, Run, StepBegun
 from infrastructure.database.sessions import AdminSession
 from shared.ids import AccountId, RunId
 
 START: LiteralString = """
 select a.outcome as answer, a.credits_available, (a.run).*
-from runs.start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) as a
+from runs.start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) as a
 """
 FIND: LiteralString = "select * from public.runs where account_id = $1 and id = $2"
 REQUEST_CANCEL: LiteralString = "select a.outcome as answer, (a.run).* from runs.request_cancel($1, $2) as a"
 BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from runs.begin($1, $2, $3, $4) as a"
 PROGRESS: LiteralString = "select a.outcome as answer from runs.progress($1, $2, $3, $4, $5, $6) as a"
 FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
-CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2) as closed"
+CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
 LOST_AFTER = timedelta(minutes=1)
+STUCK_AFTER = timedelta(minutes=15)  # C-12: the last resort; heartbeats notice within seconds
 LOST_MAX = 1_000
 
 
@@ -48,12 +49,13 @@ class PostgresRuns(RunStarts, Executions):
             run.credits_held,
             run.transaction_type,
             run.queue,
-            run.priority,
-            run.partition,
+            run.takes_turn,
             run.dedup_key,
             run.parent_id,
             run.user_id,
             run.api_key_id,
+            run.refund_policy,
+            run.retry_of,
         )
         return Started(outcome=row["answer"], credits_available=row["credits_available"], run=_run(row))
 
@@ -98,12 +100,16 @@ class PostgresRuns(RunStarts, Executions):
         return row["answer"]
 
     async def close_lost(self) -> int:
-        (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, LOST_MAX)
+        (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
         return row["closed"]
 
 
 def _run(row: Record) -> Run | None:
     if row["id"] is None:
         return None
-    columns = {name: row[name] for name in Run.__struct_fields__ if name != "subject"}
-    return Run(subject=msgspec.json.decode(row["subject"]), **columns)
+    columns = {name: row[name] for name in Run.__struct_fields__ if name not in {"subject", "steps"}}
+    return Run(
+        subject=msgspec.json.decode(row["subject"]),
+        steps=msgspec.json.decode(row["steps"], type=tuple[StepBegun, ...]),
+        **columns,
+    )

@@ -36,7 +36,14 @@ async def test_me_of_a_viewer_shows_what_viewers_may_do(ada, join):
     me = (await viewer.get("/v1/me")).json()
 
     assert me["account"]["role"] == "viewer"
-    assert me["permissions"] == ["account:read", "members:read", "credits:read", "business_profiles:read"]
+    assert me["permissions"] == [
+        "account:read",
+        "members:read",
+        "credits:read",
+        "business_profiles:read",
+        "runs:read",
+        "leads:read",
+    ]
 
 
 async def test_me_with_several_accounts_and_no_choice_names_none(ada):

@@ -67,6 +67,15 @@ async def code_of(process):
     return process.exitcode
 
 
+async def on_plan(owner, tenant, runs_at_once):
+    """A plan for so many runs at once, and the account on it."""
+    plan = "plan_" + "a" * runs_at_once if runs_at_once < 10 else "plan_for_crowds"
+    await owner.execute(
+        "insert into plans (name, runs_at_once) values ($1, $2) on conflict do nothing", plan, runs_at_once
+    )
+    await owner.execute("update accounts set plan = $1 where id = $2", plan, tenant.account_id)
+
+
 class Book:
     """Runs of one account, and what became of them."""
 
@@ -86,8 +95,6 @@ class Book:
             credits_held=5,
             transaction_type="analysis",
             queue=queue,
-            priority=10,
-            partition=str(self.tenant.account_id) if queue == "fair" else None,
         )
         async with self.session.transaction():
             assert (await self.runs.start(new)).outcome == "started"
@@ -173,8 +180,9 @@ async def make_book(engine_addresses, engine_owner):
     """A function: a new account with credits."""
     async with dual_client(engine_addresses) as database:
 
-        async def make():
+        async def make(runs_at_once=100):
             tenant = await make_tenant(engine_owner)
+            await on_plan(engine_owner, tenant, runs_at_once)
             await engine_owner.execute(
                 "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
             )

@@ -39,7 +39,7 @@ async def test_two_workers_share_one_limit(workers, book, at_work):
 
 
 async def test_an_account_with_many_runs_does_not_keep_another_waiting(workers, make_book):
-    crowd, single = await make_book(), await make_book()
+    crowd, single = await make_book(runs_at_once=2), await make_book()
     runs = [await crowd.start(queue="fair", halt_at="inside:1") for _ in range(8)]
     await workers.start(halts=True)
     await until(lambda: noted(crowd, runs, 2))
@@ -67,5 +67,5 @@ async def test_a_run_that_is_cancelled_in_its_queue_is_never_begun(workers, book
     await book.ended([await book.start()])
 
     assert await book.notes(run_id) == []
-    assert (await book.find(run_id)).outcome == "cancelled_in_queue"
+    assert (await book.find(run_id)).outcome == "cancelled_queued"
     assert await book.all_charged_once()

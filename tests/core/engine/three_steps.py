@@ -27,7 +27,7 @@ KIND = "three_steps"
 QUEUES = (
     Queue(name="hot", poll_interval_s=0.1, worker_concurrency=40),
     Queue(name="narrow", poll_interval_s=0.1, worker_concurrency=2, global_concurrency=2),
-    Queue(name="fair", poll_interval_s=0.1, worker_concurrency=4, partition_concurrency=2),
+    Queue(name="fair", poll_interval_s=0.1, worker_concurrency=4),
 )
 NOTE = "insert into oslira.notes (run_id, place, pid) values ($1, $2, $3)"
 NOTES = """

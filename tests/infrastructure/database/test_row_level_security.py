@@ -90,7 +90,7 @@ insert into unit_prices values ('victim', 'run', now(), 1, '')
 """
 LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity')"
 RUN = """
-select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)
+select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')
 """
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """

@@ -13,7 +13,7 @@ from shared.ids import RunId
 
 DONE = Ending(status="completed", outcome="completed", credits_charged=5)
 STOPPED = Ending(status="cancelled", outcome="cancelled")
-BROKEN = Ending(status="failed", outcome="internal_error", error="internal_error")
+BROKEN = Ending(status="failed", outcome="internal_failure", error="internal_error")
 
 
 @pytest.fixture
@@ -42,6 +42,7 @@ async def executor(registry):
 @pytest.fixture
 async def rich(owner, tenant):
     await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
+    await owner.execute("update accounts set plan = 'enterprise' where id = $1", tenant.account_id)
     return tenant
 
 
@@ -54,7 +55,6 @@ def new_run(tenant, **changes):
         "credits_held": 5,
         "transaction_type": "analysis",
         "queue": "nobody_listens",
-        "priority": 10,
     }
     return NewRun(**values | changes)
 
@@ -289,7 +289,7 @@ async def test_a_run_that_waits_is_cancelled_at_once_and_leaves_the_queue(runs, 
 
     outcome, run = await runs.request_cancel(rich.account_id, new.id)
 
-    assert (outcome, run.status, run.outcome) == ("cancelled", "cancelled", "cancelled_in_queue")
+    assert (outcome, run.status, run.outcome) == ("cancelled", "cancelled", "cancelled_queued")
     assert await in_queue(owner, new.id) == "CANCELLED"
     assert await credits_of(owner, rich) == (100, 0)
     assert (await runs.request_cancel(rich.account_id, new.id))[0] == "ended"
@@ -320,7 +320,7 @@ async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner
     )
     await owner.execute("alter table runs disable trigger mark_change")
     await owner.execute(
-        "update runs set created_at = now() - interval '1 hour', updated_at = now() - interval '1 hour'"
+        "update runs set created_at = now() - interval '1 hour', updated_at = now() - interval '5 minutes'"
         " where id = $1",
         lost.id,
     )

@@ -137,7 +137,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
     await owner.execute(
-        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens', 10)", account_id
+        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')", account_id
     )
 
     await owner.execute("delete from accounts where id = $1", account_id)

@@ -2,7 +2,11 @@
 
 from typing import Protocol, TypeVar
 
+from features.analysis.domain.analysis import Analysis, SavedLead
+from features.analysis.domain.ideal_customer import Business
+from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.profile import Scrape
+from shared.ids import AccountId
 from shared.questions import Answer, Question, Spender
 
 T = TypeVar("T")
@@ -42,3 +46,19 @@ class CacheRecord(Protocol):
     def __call__(
         self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: Spender
     ) -> None: ...
+
+
+class Businesses(Protocol):
+    """Kept by the business slice."""
+
+    async def find(self, account_id: AccountId, business_profile_id: BusinessProfileId) -> Business | None:
+        """None when there is none, or it is deleted. Asked by the system, on behalf of a run."""
+        ...
+
+
+class Results(Protocol):
+    async def save(self, analysis: Analysis) -> SavedLead:
+        """The lead, new or brought up to date, and the analysis. Joins the admin transaction that is open;
+        may be repeated.
+        """
+        ...

@@ -19,13 +19,26 @@ ALLOWED: dict[Permission, tuple[Role, ...]] = {
     "credits:read": ("owner", "admin", "member", "viewer"),
     "business_profiles:read": ("owner", "admin", "member", "viewer"),
     "business_profiles:write": ("owner", "admin", "member"),
+    "runs:read": ("owner", "admin", "member", "viewer"),
+    "runs:write": ("owner", "admin", "member"),  # start, cancel, retry: what spends credits
+    "leads:read": ("owner", "admin", "member", "viewer"),
+    "leads:write": ("owner", "admin", "member"),
 }
 
 # What every member may do needs no look at the role: row level security knows who is a member.
 FOR_EVERY_ROLE = frozenset(permission for permission, roles in ALLOWED.items() if roles == ROLES)
 
 # A key is for work, not for people: it cannot invite, rename, delete, or make more keys.
-Scope = Literal["account:read", "credits:read", "business_profiles:read", "business_profiles:write"]
+Scope = Literal[
+    "account:read",
+    "credits:read",
+    "business_profiles:read",
+    "business_profiles:write",
+    "runs:read",
+    "runs:write",
+    "leads:read",
+    "leads:write",
+]
 
 
 def is_permission(text: str) -> TypeGuard[Permission]:

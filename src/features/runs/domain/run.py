@@ -30,6 +30,13 @@ def may_become(status: Status, later: Status) -> bool:
     return later in NEXT[status]
 
 
+class StepBegun(msgspec.Struct, frozen=True):
+    """What follows a step tells how long it took."""
+
+    step: str
+    at: datetime
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     account_id: AccountId
     id: RunId
@@ -48,9 +55,15 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     user_id: UserId | None
     api_key_id: UUID | None
     engine_id: str
+    takes_turn: bool
+    refund_policy: int
+    retry_of: RunId | None
+    cost_nanodollars: int | None
+    steps: tuple[StepBegun, ...]
     attempt: int
     fence: int
     created_at: datetime
+    admitted_at: datetime | None  # None: it waits for its account's turn
     started_at: datetime | None
     ended_at: datetime | None
     updated_at: datetime
@@ -62,8 +75,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """``dedup_key``: of two alike, one is in progress; the second gets the first's run. ``priority``: the
-    lower, the sooner. ``partition``: what shares a queue's limit per partition, usually the account.
+    """``dedup_key``: of two alike, one is in progress; the second gets the first's run. ``takes_turn``: it
+    waits until its account has room for it; one that only waits for its own children need not.
+    ``refund_policy``: the version by which it is settled, whatever holds later.
     """
 
     account_id: AccountId
@@ -73,16 +87,16 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     credits_held: int
     transaction_type: str
     queue: str
-    priority: int
-    partition: str | None = None
+    takes_turn: bool = True
     dedup_key: str | None = None
     parent_id: RunId | None = None
     user_id: UserId | None = None
     api_key_id: UUID | None = None
+    refund_policy: int = 1
+    retry_of: RunId | None = None
 
     def __post_init__(self) -> None:
         assert self.credits_held >= 0, "a run gives no credits"
-        assert self.priority > 0, "an unset priority comes before every other"
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):

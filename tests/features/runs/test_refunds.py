@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.analysis.domain.refunds import (
+from features.runs.domain.refunds import (
     REFUND_POLICIES,
     REFUND_POLICY,
     REFUND_POLICY_VERSION,
-    AnalysisOutcome,
+    Outcome,
     credits_charged,
 )
 
-OUTCOMES = get_args(AnalysisOutcome)
+OUTCOMES = get_args(Outcome)
 
 
 def test_every_outcome_has_one_rule_and_a_reason():

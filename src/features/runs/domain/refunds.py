@@ -1,4 +1,4 @@
-"""What an analysis costs, by how it ended. Versioned data: a run is settled by the policy it was quoted.
+"""What a run costs, by how it ended. Versioned data: a run is settled by the policy it was quoted.
 
 One rule stands above the rows: the full price is charged only for a result that was delivered.
 """
@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-AnalysisOutcome = Literal[
+Outcome = Literal[
     "completed",
     "completed_from_cache",
     "private",
@@ -48,7 +48,7 @@ def credits_charged(policy: RefundPolicy, outcome: str, credits_held: int) -> in
     return credits_held * policy.percent_charged(outcome) // 100
 
 
-def _rule(outcome: AnalysisOutcome, percent_charged: int, explanation: str) -> RefundRule:
+def _rule(outcome: Outcome, percent_charged: int, explanation: str) -> RefundRule:
     return RefundRule(outcome=outcome, percent_charged=percent_charged, explanation=explanation)
 
 
