@@ -10,7 +10,8 @@ import structlog
 from dbos import error as engine_error
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.engine.work import RunCancelled, StepRefused, Work, persistently
+from core.engine.patience import persistently
+from core.engine.work import RunCancelled, StepRefused, Work
 from features.runs.application.ports import Executions
 from features.runs.domain.run import Ending, Run
 from shared.ids import AccountId, RunId
@@ -24,11 +25,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 @dataclass(frozen=True, slots=True)
 class Finished:
     """``deliver`` writes what was paid for, in the transaction that charges for it. It may be called
-    again when that transaction was lost.
+    again when that transaction was lost. ``afterwards`` is called when the run has ended so: once, or never
+    when the process dies just then.
     """
 
     ending: Ending
     deliver: Callable[[], Awaitable[None]] | None = None
+    afterwards: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,11 @@ class Running:
         if work := self._works.get(run_id):
             work.cancel()
 
+    def wake(self, run_id: RunId | None) -> None:
+        """What this run may be waiting for has happened: one of its own has ended."""
+        if run_id is not None and (work := self._works.get(run_id)):
+            work.wake()
+
     async def drain(self) -> None:
         """Wait until nothing runs."""
         while self._tasks:
@@ -118,7 +126,11 @@ class Execution:
             if run is None or outcome == "ended":
                 return outcome
             finished = await self._carry_out(workflow, run) if outcome == "begun" else EXHAUSTED
-            return await self._finish(run, finished)
+            outcome = await self._finish(run, finished)
+            self._running.wake(run.parent_id)
+            if outcome == "done" and finished.afterwards is not None:
+                await self._after(run, finished.afterwards)
+            return outcome
         finally:
             self._running.leave(task)
 
@@ -159,3 +171,9 @@ class Execution:
         if outcome == "fenced":
             raise asyncio.CancelledError(outcome)
         return outcome
+
+    async def _after(self, run: Run, call: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await call()
+        except Exception:
+            log.exception("afterwards_broken", kind=run.kind, run_id=str(run.id))

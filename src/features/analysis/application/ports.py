@@ -1,6 +1,7 @@
 """What the analysis slice needs of others, in its own words."""
 
 from typing import Protocol, TypeVar
+from uuid import UUID
 
 from features.analysis.domain.analysis import Analysis, SavedLead
 from features.analysis.domain.ideal_customer import Business
@@ -54,6 +55,23 @@ class Businesses(Protocol):
     async def find(self, account_id: AccountId, business_profile_id: BusinessProfileId) -> Business | None:
         """None when there is none, or it is deleted. Asked by the system, on behalf of a run."""
         ...
+
+
+class AnalysisRecord(Protocol):
+    """Takes a data point and returns at once. Never fails."""
+
+    def __call__(
+        self,
+        *,
+        run_id: UUID,
+        username: str,
+        analysis_type: str,
+        outcome: str,
+        cost_nanodollars: int | None,
+        duration_ms: float,
+        score: float | None,
+        spender: Spender,
+    ) -> None: ...
 
 
 class Results(Protocol):

@@ -36,9 +36,12 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class EvidencePost(msgspec.Struct, frozen=True, kw_only=True):
-    """A post that a reason or a part of the score names, as much of it as a reader needs to find it."""
+    """A post that a reason or a part of the score names, as much of it as a reader needs to find it.
+    ``label`` is what answers call it.
+    """
 
     id: str
+    label: str = ""
     url: str
     caption: str
     posted_at: datetime | None

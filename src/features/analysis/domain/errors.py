@@ -57,3 +57,16 @@ class ProfilesUnavailable(Unavailable):
 
     def __str__(self) -> str:
         return f"@{self.username} could not be looked at now. Try again in {self.retry_after_s} s."
+
+
+class BusinessGone(NotFound):
+    """It was there when the analysis was asked for."""
+
+    code = "business_gone"
+
+    def __init__(self, business_profile_id: str) -> None:
+        super().__init__(business_profile_id)
+        self.business_profile_id = business_profile_id
+
+    def __str__(self) -> str:
+        return f"The business profile {self.business_profile_id} was deleted before the analysis began."
