@@ -131,11 +131,15 @@ class Work:
     async def pause(self, seconds: float, *, place: str) -> None:
         """Until then, or until it is woken. Nothing is kept of it. Raises RunCancelled, at once."""
         self.heed(place)
+        await self.rest(seconds)
+        self.heed(place)
+
+    async def rest(self, seconds: float) -> None:
+        """The same for a run that is being cancelled and has something left to wait for."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         self._woken.clear()
-        self.heed(place)
 
     def heed(self, place: str) -> None:
         """Raises RunCancelled when somebody wants the run to stop."""

@@ -25,6 +25,8 @@ TABLES = {
     "public.business_profiles": True,
     "public.ai_answers": False,
     "public.runs": True,
+    "public.bulk_items": True,
+    "public.bulk_rejections": True,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -92,6 +94,11 @@ LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity'
 RUN = """
 select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')
 """
+BULK_ROWS = """
+with items as (insert into bulk_items select account_id, id, 1, 'ada' from runs where account_id = $1)
+insert into bulk_rejections select account_id, id, 2, '!', 'username_invalid', 'no' from runs
+where account_id = $1
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
 insert into ai_answers (
@@ -120,6 +127,7 @@ async def victim(owner):
     await owner.execute(AI_ANSWER, tenant.account_id)
     await owner.execute(LEASE)
     await owner.execute(RUN, tenant.account_id)
+    await owner.execute(BULK_ROWS, tenant.account_id)
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 

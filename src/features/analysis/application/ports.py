@@ -1,16 +1,19 @@
 """What the analysis slice needs of others, in its own words."""
 
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeVar
 from uuid import UUID
 
 from features.analysis.domain.analysis import Analysis, SavedLead
+from features.analysis.domain.bulk import BulkItem, Counts, Rejection
 from features.analysis.domain.ideal_customer import Business
 from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.profile import Scrape
-from shared.ids import AccountId
+from shared.ids import AccountId, RunId
 from shared.questions import Answer, Question, Spender
 
 T = TypeVar("T")
+GivenUp = Literal["cancelled", "skipped"]  # an item that was never started
 
 
 class ProfileSource(Protocol):
@@ -79,4 +82,37 @@ class Results(Protocol):
         """The lead, new or brought up to date, and the analysis. Joins the admin transaction that is open;
         may be repeated.
         """
+        ...
+
+
+# Starting
+
+
+class BulkItems(Protocol):
+    """The rows of bulk runs. Every call may be repeated, and joins the admin transaction that is open."""
+
+    async def add(
+        self,
+        account_id: AccountId,
+        run_id: RunId,
+        usernames: Sequence[tuple[int, str]],
+        rejections: Sequence[Rejection],
+    ) -> None:
+        """``usernames``: each with its position."""
+        ...
+
+    async def unstarted(self, account_id: AccountId, run_id: RunId, items_max: int) -> list[BulkItem]:
+        """In their order."""
+        ...
+
+    async def started(
+        self, account_id: AccountId, run_id: RunId, position: int, item_run_id: RunId
+    ) -> None: ...
+
+    async def settle(self, account_id: AccountId, run_id: RunId) -> Counts:
+        """Notes how the items' runs have ended, and counts."""
+        ...
+
+    async def give_up(self, account_id: AccountId, run_id: RunId, status: GivenUp, outcome: str) -> int:
+        """Ends every item that was not started; how many it were."""
         ...
