@@ -54,6 +54,7 @@ class Running:
     def __init__(self) -> None:
         self._works: dict[RunId, Work] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._waiting: set[asyncio.Task[Any]] = set()  # of them, those that only wait for other runs
         self._changed = asyncio.Event()
 
     def enter(self) -> asyncio.Task[Any]:
@@ -64,10 +65,13 @@ class Running:
 
     def leave(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        self._waiting.discard(task)
         self._changed.set()
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Work, task: asyncio.Task[Any]) -> None:
         self._works[work.run.id] = work
+        if not work.run.takes_turn:
+            self._waiting.add(task)
 
     def end(self, work: Work) -> None:
         if self._works.get(work.run.id) is work:
@@ -84,7 +88,9 @@ class Running:
             work.wake()
 
     async def drain(self) -> None:
-        """Wait until nothing runs."""
+        """Wait until nothing runs. Who only waits for others can do so elsewhere."""
+        for task in self._waiting:
+            task.cancel("stopped")
         while self._tasks:
             self._changed.clear()
             await self._changed.wait()
@@ -125,7 +131,7 @@ class Execution:
                 raise asyncio.CancelledError(outcome)
             if run is None or outcome == "ended":
                 return outcome
-            finished = await self._carry_out(workflow, run) if outcome == "begun" else EXHAUSTED
+            finished = await self._carry_out(workflow, run, task) if outcome == "begun" else EXHAUSTED
             outcome = await self._finish(run, finished)
             self._running.wake(run.parent_id)
             if outcome == "done" and finished.afterwards is not None:
@@ -134,9 +140,9 @@ class Execution:
         finally:
             self._running.leave(task)
 
-    async def _carry_out(self, workflow: Workflow, run: Run) -> Finished:
+    async def _carry_out(self, workflow: Workflow, run: Run, task: asyncio.Task[Any]) -> Finished:
         work = Work(run, self._executions)
-        self._running.begin(work)
+        self._running.begin(work, task)
         try:
             return await workflow.carry_out(work)
         except RunCancelled:
