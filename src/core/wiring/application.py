@@ -8,6 +8,7 @@ from functools import partial
 
 from core.health import VERSION, Health
 from core.settings import Settings, read_settings
+from core.wiring.analysis import Beginnings, open_beginnings
 from core.wiring.costs import Books, open_books
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.outside import simulators_of
@@ -97,6 +98,7 @@ class Application:
     cost_reports: CostReports
     gateway: Gateway
     profiles: Profiles
+    beginnings: Beginnings
     health: Health
 
 
@@ -113,6 +115,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             simulators_of(place) as simulators,
             invitation_mail(place, simulators) as mail,
             open_providers(place, database, books, simulators) as providers,
+            open_beginnings(database, providers.profiles) as beginnings,
         ):
             traffic = Traffic(
                 key_ring=PostgresKeyRing(database),
@@ -121,7 +124,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
                 windows=_windows(place, database),
             )
             try:
-                yield _application(place, database, keys, mail, traffic, books, providers)
+                yield _application(place, database, keys, mail, traffic, books, providers, beginnings)
             finally:
                 await traffic.close()
 
@@ -165,6 +168,7 @@ def _application(
     traffic: Traffic,
     books: Books,
     providers: Providers,
+    beginnings: Beginnings,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -205,6 +209,7 @@ def _application(
         cost_reports=CostReports(PostgresFigures(database), utc_now),
         gateway=providers.gateway,
         profiles=providers.profiles,
+        beginnings=beginnings,
         health=Health(
             settings.environment,
             {
