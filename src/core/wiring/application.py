@@ -8,6 +8,7 @@ from functools import partial
 
 from core.health import Health
 from core.settings import Settings, read_settings
+from core.wiring.analysis import Beginnings, open_beginnings
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.place import Surroundings
@@ -91,6 +92,7 @@ class Application:
     cost_reports: CostReports
     gateway: Gateway
     profiles: Profiles
+    beginnings: Beginnings
     health: Health
 
 
@@ -100,6 +102,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         signing_keys(place.settings) as keys,
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
+        open_beginnings(foundation.database, foundation.providers.profiles) as beginnings,
     ):
         database = foundation.database
         traffic = Traffic(
@@ -109,7 +112,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             windows=_windows(place, database),
         )
         try:
-            yield _application(foundation, keys, mail, traffic)
+            yield _application(foundation, keys, mail, traffic, beginnings)
         finally:
             await traffic.close()
 
@@ -145,7 +148,9 @@ async def _redis_address(place: Surroundings, address: str) -> str:
     return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
 
 
-def _application(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Application:
+def _application(
+    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, beginnings: Beginnings
+) -> Application:
     place, database = foundation.place, foundation.database
     books, providers = foundation.books, foundation.providers
     settings = place.settings
@@ -188,6 +193,7 @@ def _application(foundation: Foundation, keys: Keys, mail: InvitationMail, traff
         cost_reports=CostReports(PostgresFigures(database), utc_now),
         gateway=providers.gateway,
         profiles=providers.profiles,
+        beginnings=beginnings,
         health=Health(
             settings.environment,
             {

@@ -27,6 +27,9 @@ TABLES = {
     "public.runs": True,
     "public.bulk_items": True,
     "public.bulk_rejections": True,
+    "public.analysis_costs": False,
+    "public.anonymous_analyses": False,
+    "public.anonymous_tokens": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -99,6 +102,12 @@ with items as (insert into bulk_items select account_id, id, 1, 'ada' from runs 
 insert into bulk_rejections select account_id, id, 2, '!', 'username_invalid', 'no' from runs
 where account_id = $1
 """
+VISITOR = """
+with analysis as (
+    insert into anonymous_analyses (run_id, expires_at) values ($1, 'infinity') returning run_id
+)
+insert into anonymous_tokens select sha256('t'), run_id, 'infinity' from analysis
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
 insert into ai_answers (
@@ -128,6 +137,7 @@ async def victim(owner):
     await owner.execute(LEASE)
     await owner.execute(RUN, tenant.account_id)
     await owner.execute(BULK_ROWS, tenant.account_id)
+    await owner.execute(VISITOR, uuid.uuid4())
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 

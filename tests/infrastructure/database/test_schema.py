@@ -96,6 +96,7 @@ EXECUTORS = {
     "traffic.beat": {"service_role"},
     "traffic.leave": {"service_role"},
     "runs.start": {"service_role"},
+    "runs.start_analysis": {"service_role"},
     "runs.begin": {"service_role"},
     "runs.progress": {"service_role"},
     "runs.finish": {"service_role"},
@@ -109,6 +110,8 @@ EXECUTORS = {
     "caller.credit_entries": {"app_user"},
     "caller.business_profile": {"app_user"},
     "caller.business_profiles": {"app_user"},
+    "caller.analysis_terms": {"app_user"},
+    "caller.bulk_analysis": {"app_user"},
 }
 
 

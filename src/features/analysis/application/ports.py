@@ -1,15 +1,21 @@
 """What the analysis slice needs of others, in its own words."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 from uuid import UUID
 
+import msgspec
+
 from features.analysis.domain.analysis import Analysis, SavedLead
-from features.analysis.domain.bulk import BulkItem, Counts, Rejection
-from features.analysis.domain.ideal_customer import Business
+from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
+from features.analysis.domain.ideal_customer import Business, IdealCustomer
 from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile import Scrape
-from shared.ids import AccountId, RunId
+from features.analysis.domain.orders import AnalysisOrder, BulkOrder
+from features.analysis.domain.profile import AnalysisType, Scrape
+from features.analysis.domain.visitors import VisitorResult
+from shared.caller import Caller
+from shared.ids import AccountId, RunId, UserId
 from shared.questions import Answer, Question, Spender
 
 T = TypeVar("T")
@@ -86,6 +92,103 @@ class Results(Protocol):
 
 
 # Starting
+
+
+class Payer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose credits, and who spends them: a person or a key."""
+
+    account_id: AccountId
+    user_id: UserId | None = None
+    api_key_id: UUID | None = None
+
+
+class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    status: str
+    credits_held: int
+    is_duplicate: bool = False  # it was in progress already, and is not paid for again
+
+
+class AnalysisRuns(Protocol):
+    """Kept by the runs slice. Every start may be repeated by its id."""
+
+    async def start(
+        self, run_id: RunId, payer: Payer, order: AnalysisOrder, *, credits_held: int
+    ) -> StartedRun:
+        """Credits, run and queue in one round trip, or nothing. Raises InsufficientCredits,
+        ApiKeyCapReached, BusinessProfileNotFound, AccountNotFound and LightLimitReached.
+        """
+        ...
+
+    async def start_bulk(
+        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked
+    ) -> StartedRun: ...
+
+
+class Prices(Protocol):
+    async def credits(self, analysis_type: AnalysisType) -> int:
+        """At most a minute old."""
+        ...
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for the caller's account before anything is started."""
+
+    plan: str
+    runs_at_once: int
+    runs_at_work: int
+    light_per_hour: int
+    bulk_max: int
+    credits_available: int
+    customer: IdealCustomer  # the bounds of the business, not its words
+    duplicate_run_id: RunId | None
+
+
+class TermsReader(Protocol):
+    async def terms(
+        self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
+    ) -> Terms:
+        """Raises BusinessProfileNotFound, and what is wrong with the account."""
+        ...
+
+
+class BulkReader(Protocol):
+    async def page(
+        self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int
+    ) -> BulkPage | None:
+        """Raises what is wrong with the account."""
+        ...
+
+
+class VisitorRun(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    status: str
+    expires_at: datetime
+
+
+class VisitorAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+    progress: int
+    current_step: str | None
+    outcome: str | None
+    result: VisitorResult | None
+    expires_at: datetime
+
+
+class AnonymousResults(Protocol):
+    """What visitors without an account are shown, by tokens of which only the hashes are kept."""
+
+    async def start(self, run_id: RunId, order: AnalysisOrder, *, token_hash: bytes) -> VisitorRun:
+        """Visitors who ask for the same share the run that is in progress. Raises LightLimitReached."""
+        ...
+
+    async def save(self, run_id: RunId, result: VisitorResult) -> None:
+        """Joins the admin transaction that is open; may be repeated."""
+        ...
+
+    async def find(self, token_hash: bytes) -> VisitorAnalysis | None:
+        """None when there is none, or its time is over."""
+        ...
 
 
 class BulkItems(Protocol):

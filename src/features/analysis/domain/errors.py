@@ -1,4 +1,4 @@
-from shared.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from shared.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unavailable
 
 
 class UsernameInvalid(Invalid):
@@ -70,3 +70,72 @@ class BusinessGone(NotFound):
 
     def __str__(self) -> str:
         return f"The business profile {self.business_profile_id} was deleted before the analysis began."
+
+
+class KeyNeverSpends(Forbidden):
+    code = "test_key_never_spends"
+
+    def __str__(self) -> str:
+        return "A test key spends no credits. Ask with ?dry_run=true, or use a live key."
+
+
+class LightLimitReached(RateLimited):
+    code = "light_limit_reached"
+
+    def __init__(self, limit: int, retry_after_s: int) -> None:
+        super().__init__(limit, retry_after_s)
+        self.limit, self.retry_after_s = limit, retry_after_s
+
+    def __str__(self) -> str:
+        return f"Light analyses in this plan: {self.limit} an hour. There is room in {self.retry_after_s} s."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"limit": self.limit}
+
+
+class BulkTooLarge(Invalid):
+    code = "bulk_too_large"
+
+    def __init__(self, limit: int, plan: str) -> None:
+        super().__init__(limit, plan)
+        self.limit, self.plan = limit, plan
+
+    def __str__(self) -> str:
+        return f"Usernames at once in the {self.plan} plan: {self.limit} at the most."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"limit": self.limit, "plan": self.plan}
+
+
+class NothingToAnalyse(Invalid):
+    code = "nothing_to_analyse"
+
+    def __init__(self, rejected_count: int, first_code: str, first_reason: str) -> None:
+        super().__init__(rejected_count, first_code, first_reason)
+        self.rejected_count, self.first_code, self.first_reason = rejected_count, first_code, first_reason
+
+    def __str__(self) -> str:
+        return (
+            f"None of the {self.rejected_count} rows can be analysed."
+            f" The first is refused as {self.first_code}: {self.first_reason}"
+        )
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"rejected_count": self.rejected_count, "first_code": self.first_code}
+
+
+class BulkAnalysisNotFound(NotFound):
+    code = "bulk_analysis_not_found"
+
+    def __str__(self) -> str:
+        return "There is no such bulk analysis, or it is not yours."
+
+
+class AnonymousAnalysisNotFound(NotFound):
+    code = "anonymous_analysis_not_found"
+
+    def __str__(self) -> str:
+        return "There is no analysis for this token, or its 24 hours are over."
