@@ -17,6 +17,8 @@ from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
+from features.analysis.controllers.analyses_read import AnalysesReadController
+from features.analysis.controllers.leads import LeadsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
@@ -42,6 +44,8 @@ CONTROLLERS = (
     InvitationsController,
     ApiKeysController,
     BusinessProfilesController,
+    LeadsController,
+    AnalysesReadController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,
@@ -79,6 +83,8 @@ def create_app(application: Application) -> ASGIApp:
             "holds": given(application.holds),
             "grants": given(application.grants),
             "profiles": given(application.business_profiles),
+            "leads": given(application.leads),
+            "analyses": given(application.analyses),
             "cost_reports": given(application.cost_reports),
             "run_costs": given(application.run_costs),
         },

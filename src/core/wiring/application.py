@@ -19,6 +19,8 @@ from core.wiring.place import (
 )
 from core.wiring.probes import identity_probes, probes, provider_probes
 from core.wiring.providers import Providers, open_providers, utc_now
+from features.analysis.application.analyses import Analyses
+from features.analysis.application.leads import Leads
 from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
@@ -46,6 +48,7 @@ from infrastructure.database.accounts import (
     PostgresSignUps,
     PostgresStandings,
 )
+from infrastructure.database.analyses import PostgresAnalyses
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
 from infrastructure.database.attempts import PostgresAttempts
 from infrastructure.database.business import PostgresProfiles
@@ -53,6 +56,7 @@ from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLed
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.data_points import PostgresDataPoints
 from infrastructure.database.invitations import PostgresInvitations
+from infrastructure.database.leads import PostgresLeads
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
 from infrastructure.database.requests import PostgresRequestLog
@@ -90,6 +94,8 @@ class Application:
     grants: Grants
     upkeep: Upkeep
     business_profiles: BusinessProfiles
+    leads: Leads
+    analyses: Analyses
     price_book: PriceBook
     call_log: CallLog
     data_points: PostgresDataPoints
@@ -198,6 +204,8 @@ def _application(
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
+        leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
+        analyses=Analyses(PostgresAnalyses(database)),
         price_book=books.prices,
         call_log=books.calls,
         data_points=books.points,
