@@ -17,8 +17,10 @@ from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
+from features.analysis.controllers.analyses_read import AnalysesReadController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
+from features.analysis.controllers.leads import LeadsController
 from features.analysis.controllers.starts import AnalysisStartsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
@@ -48,6 +50,8 @@ CONTROLLERS = (
     AnalysisStartsController,
     BulkController,
     AnonymousController,
+    LeadsController,
+    AnalysesReadController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,
@@ -89,6 +93,8 @@ def create_app(application: Application) -> ASGIApp:
             "quotes": given(application.beginnings.quotes),
             "bulk_starts": given(application.beginnings.bulk),
             "anonymous_analyses": given(application.beginnings.anonymous),
+            "leads": given(application.leads),
+            "analyses": given(application.analyses),
             "cost_reports": given(application.cost_reports),
             "run_costs": given(application.run_costs),
         },

@@ -14,6 +14,8 @@ from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
 from core.wiring.providers import utc_now
+from features.analysis.application.analyses import Analyses
+from features.analysis.application.leads import Leads
 from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
@@ -41,6 +43,7 @@ from infrastructure.database.accounts import (
     PostgresSignUps,
     PostgresStandings,
 )
+from infrastructure.database.analyses import PostgresAnalyses
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
 from infrastructure.database.attempts import PostgresAttempts
 from infrastructure.database.business import PostgresProfiles
@@ -48,6 +51,7 @@ from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLed
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.data_points import PostgresDataPoints
 from infrastructure.database.invitations import PostgresInvitations
+from infrastructure.database.leads import PostgresLeads
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
 from infrastructure.database.requests import PostgresRequestLog
@@ -85,6 +89,8 @@ class Application:
     grants: Grants
     upkeep: Upkeep
     business_profiles: BusinessProfiles
+    leads: Leads
+    analyses: Analyses
     price_book: PriceBook
     call_log: CallLog
     data_points: PostgresDataPoints
@@ -186,6 +192,8 @@ def _application(
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
+        leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
+        analyses=Analyses(PostgresAnalyses(database)),
         price_book=books.prices,
         call_log=books.calls,
         data_points=books.points,

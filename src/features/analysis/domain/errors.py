@@ -139,3 +139,36 @@ class AnonymousAnalysisNotFound(NotFound):
 
     def __str__(self) -> str:
         return "There is no analysis for this token, or its 24 hours are over."
+
+
+class LeadNotFound(NotFound):
+    code = "lead_not_found"
+
+    def __str__(self) -> str:
+        return "There is no such lead, or it is not yours."
+
+
+class LeadTaken(Conflict):
+    code = "lead_taken"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(username)
+        self.username = username
+
+    def __str__(self) -> str:
+        return (
+            f"@{self.username} was analysed again for the same business since: that is another lead now."
+            " Delete it first to bring this one back."
+        )
+
+
+class AnalysisNotFound(NotFound):
+    """Says the same of a run that is at work, that failed, and that never was."""
+
+    code = "analysis_not_found"
+
+    def __str__(self) -> str:
+        return (
+            "There is no such analysis, or it is not yours. If you have started it, /v1/runs/ followed by its"
+            " id tells how far it is."
+        )
