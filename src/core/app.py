@@ -17,6 +17,11 @@ from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
+from features.analysis.controllers.analyses_read import AnalysesReadController
+from features.analysis.controllers.anonymous import AnonymousController
+from features.analysis.controllers.bulk import BulkController
+from features.analysis.controllers.leads import LeadsController
+from features.analysis.controllers.starts import AnalysisStartsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
@@ -42,6 +47,11 @@ CONTROLLERS = (
     InvitationsController,
     ApiKeysController,
     BusinessProfilesController,
+    AnalysisStartsController,
+    BulkController,
+    AnonymousController,
+    LeadsController,
+    AnalysesReadController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,
@@ -79,6 +89,12 @@ def create_app(application: Application) -> ASGIApp:
             "holds": given(application.holds),
             "grants": given(application.grants),
             "profiles": given(application.business_profiles),
+            "analysis_starts": given(application.beginnings.starts),
+            "quotes": given(application.beginnings.quotes),
+            "bulk_starts": given(application.beginnings.bulk),
+            "anonymous_analyses": given(application.beginnings.anonymous),
+            "leads": given(application.leads),
+            "analyses": given(application.analyses),
             "cost_reports": given(application.cost_reports),
             "run_costs": given(application.run_costs),
         },

@@ -15,6 +15,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from core.beside import carry_out_runs
 from core.checks import check_providers
 from core.cost_table import cost_table
 from core.health import Readiness
@@ -38,6 +39,8 @@ from shared.errors import DomainError
 T = TypeVar("T")
 MINUTE_H = 1 / 60
 YEAR_H = 8_760.0
+PORT = click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
+HOST = click.option("--host", help="Which address to listen on (default 127.0.0.1).")
 console = Console(width=None if sys.stdout.isatty() else 140)
 
 
@@ -80,10 +83,22 @@ def main() -> None:
 
 
 @main.command("serve")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
-@click.option("--host", help="Which address to listen on (default 127.0.0.1).")
+@PORT
+@HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP until told to stop."""
+    """Answer HTTP and carry out runs, in one process, until told to stop.
+
+    On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves runs that are not
+    done to others, or to its next start.
+    """
+    _run(serve(_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host), beside=carry_out_runs))
+
+
+@main.command("api")
+@PORT
+@HOST
+def api_command(port: int | None, host: str | None) -> None:
+    """Answer HTTP until told to stop; runs are carried out by oslira worker."""
     _run(serve(_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
 
 
@@ -94,11 +109,11 @@ def worker_command(queues: str | None) -> None:
 
     On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves the rest to others.
     """
+    place = _surroundings()
     # The engine takes seconds to import, which the other commands need not wait for.
     from core.wiring.engine import QUEUES, opened_parts  # noqa: PLC0415
     from core.worker import work  # noqa: PLC0415
 
-    place = _surroundings()
     known = tuple(queue.name for queue in QUEUES)
     names = tuple((queues or "").replace(",", " ").split()) or known
     if unknown := sorted(set(names) - set(known)):
@@ -107,7 +122,7 @@ def worker_command(queues: str | None) -> None:
 
 
 @main.command("run")
-@click.option("--port", type=click.IntRange(0, 65_535), help="Where to listen; 0 picks a free port.")
+@PORT
 @click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")
 def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     """Serve, take a tour of the API, and go on serving."""
@@ -132,7 +147,7 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
         console.print("Press Ctrl-C to stop.")
         return True
 
-    _run(serve(place, companion))
+    _run(serve(place, companion, beside=carry_out_runs))
 
 
 @main.command("migrate")

@@ -74,7 +74,7 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    commands = "serve worker run migrate token simulators health providers costs credits"
+    commands = "serve api worker run migrate token simulators health providers costs credits"
     for command in commands.split():
         assert f"\n  {command} " in answer.output
 
@@ -83,6 +83,7 @@ def test_help_lists_every_command(oslira):
     "command",
     [
         ["serve"],
+        ["api"],
         ["worker"],
         ["run"],
         ["migrate"],
@@ -151,6 +152,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
     "command",
     [
         ["serve"],
+        ["api"],
         ["worker"],
         ["run"],
         ["migrate"],

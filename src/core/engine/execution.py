@@ -10,7 +10,8 @@ import structlog
 from dbos import error as engine_error
 from sqlalchemy.exc import SQLAlchemyError
 
-from core.engine.work import RunCancelled, StepRefused, Work, persistently
+from core.engine.patience import persistently
+from core.engine.work import RunCancelled, StepRefused, Work
 from features.runs.application.ports import Executions
 from features.runs.domain.run import Ending, Run
 from shared.ids import AccountId, RunId
@@ -24,11 +25,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 @dataclass(frozen=True, slots=True)
 class Finished:
     """``deliver`` writes what was paid for, in the transaction that charges for it. It may be called
-    again when that transaction was lost.
+    again when that transaction was lost. ``afterwards`` is called when the run has ended so: once, or never
+    when the process dies just then.
     """
 
     ending: Ending
     deliver: Callable[[], Awaitable[None]] | None = None
+    afterwards: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Running:
     def __init__(self) -> None:
         self._works: dict[RunId, Work] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._waiting: set[asyncio.Task[Any]] = set()  # of them, those that only wait for other runs
         self._changed = asyncio.Event()
 
     def enter(self) -> asyncio.Task[Any]:
@@ -61,10 +65,13 @@ class Running:
 
     def leave(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        self._waiting.discard(task)
         self._changed.set()
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Work, task: asyncio.Task[Any]) -> None:
         self._works[work.run.id] = work
+        if not work.run.takes_turn:
+            self._waiting.add(task)
 
     def end(self, work: Work) -> None:
         if self._works.get(work.run.id) is work:
@@ -75,8 +82,15 @@ class Running:
         if work := self._works.get(run_id):
             work.cancel()
 
+    def wake(self, run_id: RunId | None) -> None:
+        """What this run may be waiting for has happened: one of its own has ended."""
+        if run_id is not None and (work := self._works.get(run_id)):
+            work.wake()
+
     async def drain(self) -> None:
-        """Wait until nothing runs."""
+        """Wait until nothing runs. Who only waits for others can do so elsewhere."""
+        for task in self._waiting:
+            task.cancel("stopped")
         while self._tasks:
             self._changed.clear()
             await self._changed.wait()
@@ -117,14 +131,18 @@ class Execution:
                 raise asyncio.CancelledError(outcome)
             if run is None or outcome == "ended":
                 return outcome
-            finished = await self._carry_out(workflow, run) if outcome == "begun" else EXHAUSTED
-            return await self._finish(run, finished)
+            finished = await self._carry_out(workflow, run, task) if outcome == "begun" else EXHAUSTED
+            outcome = await self._finish(run, finished)
+            self._running.wake(run.parent_id)
+            if outcome == "done" and finished.afterwards is not None:
+                await self._after(run, finished.afterwards)
+            return outcome
         finally:
             self._running.leave(task)
 
-    async def _carry_out(self, workflow: Workflow, run: Run) -> Finished:
+    async def _carry_out(self, workflow: Workflow, run: Run, task: asyncio.Task[Any]) -> Finished:
         work = Work(run, self._executions)
-        self._running.begin(work)
+        self._running.begin(work, task)
         try:
             return await workflow.carry_out(work)
         except RunCancelled:
@@ -159,3 +177,9 @@ class Execution:
         if outcome == "fenced":
             raise asyncio.CancelledError(outcome)
         return outcome
+
+    async def _after(self, run: Run, call: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await call()
+        except Exception:
+            log.exception("afterwards_broken", kind=run.kind, run_id=str(run.id))

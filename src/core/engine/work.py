@@ -1,39 +1,20 @@
 """A run under way, as its workflow sees it: steps that survive the process, and can be interrupted."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
 from dbos import DBOS
 
+from core.engine.company import Company
+from core.engine.patience import DATABASE_AWAY, PATIENT, Patience, persistently
 from features.runs.application.ports import Executions
 from features.runs.domain.run import Run
 from shared.errors import DomainError, Unavailable
 
 T = TypeVar("T")
-# Our own database's: a run waits for it however long it takes, as everything else does.
-DATABASE_AWAY = "database_unavailable"
-WAIT_S_FIRST = 0.1
-WAIT_S_MAX = 2.0
-
-
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a step is tried when others fail (``Unavailable``), and how long is waited in between.
-    A refusal, or a mistake of ours, is never tried again.
-    """
-
-    attempts_max: int = 4
-    wait_s_first: float = 0.5
-    wait_s_max: float = 30.0
-
-    def wait_s(self, attempt: int, asked_s: int | None) -> float:
-        """After so many attempts; whoever failed may have asked for a certain time."""
-        return min(max(self.wait_s_first * 2.0**attempt, asked_s or 0), self.wait_s_max)
-
-
-PATIENT = Patience()
 
 
 class RunCancelled(Exception):
@@ -73,12 +54,19 @@ class Work:
         self.run = run
         self._executions = executions
         self._cancelled = asyncio.Event()
+        self._woken = asyncio.Event()
+        self._place = run.current_step or ""
         if run.should_cancel:
             self._cancelled.set()
 
     def cancel(self) -> None:
         """Interrupt the step that runs, or the next one."""
         self._cancelled.set()
+        self._woken.set()
+
+    def wake(self) -> None:
+        """End its pause: something happened that it may be waiting for."""
+        self._woken.set()
 
     async def step(
         self,
@@ -106,6 +94,71 @@ class Work:
             raise StepRefused(name, *record.refusal)
         return msgspec.convert(record.value, returns)
 
+    async def together(
+        self,
+        calls: Mapping[str, Callable[[], Awaitable[T]]],
+        *,
+        returns: type[T],
+        percents: tuple[int, int],
+        patience: Patience = PATIENT,
+    ) -> dict[str, T]:
+        """Steps side by side, and what they return by their names. ``percents``: how far the run is when they
+        begin, and when the last has ended. Raises as ``step`` does: as soon as one is refused the others
+        are interrupted where they are, and nothing is kept of them. After a crash they are not begun
+        again either, because of what was kept everybody knows before anybody begins.
+        """
+        company = Company(calls)
+        begin, end = percents
+
+        async def one(name: str, call: Callable[[], Awaitable[T]]) -> T:
+            with company.settling(name):
+                value = await self.step(
+                    name, lambda: company.enter(name, call), returns=returns, percent=begin, patience=patience
+                )
+            if company.has_entered(name):
+                await self.report(self._place, begin + (end - begin) * company.ended_count // len(calls))
+            return value
+
+        tasks: dict[str, asyncio.Task[T]] = {}
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name, call in calls.items():
+                    tasks[name] = group.create_task(one(name, call))
+        except BaseExceptionGroup:
+            raise _weightiest(tasks.values()) from None
+        return {name: task.result() for name, task in tasks.items()}
+
+    async def pause(self, seconds: float, *, place: str) -> None:
+        """Until then, or until it is woken. Nothing is kept of it. Raises RunCancelled, at once."""
+        self.heed(place)
+        await self.rest(seconds)
+        self.heed(place)
+
+    async def rest(self, seconds: float) -> None:
+        """The same for a run that is being cancelled and has something left to wait for."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def heed(self, place: str) -> None:
+        """Raises RunCancelled when somebody wants the run to stop."""
+        if self._cancelled.is_set():
+            raise RunCancelled(place)
+
+    async def report(self, place: str, percent: int, *, is_paused: bool = False) -> None:
+        """How far it is, and where. Whoever was given up finds out here."""
+        await persistently(lambda: self.report_within(place, percent, is_paused=is_paused))
+
+    async def report_within(self, place: str, percent: int, *, is_paused: bool = False) -> None:
+        """The same in the transaction that is open: what else it writes is written by nobody who was given
+        up. Not persistent, because a transaction is not.
+        """
+        self._place = place
+        outcome = await self._executions.progress(self.run, percent, step=place, is_paused=is_paused)
+        if outcome != "done":
+            raise asyncio.CancelledError(outcome)
+
     async def patch(self, name: str) -> bool:
         """Whether this run goes by the changed workflow: True for those that have not yet come here, False
         for those that were past it when the change came.
@@ -115,7 +168,7 @@ class Work:
     async def _attempt(
         self, name: str, call: Callable[[], Awaitable[T]], percent: int, patience: Patience
     ) -> _Record:
-        await self._report(name, percent)
+        await self.report(name, percent)  # before anything happens outside
         attempt = 0
         while True:
             try:
@@ -133,36 +186,32 @@ class Work:
             with suppress(RunCancelled):  # found again, and kept, by the next attempt
                 await self._interruptible(name, lambda seconds=wait_s: asyncio.sleep(seconds))
 
-    async def _report(self, name: str, percent: int) -> None:
-        """Before anything happens outside: whoever was given up finds out here."""
-        outcome = await persistently(lambda: self._executions.progress(self.run, percent, step=name))
-        if outcome != "done":
-            raise asyncio.CancelledError(outcome)
-
     async def _interruptible(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
-        if self._cancelled.is_set():
-            raise RunCancelled(name)
+        self.heed(name)
         doing = asyncio.ensure_future(call())
+        doing.add_done_callback(_heard)
         cancelled = asyncio.create_task(self._cancelled.wait())
         try:
             await asyncio.wait({doing, cancelled}, return_when=asyncio.FIRST_COMPLETED)
-            if not doing.done():
-                doing.cancel()
-                await asyncio.wait({doing})
-            if doing.cancelled():
-                raise RunCancelled(name)
-            return doing.result()  # what is done counts, even in the last moment
         finally:
             cancelled.cancel()
-            doing.cancel()
+            if not doing.done():
+                doing.cancel()
+                await asyncio.wait({doing})  # it may have something to stop elsewhere
+        if doing.cancelled():
+            raise RunCancelled(name)
+        return doing.result()  # what is done counts, even in the last moment
 
 
-async def persistently(call: Callable[[], Awaitable[T]]) -> T:
-    """Ask our own database until it answers: without it there is nothing else to do."""
-    wait_s = WAIT_S_FIRST
-    while True:
-        try:
-            return await call()
-        except Unavailable:
-            await asyncio.sleep(wait_s)
-            wait_s = min(wait_s * 2, WAIT_S_MAX)
+def _heard(task: asyncio.Future[Any]) -> None:
+    """Whoever stopped may not ask what became of it; asyncio would complain."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _weightiest(tasks: Iterable[asyncio.Task[Any]]) -> BaseException:
+    """Of what steps side by side have raised: the first refusal in their order; a cancellation last."""
+    raised = [error for task in tasks if not task.cancelled() and (error := task.exception())]
+    return min(
+        raised, key=lambda error: (isinstance(error, RunCancelled), not isinstance(error, StepRefused))
+    )

@@ -6,19 +6,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from core.health import VERSION, Health
+from core.health import Health
 from core.settings import Settings, read_settings
-from core.wiring.costs import Books, open_books
+from core.wiring.analysis import Beginnings, open_beginnings
+from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
-from core.wiring.outside import simulators_of
-from core.wiring.place import (
-    Surroundings,
-    apply_migrations,
-    database_addresses,
-    open_database,
-)
-from core.wiring.probes import identity_probes, probes, provider_probes
-from core.wiring.providers import Providers, open_providers, utc_now
+from core.wiring.place import Surroundings
+from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
+from core.wiring.providers import utc_now
+from features.analysis.application.analyses import Analyses
+from features.analysis.application.leads import Leads
 from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
@@ -46,6 +43,7 @@ from infrastructure.database.accounts import (
     PostgresSignUps,
     PostgresStandings,
 )
+from infrastructure.database.analyses import PostgresAnalyses
 from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
 from infrastructure.database.attempts import PostgresAttempts
 from infrastructure.database.business import PostgresProfiles
@@ -53,6 +51,7 @@ from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLed
 from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
 from infrastructure.database.data_points import PostgresDataPoints
 from infrastructure.database.invitations import PostgresInvitations
+from infrastructure.database.leads import PostgresLeads
 from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
 from infrastructure.database.requests import PostgresRequestLog
@@ -62,7 +61,6 @@ from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.limits.memory import MemoryWindows
 from infrastructure.limits.redis_windows import RedisWindows
 from infrastructure.limits.store import Store
-from infrastructure.monitoring.sentry import sentry
 from shared.middleware.analytics import Record
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -74,6 +72,7 @@ CENT_NANODOLLARS = 10_000_000
 class Application:
     """Everything an entry point may call."""
 
+    foundation: Foundation
     settings: Settings
     door: Door
     rate_limits: RateLimits
@@ -90,6 +89,8 @@ class Application:
     grants: Grants
     upkeep: Upkeep
     business_profiles: BusinessProfiles
+    leads: Leads
+    analyses: Analyses
     price_book: PriceBook
     call_log: CallLog
     data_points: PostgresDataPoints
@@ -97,33 +98,29 @@ class Application:
     cost_reports: CostReports
     gateway: Gateway
     profiles: Profiles
+    beginnings: Beginnings
     health: Health
 
 
 @asynccontextmanager
 async def build(place: Surroundings) -> AsyncGenerator[Application]:
-    settings = place.settings
-    async with signing_keys(settings) as keys, database_addresses(settings) as addresses:
-        if settings.is_local and addresses.owner:
-            await apply_migrations(settings, addresses)
-        async with (
-            sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),
-            open_database(place, addresses) as database,
-            open_books(database) as books,
-            simulators_of(place) as simulators,
-            invitation_mail(place, simulators) as mail,
-            open_providers(place, database, books, simulators) as providers,
-        ):
-            traffic = Traffic(
-                key_ring=PostgresKeyRing(database),
-                attempts=PostgresAttempts(database),
-                requests=PostgresRequestLog(database),
-                windows=_windows(place, database),
-            )
-            try:
-                yield _application(place, database, keys, mail, traffic, books, providers)
-            finally:
-                await traffic.close()
+    async with (
+        signing_keys(place.settings) as keys,
+        open_foundation(place) as foundation,
+        invitation_mail(place, foundation.simulators) as mail,
+        open_beginnings(foundation.database, foundation.providers.profiles) as beginnings,
+    ):
+        database = foundation.database
+        traffic = Traffic(
+            key_ring=PostgresKeyRing(database),
+            attempts=PostgresAttempts(database),
+            requests=PostgresRequestLog(database),
+            windows=_windows(place, database),
+        )
+        try:
+            yield _application(foundation, keys, mail, traffic, beginnings)
+        finally:
+            await traffic.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +155,10 @@ async def _redis_address(place: Surroundings, address: str) -> str:
 
 
 def _application(
-    place: Surroundings,
-    database: Database,
-    keys: Keys,
-    mail: InvitationMail,
-    traffic: Traffic,
-    books: Books,
-    providers: Providers,
+    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, beginnings: Beginnings
 ) -> Application:
+    place, database = foundation.place, foundation.database
+    books, providers = foundation.books, foundation.providers
     settings = place.settings
     identity = settings.identity
     verifier = JwtVerifier(
@@ -180,6 +173,7 @@ def _application(
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
     return Application(
+        foundation=foundation,
         settings=settings,
         door=Door(callers, Access(standings, utc_now)),
         rate_limits=RateLimits(PostgresLimits(database), traffic.windows),
@@ -198,6 +192,8 @@ def _application(
         grants=Grants(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
+        leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
+        analyses=Analyses(PostgresAnalyses(database)),
         price_book=books.prices,
         call_log=books.calls,
         data_points=books.points,
@@ -205,10 +201,12 @@ def _application(
         cost_reports=CostReports(PostgresFigures(database), utc_now),
         gateway=providers.gateway,
         profiles=providers.profiles,
+        beginnings=beginnings,
         health=Health(
             settings.environment,
             {
                 **probes(place, DatabaseProbes(database), traffic.windows, providers.objects),
+                **engine_probe(settings, DatabaseProbes(database), foundation.engine),
                 **provider_probes(settings, providers.gateway),
                 **identity_probes(settings, keys, mail),
             },

@@ -78,7 +78,7 @@ class PostgresAccountProfiles(AccountProfiles):
 
     async def find(self, profile_id: ProfileId) -> BusinessProfile | None:
         rows = await self._session.fetch(FIND, self._account_id, profile_id)
-        return _profile(rows[0]) if rows else None
+        return profile_of(rows[0]) if rows else None
 
     async def insert(
         self, profile_id: ProfileId, content: ProfileContent, *, created_by: str
@@ -86,13 +86,13 @@ class PostgresAccountProfiles(AccountProfiles):
         (row,) = await self._session.fetch(
             INSERT, self._account_id, profile_id, created_by, *_values(content)
         )
-        return _profile(row)
+        return profile_of(row)
 
     async def rewrite(self, profile: BusinessProfile, content: ProfileContent) -> BusinessProfile:
         (row,) = await self._session.fetch(
             REWRITE, self._account_id, profile.id, profile.version, *_values(content)
         )
-        return _profile(row)
+        return profile_of(row)
 
     async def delete(self, profile: BusinessProfile) -> None:
         await self._session.fetch(DELETE, self._account_id, profile.id, profile.version)
@@ -101,7 +101,7 @@ class PostgresAccountProfiles(AccountProfiles):
         rows = await self._session.fetch(
             RESTORE, self._account_id, profile.id, profile.version, RESTORABLE_FOR
         )
-        return _profile(rows[0]) if rows else None
+        return profile_of(rows[0]) if rows else None
 
 
 class PostgresProfiles(ProfileStore):
@@ -140,7 +140,7 @@ def _visible(caller: Caller, rows: list[Record]) -> list[BusinessProfile]:
     """An account without profiles answers with one empty row, an account that cannot be seen with none."""
     if not rows:
         raise no_account(caller)
-    return [_profile(row) for row in rows if row["id"] is not None]
+    return [profile_of(row) for row in rows if row["id"] is not None]
 
 
 def _values(content: ProfileContent) -> tuple[object, ...]:
@@ -165,7 +165,7 @@ def _values(content: ProfileContent) -> tuple[object, ...]:
     )
 
 
-def _profile(row: Record) -> BusinessProfile:
+def profile_of(row: Record) -> BusinessProfile:
     hundredths: int | None = row["engagement_rate_min_hundredths"]
     customer = IdealCustomer(
         followers_min=row["followers_min"],

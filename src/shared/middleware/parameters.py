@@ -11,10 +11,10 @@ LIMIT_MAX = 200
 Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries per page.")]
 
 
-def _cursor(pattern: str) -> QueryParameter:
+def cursor_of(pattern: str) -> QueryParameter:
     # The pattern is for the schema alone: our own refusal is clearer than a decoder's.
     return QueryParameter(description="`next_cursor` of the page before.", schema_extra={"pattern": pattern})
 
 
-Cursor = Annotated[str | None, _cursor(PLACE_PATTERN)]
-PositionCursor = Annotated[str | None, _cursor(POSITION_PATTERN)]
+Cursor = Annotated[str | None, cursor_of(PLACE_PATTERN)]
+PositionCursor = Annotated[str | None, cursor_of(POSITION_PATTERN)]

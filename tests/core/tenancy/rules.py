@@ -19,6 +19,11 @@ class Rule:
     not_for: tuple[str, ...] = ()  # roles to whom the thing does not exist, whatever the mark
     before: tuple[str, ...] = ()  # operations that make what this one needs
     body: dict[str, str] = field(default_factory=dict)  # what replaces a part of the example
+    body_ids: dict[str, str] = field(default_factory=dict)  # as ids, but in the body
+
+    @property
+    def things(self):
+        return {**self.ids, **self.body_ids}
 
     @property
     def kind_of_account(self):
@@ -43,6 +48,10 @@ def in_path(needs, **options):
 
 def on_profile(needs, kind="profile"):
     return Rule(needs, ids={"profile_id": kind})
+
+
+def for_business(needs):
+    return Rule(needs, body_ids={"business_profile_id": "profile"})
 
 
 def on_key(needs):
@@ -87,6 +96,11 @@ RULES = {
     "deleteBusinessProfile": on_profile("business_profiles:write"),
     "restoreBusinessProfile": on_profile("business_profiles:write", "deleted_profile"),
     "getBusinessProfileContext": on_profile("business_profiles:read"),
+    "startAnalysis": for_business("runs:write"),
+    "startBulkAnalysis": for_business("runs:write"),
+    "getBulkAnalysis": Rule("runs:read", ids={"run_id": "bulk"}),
+    "startAnonymousAnalysis": Rule("public", "none"),
+    "getAnonymousAnalysis": Rule("public", "none", {"token": "anonymous_token"}),
     "getCreditBalance": Rule("credits:read"),
     "listCreditTransactions": Rule("credits:read"),
     "exportCreditTransactions": Rule("credits:read"),
@@ -104,9 +118,9 @@ RULES = {
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
-HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by"}
+HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run"}
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
-FIELDS_TRIED = {"token", "reference", "hold_reference"}
+FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
 FIELDS_WITHOUT_MEANING = {"project"}  # a label on a key, which nothing is looked up by

@@ -26,7 +26,7 @@ async def actor_of(world, tenant, name, rule, people):
 
 async def ids_for(world, tenant, actor, rule):
     """Fresh ones: what a case deletes, no other case needs."""
-    ids = {name: await world.thing(kind, tenant) for name, kind in rule.ids.items()}
+    ids = {name: await world.thing(kind, tenant) for name, kind in rule.things.items()}
     if rule.kind_of_account == "deleted_account" and actor.name == "owner":
         ids["account_id"] = await world.thing("deleted_account", actor)
     for operation in rule.before:

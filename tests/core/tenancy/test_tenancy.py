@@ -48,12 +48,14 @@ def test_no_body_carries_an_id_that_is_not_tried(world):
     named = {name for name in fields if re.search(r"^id$|_ids?$|account|token|reference|project", name)}
 
     assert named == FIELDS_TRIED | FIELDS_WITHOUT_MEANING
-    assert [name for name, field in fields.items() if "uuid" in str(field)] == []
+    assert {name for name, field in fields.items() if "uuid" in str(field)} <= FIELDS_TRIED
 
 
 def attacks(rule, actor, victim):
     """(where, account, ids): each of the victim's ids alone among the attacker's own, and all together."""
-    nested = {name: kind for name, kind in rule.ids.items() if name != "account_id"}
+    if rule.needs == "public":
+        return  # who has a secret has it
+    nested = {name: kind for name, kind in rule.things.items() if name != "account_id"}
     own = {name: actor.ids[kind] for name, kind in nested.items()}
     if rule.account != "none":
         for account in {victim.ids["account"], victim.ids[rule.kind_of_account]}:
@@ -134,11 +136,13 @@ async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, v
         answer = await world.send(operation, actor.choosing(account), own)
 
         assert [name for name, one in victim.ids.items() if one in answer.text] == [], actor.name
-        assert answer.status_code in (200, 201, 402, 403, 404), answer.text
+        assert answer.status_code in (200, 201, 202, 402, 403, 404), answer.text
     assert await world.rows_of(victim.ids["account"], victim.ids["deleted_account"]) == untouched
 
 
 LISTS = ("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles")
+# A cursor there is a number of a row of the one thing that the address names.
+WITHIN_ONE = {"getBulkAnalysis"}
 
 
 async def test_every_list_with_a_cursor_is_tried(world):
@@ -148,7 +152,7 @@ async def test_every_list_with_a_cursor_is_tried(world):
         if any(one["name"] in OPAQUE_QUERIES for one in told.get("parameters", []))
     }
 
-    assert taking == {*LISTS, "listCreditTransactions"}
+    assert taking - WITHIN_ONE == {*LISTS, "listCreditTransactions"}
 
 
 @pytest.mark.parametrize("operation", [*LISTS, "listCreditTransactions"])

@@ -13,7 +13,10 @@ from features.auth.domain.roles import Scope
 from infrastructure.identity.tokens import user_id_of
 from tests.infrastructure.database.rows import NEW_MODEL_CALL
 
-KINDS = {"account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"}
+KINDS = {
+    *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"),
+    *("bulk", "anonymous_token"),
+}
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -65,11 +68,14 @@ class World:
         return Actor(name, {"Authorization": f"Bearer {token}"}, {"email": email})
 
     async def send(self, operation, headers, ids, **changes):
-        """The document's own example, to the address that the ids make."""
+        """The document's own example, to the address that the ids make; ids that it has itself are those."""
         method, path, told = self.operations[operation]
         url = re.sub(r"\{(\w+)\}", lambda match: str(ids[match[1]]), path)
         content = told.get("requestBody", {}).get("content", {})
-        body = {**content["application/json"]["schema"]["examples"][0], **changes} if content else None
+        body = None
+        if content:
+            example = content["application/json"]["schema"]["examples"][0]
+            body = {**example, **{name: ids[name] for name in ids if name in example}, **changes}
         return await self.client.request(method, url, headers=headers, json=body)
 
     async def made(self, operation, headers, ids, **changes):
@@ -119,6 +125,11 @@ class World:
             made = await self.made("createAccount", tenant.headers, {})
             await self.made("deleteAccount", tenant.headers, {"account_id": made["id"]})
             return made["id"]
+        if kind == "bulk":
+            business = {"business_profile_id": await self.thing("profile", tenant)}
+            return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
+        if kind == "anonymous_token":
+            return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
         assert kind in ("account", "run"), f"nobody knows how to make a {kind}"
         return tenant.ids["account"] if kind == "account" else await self.run_of(tenant)
 

@@ -1,23 +1,31 @@
 """A profile, what a model says of it, and a business, to be changed by each test."""
 
+import uuid
 from datetime import timedelta
 from uuid import UUID
 
 import msgspec
 
+from features.analysis.domain.analysis import Analysis, Answers, EvidencePost
 from features.analysis.domain.answers import (
     CommercialAnswer,
     DeepCoreAnswer,
     LightAnswer,
     Message,
     OutreachAnswer,
+    PersonalityAnswer,
     Point,
     PsychographicAnswer,
     Reason,
 )
+from features.analysis.domain.cleaning import Removal
+from features.analysis.domain.facts import facts_of
+from features.analysis.domain.fit import fit_of
 from features.analysis.domain.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.leads import BusinessProfileId, LeadKey
 from features.analysis.domain.profile import Post, Profile, Scrape
-from shared.ids import AccountId
+from features.analysis.domain.scoring import score_of
+from shared.ids import AccountId, RunId
 from shared.questions import Spender
 from tests.support import NOON
 
@@ -122,6 +130,68 @@ OUTREACH = OutreachAnswer(
     avoid=("Prices.",),
     messages=(Message(channel="email", subject="Bread", opening="Hello.", message="Coffee?"),),
 )
+PERSONALITY = PersonalityAnswer(
+    summary="Calm.",
+    tone=("plain",),
+    communication_style="warm",
+    decision_style="deliberate",
+    openness=60,
+    conscientiousness=80,
+    extraversion=40,
+    agreeableness=70,
+    emotional_stability=75,
+    how_to_approach=(Point(text="Ask about the oven.", evidence=("p1",)),),
+    confidence=0.6,
+)
+ANSWERS = {
+    "light": Answers(light=LIGHT),
+    "deep": Answers(core=DEEP, outreach=OUTREACH, personality=PERSONALITY),
+    "xray": Answers(
+        psychographic=PSYCHOGRAPHIC, commercial=COMMERCIAL, outreach=OUTREACH, personality=PERSONALITY
+    ),
+}
+LEAD_KEY = LeadKey(
+    account_id=AccountId(UUID(int=1)),
+    business_profile_id=BusinessProfileId(UUID(int=2)),
+    username="ana.bakes",
+)
+
+
+def analysis(key=LEAD_KEY, analysis_type="light", *, of=None, at=NOON, overall=80, **fields):
+    """The whole of what a run delivers, about a profile as it was found at some time."""
+    of = of or profile(username=key.username)
+    answers = ANSWERS[analysis_type]
+    judgement = changed(answers.light or answers.core or answers.commercial, overall=overall)
+    facts, fit = facts_of(of, at), fit_of(of, BUSINESS.ideal_customer)
+    first = of.posts[0]
+    usual = {
+        "id": RunId(uuid.uuid4()),
+        "key": key,
+        "analysis_type": analysis_type,
+        "profile": changed(of, posts=()),
+        "facts": facts,
+        "fit": fit,
+        "score": score_of(
+            analysis_type,
+            facts,
+            fit,
+            judgement=judgement,
+            psychographic=answers.psychographic,
+            post_ids={f"p{number + 1}": one.id for number, one in enumerate(of.posts)},
+        ),
+        "niche": judgement.niche,
+        "answers": answers,
+        "evidence": (
+            EvidencePost(id=first.id, label="p1", url="", caption=first.caption, posted_at=first.posted_at),
+        ),
+        "removals": (Removal(field="summary", kind="link", text="bit.example/x"),),
+        "models": ("openai/gpt-5-mini",),
+        "scraped_at": at,
+        "is_cached": False,
+        "is_simulated": True,
+        "user_id": None,
+    }
+    return Analysis(**{**usual, **fields})
 
 
 def changed(thing, **fields):

@@ -9,12 +9,21 @@ import pytest
 from features.analysis.domain.comparison import Snapshot, compared
 from features.analysis.domain.facts import facts_of
 from features.analysis.domain.fit import fit_of
-from features.analysis.domain.leads import CSV_COLUMNS, BusinessProfileId, Lead, LeadId, LeadKey, csv_cells
+from features.analysis.domain.leads import (
+    CSV_COLUMNS,
+    SORTS,
+    BusinessProfileId,
+    Lead,
+    LeadId,
+    csv_cells,
+    searchable,
+)
 from features.analysis.domain.scoring import score_of
 from shared.ids import AccountId
 from tests.features.analysis.examples import (
     BUSINESS,
     COMMERCIAL,
+    LEAD_KEY,
     LIGHT,
     PSYCHOGRAPHIC,
     changed,
@@ -24,22 +33,30 @@ from tests.features.analysis.examples import (
 )
 from tests.support import NOON
 
-KEY = LeadKey(
-    account_id=AccountId(UUID(int=1)),
-    business_profile_id=BusinessProfileId(UUID(int=2)),
-    username="ana.bakes",
-)
 LEAD = Lead(
     id=LeadId(UUID(int=3)),
-    key=KEY,
+    key=LEAD_KEY,
     full_name="Ana Novak",
+    biography="Bread from a small oven.",
     followers=12_000,
+    following=300,
+    posts_count=90,
+    is_verified=False,
+    is_business=False,
+    category="Bakery",
+    picture_url="",
+    external_urls=(),
     tier="warm",
     score=66,
     niche="baking",
     last_analysis_id=UUID(int=4),
     last_analysis_type="deep",
     last_analysed_at=NOON,
+    scraped_at=NOON,
+    created_at=NOON,
+    updated_at=NOON,
+    deleted_at=None,
+    version=1,
 )
 
 
@@ -97,9 +114,10 @@ def test_nothing_to_compare_with_is_unknown():
 
 
 def test_a_lead_is_another_for_another_business():
-    elsewhere = changed(KEY, business_profile_id=BusinessProfileId(UUID(int=9)))
+    elsewhere = changed(LEAD_KEY, business_profile_id=BusinessProfileId(UUID(int=9)))
 
-    assert len({KEY, changed(KEY), elsewhere, changed(KEY, account_id=AccountId(UUID(int=9)))}) == 3
+    others = {elsewhere, changed(LEAD_KEY, account_id=AccountId(UUID(int=9)))}
+    assert len({LEAD_KEY, changed(LEAD_KEY), *others}) == 3
 
 
 def test_a_row_has_a_cell_for_each_column():
@@ -134,3 +152,20 @@ def test_a_row_survives_the_spreadsheet():
 
     assert next(csv.reader(io.StringIO(page.getvalue()))) == list(cells)
     assert "\0" not in page.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [("Ana", "aNA"), ("ANA", "\U0001d4d0\U0001d4f7\U0001d4ea"), ("Zoë", "ZOE\u0308"), ("Straße", "STRASSE")],
+    ids=ascii,
+)
+def test_a_text_is_found_by_every_spelling_of_it(text, spelling):
+    assert searchable(f"I am {text}!").find(searchable(spelling)) > 0
+
+
+@pytest.mark.parametrize(
+    ("sort", "value"), [("-last_analysed_at", NOON), ("-score", 66), ("username", "ana.bakes")]
+)
+def test_a_lead_has_its_place_in_every_list(sort, value):
+    assert LEAD.sorted_by(sort) == value
+    assert isinstance(value, SORTS[sort])

@@ -25,6 +25,11 @@ TABLES = {
     "public.business_profiles": True,
     "public.ai_answers": False,
     "public.runs": True,
+    "public.bulk_items": True,
+    "public.bulk_rejections": True,
+    "public.analysis_costs": False,
+    "public.anonymous_analyses": False,
+    "public.anonymous_tokens": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -92,6 +97,17 @@ LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity'
 RUN = """
 select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')
 """
+BULK_ROWS = """
+with items as (insert into bulk_items select account_id, id, 1, 'ada' from runs where account_id = $1)
+insert into bulk_rejections select account_id, id, 2, '!', 'username_invalid', 'no' from runs
+where account_id = $1
+"""
+VISITOR = """
+with analysis as (
+    insert into anonymous_analyses (run_id, expires_at) values ($1, 'infinity') returning run_id
+)
+insert into anonymous_tokens select sha256('t'), run_id, 'infinity' from analysis
+"""
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
 insert into ai_answers (
@@ -120,6 +136,8 @@ async def victim(owner):
     await owner.execute(AI_ANSWER, tenant.account_id)
     await owner.execute(LEASE)
     await owner.execute(RUN, tenant.account_id)
+    await owner.execute(BULK_ROWS, tenant.account_id)
+    await owner.execute(VISITOR, uuid.uuid4())
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 

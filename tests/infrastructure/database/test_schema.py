@@ -96,6 +96,7 @@ EXECUTORS = {
     "traffic.beat": {"service_role"},
     "traffic.leave": {"service_role"},
     "runs.start": {"service_role"},
+    "runs.start_analysis": {"service_role"},
     "runs.begin": {"service_role"},
     "runs.progress": {"service_role"},
     "runs.finish": {"service_role"},
@@ -109,6 +110,8 @@ EXECUTORS = {
     "caller.credit_entries": {"app_user"},
     "caller.business_profile": {"app_user"},
     "caller.business_profiles": {"app_user"},
+    "caller.analysis_terms": {"app_user"},
+    "caller.bulk_analysis": {"app_user"},
 }
 
 
@@ -147,7 +150,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 14
+    assert len(tables) == 16
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

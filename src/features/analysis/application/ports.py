@@ -1,15 +1,27 @@
 """What the analysis slice needs of others, in its own words."""
 
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, Protocol, TypeVar
+from uuid import UUID
 
-from features.analysis.domain.analysis import Analysis, SavedLead
-from features.analysis.domain.ideal_customer import Business
-from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile import Scrape
-from shared.ids import AccountId
+import msgspec
+
+from features.analysis.domain.analysis import Analysis, AnalysisEntry, KeptAnalysis, KnownLead, SavedLead
+from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
+from features.analysis.domain.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, Sort
+from features.analysis.domain.orders import AnalysisOrder, BulkOrder
+from features.analysis.domain.profile import AnalysisType, Scrape
+from features.analysis.domain.scoring import Tier
+from features.analysis.domain.visitors import VisitorResult
+from shared.caller import Caller
+from shared.ids import AccountId, RunId, UserId
+from shared.pages import Place, SortedPlace
 from shared.questions import Answer, Question, Spender
 
 T = TypeVar("T")
+GivenUp = Literal["cancelled", "skipped"]  # an item that was never started
 
 
 class ProfileSource(Protocol):
@@ -48,6 +60,61 @@ class CacheRecord(Protocol):
     ) -> None: ...
 
 
+class LeadFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which leads; what is None, or empty, does not matter."""
+
+    business_profile_id: BusinessProfileId | None = None
+    tiers: tuple[Tier, ...] = ()
+    score_min: int | None = None
+    score_max: int | None = None
+    niche: str | None = None  # whatever its case
+    words: str | None = None  # somewhere in username, name or biography
+    analysis_type: AnalysisType | None = None  # of the last one
+    is_deleted: bool = False  # those that can be restored instead
+
+
+class AnalysisFilter(msgspec.Struct, frozen=True, kw_only=True):
+    lead_id: LeadId | None = None
+    business_profile_id: BusinessProfileId | None = None
+    analysis_type: AnalysisType | None = None
+
+
+class LeadStore(Protocol):
+    """What a caller may see and change. Raises AccountNotFound or AccountNotChosen."""
+
+    async def list(
+        self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedPlace | None, leads_max: int
+    ) -> list[Lead]: ...
+
+    async def get(self, caller: Caller, lead_id: LeadId) -> KnownLead | None:
+        """None also when it is deleted."""
+        ...
+
+    async def delete(self, caller: Caller, lead_id: LeadId) -> bool:
+        """Only marks it, and its analyses with it; a cron removes them when they can no longer be restored.
+        False when there is none.
+        """
+        ...
+
+    async def restore(self, caller: Caller, lead_id: LeadId) -> Lead | None:
+        """One that is not deleted stays as it is. None when there is none, or its time is over. Raises
+        LeadTaken.
+        """
+        ...
+
+
+class AnalysisStore(Protocol):
+    """What a caller may see: nothing of leads that are deleted. Raises as LeadStore does."""
+
+    async def list(
+        self, caller: Caller, only: AnalysisFilter, *, after: Place | None, analyses_max: int
+    ) -> list[AnalysisEntry] | None:
+        """Newest first, as far back as the account's plan goes. None when there is no such lead."""
+        ...
+
+    async def get(self, caller: Caller, analysis_id: RunId) -> KeptAnalysis | None: ...
+
+
 class Businesses(Protocol):
     """Kept by the business slice."""
 
@@ -56,9 +123,156 @@ class Businesses(Protocol):
         ...
 
 
+class AnalysisRecord(Protocol):
+    """Takes a data point and returns at once. Never fails."""
+
+    def __call__(
+        self,
+        *,
+        run_id: UUID,
+        username: str,
+        analysis_type: str,
+        outcome: str,
+        cost_nanodollars: int | None,
+        duration_ms: float,
+        score: float | None,
+        spender: Spender,
+    ) -> None: ...
+
+
 class Results(Protocol):
     async def save(self, analysis: Analysis) -> SavedLead:
         """The lead, new or brought up to date, and the analysis. Joins the admin transaction that is open;
         may be repeated.
         """
+        ...
+
+
+# Starting
+
+
+class Payer(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose credits, and who spends them: a person or a key."""
+
+    account_id: AccountId
+    user_id: UserId | None = None
+    api_key_id: UUID | None = None
+
+
+class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    status: str
+    credits_held: int
+    is_duplicate: bool = False  # it was in progress already, and is not paid for again
+
+
+class AnalysisRuns(Protocol):
+    """Kept by the runs slice. Every start may be repeated by its id."""
+
+    async def start(
+        self, run_id: RunId, payer: Payer, order: AnalysisOrder, *, credits_held: int
+    ) -> StartedRun:
+        """Credits, run and queue in one round trip, or nothing. Raises InsufficientCredits,
+        ApiKeyCapReached, BusinessProfileNotFound, AccountNotFound and LightLimitReached.
+        """
+        ...
+
+    async def start_bulk(
+        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked
+    ) -> StartedRun: ...
+
+
+class Prices(Protocol):
+    async def credits(self, analysis_type: AnalysisType) -> int:
+        """At most a minute old."""
+        ...
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for the caller's account before anything is started."""
+
+    plan: str
+    runs_at_once: int
+    runs_at_work: int
+    light_per_hour: int
+    bulk_max: int
+    credits_available: int
+    customer: IdealCustomer  # the bounds of the business, not its words
+    duplicate_run_id: RunId | None
+
+
+class TermsReader(Protocol):
+    async def terms(
+        self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
+    ) -> Terms:
+        """Raises BusinessProfileNotFound, and what is wrong with the account."""
+        ...
+
+
+class BulkReader(Protocol):
+    async def page(
+        self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int
+    ) -> BulkPage | None:
+        """Raises what is wrong with the account."""
+        ...
+
+
+class VisitorRun(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: RunId
+    status: str
+    expires_at: datetime
+
+
+class VisitorAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+    progress: int
+    current_step: str | None
+    outcome: str | None
+    result: VisitorResult | None
+    expires_at: datetime
+
+
+class AnonymousResults(Protocol):
+    """What visitors without an account are shown, by tokens of which only the hashes are kept."""
+
+    async def start(self, run_id: RunId, order: AnalysisOrder, *, token_hash: bytes) -> VisitorRun:
+        """Visitors who ask for the same share the run that is in progress. Raises LightLimitReached."""
+        ...
+
+    async def save(self, run_id: RunId, result: VisitorResult) -> None:
+        """Joins the admin transaction that is open; may be repeated."""
+        ...
+
+    async def find(self, token_hash: bytes) -> VisitorAnalysis | None:
+        """None when there is none, or its time is over."""
+        ...
+
+
+class BulkItems(Protocol):
+    """The rows of bulk runs. Every call may be repeated, and joins the admin transaction that is open."""
+
+    async def add(
+        self,
+        account_id: AccountId,
+        run_id: RunId,
+        usernames: Sequence[tuple[int, str]],
+        rejections: Sequence[Rejection],
+    ) -> None:
+        """``usernames``: each with its position."""
+        ...
+
+    async def unstarted(self, account_id: AccountId, run_id: RunId, items_max: int) -> list[BulkItem]:
+        """In their order."""
+        ...
+
+    async def started(
+        self, account_id: AccountId, run_id: RunId, position: int, item_run_id: RunId
+    ) -> None: ...
+
+    async def settle(self, account_id: AccountId, run_id: RunId) -> Counts:
+        """Notes how the items' runs have ended, and counts."""
+        ...
+
+    async def give_up(self, account_id: AccountId, run_id: RunId, status: GivenUp, outcome: str) -> int:
+        """Ends every item that was not started; how many it were."""
         ...

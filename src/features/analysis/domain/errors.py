@@ -1,4 +1,4 @@
-from shared.errors import Conflict, Forbidden, Invalid, NotFound, Unavailable
+from shared.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, Unavailable
 
 
 class UsernameInvalid(Invalid):
@@ -57,3 +57,118 @@ class ProfilesUnavailable(Unavailable):
 
     def __str__(self) -> str:
         return f"@{self.username} could not be looked at now. Try again in {self.retry_after_s} s."
+
+
+class BusinessGone(NotFound):
+    """It was there when the analysis was asked for."""
+
+    code = "business_gone"
+
+    def __init__(self, business_profile_id: str) -> None:
+        super().__init__(business_profile_id)
+        self.business_profile_id = business_profile_id
+
+    def __str__(self) -> str:
+        return f"The business profile {self.business_profile_id} was deleted before the analysis began."
+
+
+class KeyNeverSpends(Forbidden):
+    code = "test_key_never_spends"
+
+    def __str__(self) -> str:
+        return "A test key spends no credits. Ask with ?dry_run=true, or use a live key."
+
+
+class LightLimitReached(RateLimited):
+    code = "light_limit_reached"
+
+    def __init__(self, limit: int, retry_after_s: int) -> None:
+        super().__init__(limit, retry_after_s)
+        self.limit, self.retry_after_s = limit, retry_after_s
+
+    def __str__(self) -> str:
+        return f"Light analyses in this plan: {self.limit} an hour. There is room in {self.retry_after_s} s."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"limit": self.limit}
+
+
+class BulkTooLarge(Invalid):
+    code = "bulk_too_large"
+
+    def __init__(self, limit: int, plan: str) -> None:
+        super().__init__(limit, plan)
+        self.limit, self.plan = limit, plan
+
+    def __str__(self) -> str:
+        return f"Usernames at once in the {self.plan} plan: {self.limit} at the most."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"limit": self.limit, "plan": self.plan}
+
+
+class NothingToAnalyse(Invalid):
+    code = "nothing_to_analyse"
+
+    def __init__(self, rejected_count: int, first_code: str, first_reason: str) -> None:
+        super().__init__(rejected_count, first_code, first_reason)
+        self.rejected_count, self.first_code, self.first_reason = rejected_count, first_code, first_reason
+
+    def __str__(self) -> str:
+        return (
+            f"None of the {self.rejected_count} rows can be analysed."
+            f" The first is refused as {self.first_code}: {self.first_reason}"
+        )
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"rejected_count": self.rejected_count, "first_code": self.first_code}
+
+
+class BulkAnalysisNotFound(NotFound):
+    code = "bulk_analysis_not_found"
+
+    def __str__(self) -> str:
+        return "There is no such bulk analysis, or it is not yours."
+
+
+class AnonymousAnalysisNotFound(NotFound):
+    code = "anonymous_analysis_not_found"
+
+    def __str__(self) -> str:
+        return "There is no analysis for this token, or its 24 hours are over."
+
+
+class LeadNotFound(NotFound):
+    code = "lead_not_found"
+
+    def __str__(self) -> str:
+        return "There is no such lead, or it is not yours."
+
+
+class LeadTaken(Conflict):
+    code = "lead_taken"
+
+    def __init__(self, username: str) -> None:
+        super().__init__(username)
+        self.username = username
+
+    def __str__(self) -> str:
+        return (
+            f"@{self.username} was analysed again for the same business since: that is another lead now."
+            " Delete it first to bring this one back."
+        )
+
+
+class AnalysisNotFound(NotFound):
+    """Says the same of a run that is at work, that failed, and that never was."""
+
+    code = "analysis_not_found"
+
+    def __str__(self) -> str:
+        return (
+            "There is no such analysis, or it is not yours. If you have started it, /v1/runs/ followed by its"
+            " id tells how far it is."
+        )

@@ -1,18 +1,31 @@
 """Somebody who was analysed for a business, as lists and spreadsheets show them."""
 
-from datetime import datetime
-from typing import NewType
+import unicodedata
+from datetime import datetime, timedelta
+from typing import Literal, NewType
 from uuid import UUID
 
 import msgspec
 
 from features.analysis.domain.profile import AnalysisType, Platform
 from features.analysis.domain.scoring import Tier
+from features.analysis.domain.texts import plain
 from shared.ids import AccountId
 
 LeadId = NewType("LeadId", UUID)
 BusinessProfileId = NewType("BusinessProfileId", UUID)
 
+Sort = Literal["-last_analysed_at", "-score", "score", "username", "-followers"]
+
+RESTORABLE_FOR = timedelta(days=30)
+# By what a list can be sorted, a minus for the greatest first, and what kind of value that is.
+SORTS: dict[str, type[datetime | int | str]] = {
+    "-last_analysed_at": datetime,
+    "-score": int,
+    "score": int,
+    "username": str,
+    "-followers": int,
+}
 CSV_COLUMNS = (
     "username",
     "full_name",
@@ -37,18 +50,39 @@ class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lead(msgspec.Struct, frozen=True, kw_only=True):
-    """As its last analysis left it."""
+    """As its last analysis left it: of two, the one whose look at the profile was the later."""
 
     id: LeadId
     key: LeadKey
     full_name: str
+    biography: str
     followers: int
+    following: int
+    posts_count: int
+    is_verified: bool
+    is_business: bool
+    category: str
+    picture_url: str
+    external_urls: tuple[str, ...]
     tier: Tier
     score: int
     niche: str
     last_analysis_id: UUID
     last_analysis_type: AnalysisType
     last_analysed_at: datetime
+    scraped_at: datetime  # when somebody last looked at the profile
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    version: int  # rises with every analysis
+
+    def sorted_by(self, sort: Sort) -> datetime | int | str:
+        return self.key.username if sort == "username" else getattr(self, sort.lstrip("-"))
+
+
+def searchable(*texts: str) -> str:
+    """The same for every case, width and composition, without what cannot be seen."""
+    return "\n".join(unicodedata.normalize("NFKC", plain(text).casefold()) for text in texts)
 
 
 def csv_cells(lead: Lead) -> tuple[str, ...]:

@@ -49,6 +49,18 @@ def questions(
     """By the name under which an analysis keeps the answer."""
     fit = fit_of(profile, business.ideal_customer)
     excerpt = excerpt_of(analysis_type, profile, facts, fit)
+    return questions_about(analysis_type, business, facts, fit, excerpt, spender)
+
+
+def questions_about(
+    analysis_type: AnalysisType,
+    business: Business,
+    facts: Facts,
+    fit: Fit,
+    excerpt: Excerpt,
+    spender: Spender,
+) -> dict[str, Question[Form]]:
+    """The same, for whoever has computed the rest already and needs it again."""
     asked = _question(facts, fit, excerpt)
     return {
         name: Question(

@@ -175,7 +175,7 @@ def _supported(
     scores: dict[OpinionName, int], confidence: float, labels: list[str], post_ids: Mapping[str, str]
 ) -> tuple[list[Opinion], int]:
     """Confidence x the share of labels that exist; half of it where there are no labels at all."""
-    known = [post_ids[name] for name in map(_plain_label, labels) if name in post_ids]
+    known = [post_ids[name] for name in map(plain_label, labels) if name in post_ids]
     support = 100 * len(known) // len(labels) if labels else UNSUPPORTED_PERCENT
     percent = math.floor(_clamped(100 * confidence)) * support // 100
     evidence = tuple(dict.fromkeys(known))
@@ -186,7 +186,8 @@ def _supported(
     return opinions, len(labels) - len(known)
 
 
-def _plain_label(label: str) -> str:
+def plain_label(label: str) -> str:
+    """As we gave it, however a model wrote it."""
     return label.strip("[]# ").lower()
 
 

@@ -1,11 +1,11 @@
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from litestar import Controller, Request, Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
-from litestar.params import FromPath, FromQuery, HeaderParameter
+from litestar.params import FromPath, FromQuery
 
 from features.business.application.profiles import BusinessProfiles
 from features.business.controllers.answers import (
@@ -18,28 +18,25 @@ from features.business.controllers.answers import (
     profile_out,
 )
 from features.business.controllers.bodies import ProfileBody, ProfileChangesBody
-from features.business.controllers.entity_tags import entity_tag, expected_versions, is_known
 from features.business.domain.profile import BusinessProfile, ProfileId
 from shared.caller import Caller
 from shared.middleware.access import needs
 from shared.middleware.answer_headers import ENTITY_TAG, LOCATION
+from shared.middleware.entity_tags import (
+    REVALIDATED,
+    IfMatch,
+    IfNoneMatch,
+    entity_tag,
+    expected_versions,
+    is_known,
+)
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import refusals
 
 PATH = "/v1/business-profiles"
 WRITE = needs("business_profiles:write")
-# A client may keep its copy, but asks every time whether it still holds.
-REVALIDATED = {"Cache-Control": "private, no-cache"}
 
-IfMatch = Annotated[
-    str | None,
-    HeaderParameter(name="If-Match", description="The `ETag` you have seen: refuse if it is another by now."),
-]
-IfNoneMatch = Annotated[
-    str | None,
-    HeaderParameter(name="If-None-Match", description="The `ETag` you have: answer 304 if it still holds."),
-]
 Profiles = NamedDependency[BusinessProfiles]
 Asked = Request[Caller, Any, Any]
 

@@ -1,6 +1,20 @@
-"""ETag, If-Match and If-None-Match (RFC 9110, 13.1): a profile's tag is its version."""
+"""ETag, If-Match and If-None-Match (RFC 9110, 13.1): a thing's tag is its version."""
 
 import re
+from typing import Annotated
+
+from litestar.params import HeaderParameter
+
+IfMatch = Annotated[
+    str | None,
+    HeaderParameter(name="If-Match", description="The `ETag` you have seen: refuse if it is another by now."),
+]
+IfNoneMatch = Annotated[
+    str | None,
+    HeaderParameter(name="If-None-Match", description="The `ETag` you have: answer 304 if it still holds."),
+]
+# A client may keep its copy, but asks every time whether it still holds.
+REVALIDATED = {"Cache-Control": "private, no-cache"}
 
 _TAG = r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"'
 _TAGS = re.compile(rf"\s*{_TAG}\s*(?:,\s*{_TAG}\s*)*")

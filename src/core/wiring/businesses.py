@@ -1,0 +1,26 @@
+"""The business slice as the analysis slice sees it."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from features.analysis.application.ports import Businesses
+from features.analysis.domain.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.leads import BusinessProfileId
+from features.business.domain.profile import ProfileId
+from features.business.domain.prompt import prompt_prefix
+from infrastructure.database.businesses import PostgresBusinesses
+from shared.ids import AccountId
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedBusinesses(Businesses):
+    profiles: PostgresBusinesses
+
+    async def find(self, account_id: AccountId, business_profile_id: BusinessProfileId) -> Business | None:
+        content = await self.profiles.content(account_id, ProfileId(business_profile_id))
+        if content is None:
+            return None
+        # The two mean the same by the same names.
+        customer = IdealCustomer(**msgspec.structs.asdict(content.ideal_customer))
+        return Business(prompt_prefix=prompt_prefix(content), ideal_customer=customer)

@@ -1,0 +1,159 @@
+"""Many profiles, each analysed by a run of its own; this one starts them and waits.
+
+What it knows stands in its items' rows, so it has no steps to replay: after a crash it looks and goes on. A
+run's id follows from the bulk's and the item's position, so none is started twice.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from uuid import uuid5
+
+import msgspec
+
+from core.engine.execution import Finished
+from core.engine.patience import persistently
+from core.engine.work import RunCancelled, Work
+from core.workflows.endings import cancelled, ended
+from core.workflows.subjects import (
+    KINDS,
+    RUNS_QUEUE,
+    TRANSACTION_TYPE,
+    AnalysisSubject,
+    BulkSubject,
+)
+from features.analysis.application.ports import BulkItems
+from features.analysis.domain.bulk import BulkItem, Counts
+from features.analysis.domain.profile import AnalysisType
+from features.runs.application.ports import RunStarts
+from features.runs.domain.run import NewRun, Run
+from shared.ids import RunId
+
+AT_ONCE_MAX = 10
+BATCH_SIZE = 10
+# The end of a run in this process wakes it; of those elsewhere it hears by looking.
+LOOK_INTERVAL_S = 0.25
+CREDITS_INTERVAL_S = 1.0
+WAITING_FOR_CREDITS = "waiting_for_credits"
+CANCELLING = "cancelling"
+GIVEN_UP = "cancelled_queued"  # of items whose run was never started
+SHORT = "insufficient"
+
+
+@dataclass(frozen=True, slots=True)
+class BulkWorkflow:
+    """``transaction``: of the system's, which what is called in it joins. ``price_of``: credits for one."""
+
+    runs: RunStarts
+    items: BulkItems
+    price_of: Callable[[AnalysisType], Awaitable[int]]
+    transaction: Callable[[], AbstractAsyncContextManager[None]]
+
+    async def carry_out(self, work: Work) -> Finished:
+        try:
+            await self._work_through(work)
+        except RunCancelled as cancellation:
+            await self._wind_down(work)
+            return Finished(cancelled(work.run, cancellation))
+        return Finished(ended(work.run, "completed", "completed"))
+
+    async def _work_through(self, work: Work) -> None:
+        order = await self._order(work.run)
+        now, told = Progress(), None
+        while (counts := await self._settle(work.run)).ended < counts.total:
+            work.heed(now.place)
+            now = _progress(counts, is_short=now.is_short)
+            now = _progress(counts, is_short=await self._fill(work, order, counts, now))
+            if now != told:
+                await work.report(now.place, now.percent, is_paused=now.is_short)
+                told = now
+            await work.pause(CREDITS_INTERVAL_S if now.is_short else LOOK_INTERVAL_S, place=now.place)
+
+    async def _fill(self, work: Work, order: "Order", counts: Counts, now: "Progress") -> bool:
+        """Start as many as there is room for. Whether credits are short."""
+        waiting = counts.total - counts.ended - counts.at_work
+        room = min(AT_ONCE_MAX - counts.at_work, waiting)
+        if room <= 0:
+            return False
+        return await persistently(lambda: self._start_next(work, order, now, room))
+
+    async def _start_next(self, work: Work, order: "Order", now: "Progress", items_max: int) -> bool:
+        run = work.run
+        async with self.transaction():
+            # Nobody who was given up starts anything.
+            await work.report_within(now.place, now.percent, is_paused=now.is_short)
+            for item in await self.items.unstarted(run.account_id, run.id, items_max):
+                started = await self.runs.start(order.item_run(run, item))
+                if started.run is not None:
+                    # Its own, this one already before a crash, or one that somebody else has started.
+                    await self.items.started(run.account_id, run.id, item.position, started.run.id)
+                elif started.outcome == SHORT:
+                    return True
+                else:
+                    # What is wrong with the key is wrong for all of them.
+                    await self.items.give_up(run.account_id, run.id, "skipped", started.outcome)
+                    return False
+        return False
+
+    async def _wind_down(self, work: Work) -> None:
+        """Start no more, and wait for those at work, which are told to stop."""
+        await persistently(lambda: self._give_up(work))
+        while (counts := await self._settle(work.run)).at_work:
+            await work.report(CANCELLING, _progress(counts).percent)
+            await work.rest(LOOK_INTERVAL_S)
+
+    async def _give_up(self, work: Work) -> None:
+        run = work.run
+        async with self.transaction():
+            await work.report_within(CANCELLING, 0)
+            await self.items.give_up(run.account_id, run.id, "cancelled", GIVEN_UP)
+            # Whoever cancelled it has told those that were started then.
+            await self.runs.request_cancel(run.account_id, run.id)
+
+    async def _settle(self, run: Run) -> Counts:
+        return await persistently(lambda: self.items.settle(run.account_id, run.id))
+
+    async def _order(self, run: Run) -> "Order":
+        subject = msgspec.convert(run.subject, BulkSubject)
+        return Order(subject, await persistently(lambda: self.price_of(subject.type)))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    subject: BulkSubject
+    credits_each: int
+
+    def item_run(self, bulk: Run, item: BulkItem) -> NewRun:
+        subject = AnalysisSubject(
+            username=item.username,
+            type=self.subject.type,
+            business_profile_id=self.subject.business_profile_id,
+            is_fresh=self.subject.is_fresh,
+        )
+        return NewRun(
+            account_id=bulk.account_id,
+            id=RunId(uuid5(bulk.id, str(item.position))),
+            kind=KINDS[self.subject.type],
+            subject=msgspec.to_builtins(subject),
+            credits_held=self.credits_each,
+            transaction_type=TRANSACTION_TYPE,
+            queue=RUNS_QUEUE,
+            dedup_key=subject.dedup_key,
+            parent_id=bulk.id,
+            user_id=bulk.user_id,
+            api_key_id=bulk.api_key_id,
+            refund_policy=bulk.refund_policy,
+        )
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    place: str = "batch 1 of 1"
+    percent: int = 0
+    is_short: bool = False
+
+
+def _progress(counts: Counts, *, is_short: bool = False) -> Progress:
+    percent = 100 * counts.ended // counts.total
+    batches = -(-counts.total // BATCH_SIZE)
+    place = f"batch {min(counts.ended // BATCH_SIZE + 1, batches)} of {batches}"
+    return Progress(place=WAITING_FOR_CREDITS if is_short else place, percent=percent, is_short=is_short)

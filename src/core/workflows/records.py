@@ -1,0 +1,50 @@
+"""What is noted when a run of analysis has ended."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from features.analysis.application.conclusions import AnalysisRequest
+from features.analysis.application.ports import AnalysisRecord
+from features.costs.domain.alerts import alerts
+from features.runs.application.ports import RunStarts
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("analysis")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    runs: RunStarts
+    record: AnalysisRecord
+
+    async def analysis_ended(self, request: AnalysisRequest, score: int | None) -> None:
+        """A data point, and a warning when it cost or took too much. What it cost, its row says now."""
+        run = await self.runs.find(request.account_id, request.run_id)
+        if run is None or run.ended_at is None or run.started_at is None:
+            return  # removed meanwhile, with its account
+        duration_ms = (run.ended_at - run.started_at).total_seconds() * 1_000
+        self.record(
+            run_id=run.id,
+            username=request.username,
+            analysis_type=request.analysis_type,
+            outcome=run.status,
+            cost_nanodollars=run.cost_nanodollars,
+            duration_ms=duration_ms,
+            score=score,
+            spender=request.spender,
+        )
+        for alert in alerts(
+            request.analysis_type,
+            cost_nanodollars=run.cost_nanodollars or 0,
+            calls_unpriced=int(run.cost_nanodollars is None),
+            duration_ms=duration_ms,
+        ):
+            log.warning(
+                "analysis_alert",
+                run_id=str(run.id),
+                analysis_type=request.analysis_type,
+                alert=alert.kind,
+                level=alert.level,
+                value=alert.value,
+                limit=alert.limit,
+            )

@@ -1,0 +1,36 @@
+"""A light analysis for whoever comes by. Who holds the token may read the result, and nobody else."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from uuid import uuid4
+
+from features.analysis.application.ports import AnonymousResults, VisitorAnalysis, VisitorRun
+from features.analysis.domain.errors import AnonymousAnalysisNotFound
+from features.analysis.domain.orders import AnalysisOrder
+from features.analysis.domain.profile import username_of
+from shared.ids import RunId
+
+TOKEN_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class AnonymousAnalyses:
+    results: AnonymousResults
+
+    async def start(self, username: str) -> tuple[VisitorRun, str]:
+        """The run, and the token, which is told this once."""
+        order = AnalysisOrder(username=username_of(username), analysis_type="light", business_profile_id=None)
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        started = await self.results.start(RunId(uuid4()), order, token_hash=_hash(token))
+        return started, token
+
+    async def get(self, token: str) -> VisitorAnalysis:
+        found = await self.results.find(_hash(token))
+        if found is None:
+            raise AnonymousAnalysisNotFound
+        return found
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,78 @@
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from features.analysis.application.ports import AnalysisFilter, AnalysisStore, LeadFilter, LeadStore
+from features.analysis.domain.analysis import AnalysisEntry, KnownLead
+from features.analysis.domain.errors import LeadNotFound
+from features.analysis.domain.leads import SORTS, Lead, LeadId, Sort
+from shared.caller import Caller
+from shared.pages import Page, Place, SortedPlace, decode_place, decode_sorted, encode_sorted, page_of
+
+EXPORT_CHUNK = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """Whom the account has had analysed. A lead stays however old it is; its history goes back as far as
+    the account's plan does.
+    """
+
+    store: LeadStore
+    analyses: AnalysisStore
+
+    async def page(
+        self, caller: Caller, only: LeadFilter, *, sort: Sort, cursor: str | None, limit: int
+    ) -> Page[Lead]:
+        """What is added, removed or analysed between two pages moves nothing else: a page begins behind a
+        value, not behind a number of leads.
+        """
+        after = decode_sorted(cursor, sort, SORTS[sort])
+        found = await self.store.list(caller, only, sort=sort, after=after, leads_max=limit + 1)
+        if len(found) <= limit:
+            return Page(found)
+        return Page(found[:limit], encode_sorted(sort, _place(found[limit - 1], sort)))
+
+    async def export(self, caller: Caller, only: LeadFilter) -> AsyncIterator[list[Lead]]:
+        """All of them in chunks, by username, because that never changes: each once, whatever is analysed
+        meanwhile. No transaction stays open while a client reads slowly.
+        """
+        after: SortedPlace | None = None
+        while True:
+            chunk = await self.store.list(caller, only, sort="username", after=after, leads_max=EXPORT_CHUNK)
+            yield chunk
+            if len(chunk) < EXPORT_CHUNK:
+                return
+            after = _place(chunk[-1], "username")
+
+    async def get(self, caller: Caller, lead_id: LeadId) -> KnownLead:
+        """The comparison is part of the lead, and does not look at how far back the plan goes."""
+        known = await self.store.get(caller, lead_id)
+        if known is None:
+            raise LeadNotFound
+        return known
+
+    async def history(
+        self, caller: Caller, lead_id: LeadId, *, cursor: str | None, limit: int
+    ) -> Page[AnalysisEntry]:
+        found = await self.analyses.list(
+            caller, AnalysisFilter(lead_id=lead_id), after=decode_place(cursor), analyses_max=limit + 1
+        )
+        if found is None:
+            raise LeadNotFound
+        return page_of(found, limit, lambda entry: Place(entry.created_at, entry.id))
+
+    async def delete(self, caller: Caller, lead_id: LeadId) -> None:
+        """Its analyses are hidden with it. Who is analysed again is a new lead."""
+        if not await self.store.delete(caller, lead_id):
+            raise LeadNotFound
+
+    async def restore(self, caller: Caller, lead_id: LeadId) -> Lead:
+        """May be repeated: one that is not deleted stays as it is. Raises LeadTaken."""
+        lead = await self.store.restore(caller, lead_id)
+        if lead is None:
+            raise LeadNotFound
+        return lead
+
+
+def _place(lead: Lead, sort: Sort) -> SortedPlace:
+    return SortedPlace(lead.sorted_by(sort), lead.id)

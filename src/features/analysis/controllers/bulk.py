@@ -1,0 +1,105 @@
+"""Many analyses at once: started, and looked at row by row."""
+
+from typing import Any
+from uuid import UUID
+
+from litestar import Controller, Request, Response, get, post
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+from litestar.params import FromPath, FromQuery
+
+from features.analysis.application.bulk_starts import BulkStarts
+from features.analysis.controllers.bodies import BulkBody
+from features.analysis.controllers.bulk_answers import (
+    BULK_EXAMPLE,
+    BULK_QUOTE_EXAMPLE,
+    BULK_STARTED_EXAMPLE,
+    BulkOut,
+    BulkQuoteOut,
+    BulkStartedOut,
+    bulk_out,
+    bulk_quote_out,
+    bulk_started_out,
+)
+from features.analysis.controllers.starts import POLL_AFTER_S
+from shared.caller import Caller
+from shared.ids import RunId
+from shared.middleware.access import counts_as, needs
+from shared.middleware.answer_headers import RETRY_AFTER, RUN_LOCATION
+from shared.middleware.idempotency import effect_id
+from shared.middleware.parameters import Limit, PositionCursor
+
+Asked = Request[Caller, Any, Any]
+Starts = NamedDependency[BulkStarts]
+
+
+class BulkController(Controller):
+    path = "/v1/analyses/bulk"
+    tags = ("Analyses",)
+
+    @post(
+        "/",
+        operation_id="startBulkAnalysis",
+        summary="Analyse many profiles",
+        status_code=202,
+        opt={**needs("runs:write"), **counts_as("bulk")},
+        response_headers=(RUN_LOCATION, RETRY_AFTER),
+        responses={
+            202: ResponseSpec(
+                BulkStartedOut,
+                description="The run, and which rows it does not include",
+                examples=[Example(value=BULK_STARTED_EXAMPLE)],
+            ),
+            200: ResponseSpec(
+                BulkQuoteOut,
+                description="With `dry_run=true`: what it would include and cost",
+                examples=[Example(value=BULK_QUOTE_EXAMPLE)],
+            ),
+        },
+    )
+    async def start(
+        self,
+        request: Asked,
+        data: BulkBody,
+        bulk_starts: Starts,
+        dry_run: FromQuery[bool] = False,  # noqa: FBT002  a query has names
+    ) -> Response[BulkStartedOut | BulkQuoteOut]:
+        """Analyse many profiles on behalf of a business, as many as your plan allows at once. Rows that are
+        no usernames, or the same as an earlier row, are left out, and `rejected` says why.
+
+        Each profile is paid for when its turn comes. When credits run out the run waits, and goes on by
+        itself after a top-up. With `dry_run=true` nothing is started.
+        """
+        if dry_run:
+            report = await bulk_starts.report(request.user, data.wish)
+            return Response(bulk_quote_out(report), status_code=200)
+        run_id = RunId(effect_id(request.scope))
+        out = bulk_started_out(*await bulk_starts.start(request.user, run_id, data.wish))
+        headers = {"Location": out.poll_url, "Retry-After": POLL_AFTER_S}
+        return Response(out, status_code=202, headers=headers)
+
+    @get(
+        "/{run_id:uuid}",
+        operation_id="getBulkAnalysis",
+        summary="A bulk analysis",
+        opt=needs("runs:read"),
+        responses={
+            200: ResponseSpec(
+                BulkOut, description="A page of its profiles", examples=[Example(value=BULK_EXAMPLE)]
+            )
+        },
+    )
+    async def read(
+        self,
+        request: Asked,
+        run_id: FromPath[UUID],
+        bulk_starts: Starts,
+        cursor: PositionCursor = None,
+        limit: Limit = 50,
+    ) -> BulkOut:
+        """How each profile of a bulk analysis is, in the order in which they were sent. `counts` and
+        `rejected` are about all of them, on every page. Follow `next_cursor` until it is null.
+        """
+        page, next_cursor = await bulk_starts.page(request.user, RunId(run_id), cursor=cursor, limit=limit)
+        return bulk_out(page, next_cursor)

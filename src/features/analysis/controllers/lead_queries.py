@@ -1,0 +1,71 @@
+"""Which leads a client asks for."""
+
+from typing import Annotated, cast, get_args
+from uuid import UUID
+
+from litestar.params import QueryParameter
+
+from features.analysis.application.ports import LeadFilter
+from features.analysis.domain.leads import SORTS, BusinessProfileId
+from features.analysis.domain.profile import AnalysisType
+from features.analysis.domain.scoring import Tier
+from shared.middleware.parameters import cursor_of
+from shared.pages import sorted_pattern
+
+WORDS_LENGTH_MAX = 100
+NICHE_LENGTH_MAX = 500
+WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL does not know
+_ONE_TIER = f"({'|'.join(get_args(Tier))})"
+
+Tiers = Annotated[
+    str | None,
+    QueryParameter(
+        pattern=f"^{_ONE_TIER}(,{_ONE_TIER}){{0,3}}$", description="One or several: `hot` or `hot,warm`."
+    ),
+]
+ScoreMin = Annotated[int | None, QueryParameter(ge=0, le=100, description="The least score.")]
+ScoreMax = Annotated[int | None, QueryParameter(ge=0, le=100, description="The greatest score.")]
+Niche = Annotated[
+    str | None,
+    QueryParameter(
+        min_length=1,
+        max_length=NICHE_LENGTH_MAX,
+        pattern=WITHOUT_NUL,
+        description="The whole niche, in capitals or not.",
+    ),
+]
+Words = Annotated[
+    str | None,
+    QueryParameter(
+        min_length=1,
+        max_length=WORDS_LENGTH_MAX,
+        pattern=WITHOUT_NUL,
+        description="What stands somewhere in username, full name or biography, in capitals or not.",
+    ),
+]
+OfBusiness = Annotated[UUID | None, QueryParameter(description="Of this business profile alone.")]
+OfType = Annotated[AnalysisType | None, QueryParameter(description="The last analysis's type.")]
+SortedCursor = Annotated[str | None, cursor_of(sorted_pattern(SORTS))]
+
+
+def lead_filter(
+    *,
+    business_profile_id: UUID | None,
+    tier: str | None,
+    score_min: int | None,
+    score_max: int | None,
+    niche: str | None,
+    q: str | None,
+    analysis_type: AnalysisType | None,
+    deleted: bool,
+) -> LeadFilter:
+    return LeadFilter(
+        business_profile_id=business_profile_id and BusinessProfileId(business_profile_id),
+        tiers=cast("tuple[Tier, ...]", tuple(tier.split(","))) if tier else (),
+        score_min=score_min,
+        score_max=score_max,
+        niche=niche,
+        words=q,
+        analysis_type=analysis_type,
+        is_deleted=deleted,
+    )

@@ -1,0 +1,109 @@
+"""Many analyses that were asked for at once."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from features.analysis.domain.errors import UsernameInvalid
+from features.analysis.domain.orders import BulkOrder
+from features.analysis.domain.profile import username_of
+from shared.ids import AccountId, RunId
+
+ItemStatus = Literal["waiting", "started", "completed", "failed", "cancelled", "skipped"]
+
+USERNAMES_MAX = 500  # of the largest plan
+SHOWN_LENGTH_MAX = 100
+
+
+class BulkItem(msgspec.Struct, frozen=True, kw_only=True):
+    """One username of a bulk run. ``position`` is its place in what was sent, from 1."""
+
+    account_id: AccountId
+    run_id: RunId  # the bulk's
+    position: int
+    username: str  # as username_of gives it
+    item_run_id: RunId | None
+    status: ItemStatus
+    outcome: str | None
+
+
+class Rejection(msgspec.Struct, frozen=True, kw_only=True):
+    position: int
+    text: str  # as it was sent, as much of it as a reader needs
+    code: str
+    reason: str
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """``ended`` is the sum of the four that follow it; what is neither ended nor at work waits."""
+
+    total: int
+    ended: int
+    completed: int
+    failed: int
+    cancelled: int
+    skipped: int
+    at_work: int
+
+
+class Checked(msgspec.Struct, frozen=True, kw_only=True):
+    """``usernames``: each with its position."""
+
+    usernames: tuple[tuple[int, str], ...]
+    rejections: tuple[Rejection, ...]
+
+
+class PageItem(msgspec.Struct, frozen=True, kw_only=True):
+    position: int
+    username: str
+    run_id: RunId | None
+    status: ItemStatus
+    outcome: str | None
+
+
+class BulkPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A bulk run, and a part of its items."""
+
+    run_id: RunId
+    status: str
+    progress: int
+    current_step: str | None
+    order: BulkOrder
+    created_at: datetime
+    ended_at: datetime | None
+    counts: dict[ItemStatus, int]  # of all its items; what is not there is 0
+    items: list[PageItem]
+    rejections: list[Rejection]
+
+
+def checked(texts: Sequence[str]) -> Checked:
+    """Row by row. The same person twice is once: the later row is refused."""
+    positions: dict[str, int] = {}
+    rejections: list[Rejection] = []
+    for position, text in enumerate(texts, start=1):
+        shown = _shown(text)
+        try:
+            username = username_of(text)
+        except UsernameInvalid:
+            rejections.append(_rejection(position, shown, UsernameInvalid.code, str(UsernameInvalid(shown))))
+            continue
+        if username in positions:
+            reason = f"The same as row {positions[username]}: @{username}."
+            rejections.append(_rejection(position, shown, "duplicate_in_list", reason))
+        else:
+            positions[username] = position
+    usernames = tuple((position, username) for username, position in positions.items())
+    return Checked(usernames=usernames, rejections=tuple(rejections))
+
+
+def _rejection(position: int, text: str, code: str, reason: str) -> Rejection:
+    return Rejection(position=position, text=text, code=code, reason=reason)
+
+
+def _shown(text: str) -> str:
+    """As much as a reader needs, without what a terminal or a database would stumble over."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)[
+        :SHOWN_LENGTH_MAX
+    ]

@@ -1,0 +1,105 @@
+"""Analyses begin: their credits, their runs and their place in the queue, all or nothing."""
+
+import math
+from typing import LiteralString
+
+import msgspec
+from asyncpg import Record
+
+from features.analysis.application.ports import AnalysisRuns, BulkItems, Payer, StartedRun
+from features.analysis.domain.bulk import Checked
+from features.analysis.domain.errors import LightLimitReached
+from features.analysis.domain.orders import BULK_KIND, AnalysisOrder, BulkOrder
+from features.business.domain.errors import BusinessProfileNotFound
+from features.credits.domain.errors import ApiKeyCapReached, InsufficientCredits
+from features.runs.application.ports import RunStarts
+from features.runs.domain.refunds import REFUND_POLICY_VERSION
+from features.runs.domain.run import NewRun
+from infrastructure.database.sessions import AdminSession
+from shared.caller import AccountNotFound
+from shared.errors import DomainError
+from shared.ids import RunId
+
+START: LiteralString = "select * from runs.start_analysis($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+STARTED = frozenset({"started", "repeated", "duplicate"})
+
+
+class PostgresAnalysisRuns(AnalysisRuns):
+    def __init__(self, session: AdminSession, runs: RunStarts, items: BulkItems) -> None:
+        self._session = session
+        self._runs = runs
+        self._items = items
+
+    async def start(
+        self, run_id: RunId, payer: Payer, order: AnalysisOrder, *, credits_held: int
+    ) -> StartedRun:
+        (row,) = await self._session.fetch(START, *start_arguments(run_id, payer, order, credits_held))
+        return started_run(row, credits_held)
+
+    async def start_bulk(self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked) -> StartedRun:
+        async with self._session.transaction():
+            started = await self._runs.start(
+                NewRun(
+                    account_id=payer.account_id,
+                    id=run_id,
+                    kind=BULK_KIND,
+                    subject=order.subject,
+                    credits_held=0,  # each of its items pays for itself
+                    transaction_type="analysis",
+                    queue="bulk",
+                    takes_turn=False,
+                    user_id=payer.user_id,
+                    api_key_id=payer.api_key_id,
+                    refund_policy=REFUND_POLICY_VERSION,
+                )
+            )
+            if started.run is None:
+                raise AccountNotFound
+            await self._items.add(payer.account_id, run_id, rows.usernames, rows.rejections)
+        return StartedRun(run_id=started.run.id, status=started.run.status, credits_held=0)
+
+
+def start_arguments(
+    run_id: RunId, payer: Payer, order: AnalysisOrder, credits_held: int
+) -> tuple[object, ...]:
+    """Of runs.start_analysis."""
+    return (
+        payer.account_id,
+        run_id,
+        order.kind,
+        msgspec.json.encode(order.subject).decode(),
+        credits_held,
+        order.dedup_key,
+        payer.user_id,
+        payer.api_key_id,
+        REFUND_POLICY_VERSION,
+    )
+
+
+def started_run(row: Record, credits_held: int) -> StartedRun:
+    """From what runs.start_analysis answers. Raises what it refuses."""
+    outcome: str = row["outcome"]
+    if outcome not in STARTED:
+        raise _refusal(row, credits_held)
+    return StartedRun(
+        run_id=row["run_id"],
+        status=row["status"],
+        credits_held=row["credits_held"],
+        is_duplicate=outcome == "duplicate",
+    )
+
+
+def _refusal(row: Record, credits_needed: int) -> DomainError:
+    match row["outcome"]:
+        case "insufficient":
+            return InsufficientCredits(credits_needed, row["credits_available"])
+        case "key_capped":
+            return ApiKeyCapReached(credits_needed, row["bound"])
+        case "unknown_business":
+            return BusinessProfileNotFound()
+        case "light_limited":
+            return LightLimitReached(row["bound"], max(1, math.ceil(row["wait_s"])))
+        case outcome:
+            # A key or an account that was withdrawn this moment; the rest would be our mistake.
+            assert outcome in {"unknown_key", "unknown_account"}, outcome
+            return AccountNotFound()

@@ -1,0 +1,67 @@
+"""What a caller may know about analyses before and after they are started, under row level security."""
+
+from typing import LiteralString
+
+import msgspec
+
+from features.analysis.application.ports import BulkReader, Terms, TermsReader
+from features.analysis.domain.bulk import BulkPage, ItemStatus, PageItem, Rejection
+from features.analysis.domain.ideal_customer import IdealCustomer
+from features.analysis.domain.leads import BusinessProfileId
+from features.analysis.domain.orders import BulkOrder
+from features.business.domain.errors import BusinessProfileNotFound
+from infrastructure.database.sessions import Database
+from shared.caller import Caller, no_account
+from shared.ids import RunId
+
+TERMS: LiteralString = "select * from caller.analysis_terms($1, $2, $3, $4)"
+BULK: LiteralString = "select * from caller.bulk_analysis($1, $2, $3, $4, $5)"
+
+
+class PostgresTerms(TermsReader, BulkReader):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def terms(
+        self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
+    ) -> Terms:
+        (row,) = await self._database.user(caller.claims).call(
+            TERMS, caller.chosen_account, business_profile_id, dedup_key
+        )
+        if row["account_id"] is None:
+            raise no_account(caller)
+        if row["business_profile_id"] is None:
+            raise BusinessProfileNotFound
+        hundredths: int | None = row["engagement_rate_min_hundredths"]
+        customer = IdealCustomer(
+            followers_min=row["followers_min"],
+            followers_max=row["followers_max"],
+            engagement_rate_min=None if hundredths is None else hundredths / 100,
+        )
+        return Terms(
+            customer=customer,
+            **{name: row[name] for name in Terms.__struct_fields__ if name != "customer"},
+        )
+
+    async def page(
+        self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int
+    ) -> BulkPage | None:
+        (row,) = await self._database.user(caller.claims).call(
+            BULK, caller.chosen_account, run_id, after_position, items_max
+        )
+        if row["account_id"] is None:
+            raise no_account(caller)
+        if row["run_id"] is None:
+            return None
+        return BulkPage(
+            run_id=row["run_id"],
+            status=row["status"],
+            progress=row["progress"],
+            current_step=row["current_step"],
+            order=msgspec.json.decode(row["subject"], type=BulkOrder),
+            created_at=row["created_at"],
+            ended_at=row["ended_at"],
+            counts=msgspec.json.decode(row["counts"] or "{}", type=dict[ItemStatus, int]),
+            items=msgspec.json.decode(row["items"] or "[]", type=list[PageItem]),
+            rejections=msgspec.json.decode(row["rejections"] or "[]", type=list[Rejection]),
+        )

@@ -1,0 +1,151 @@
+"""Analyses of one account, and what became of them."""
+
+import itertools
+import uuid
+
+from core.workflows.subjects import BULK_KIND, KINDS
+from features.runs.domain.run import NewRun
+from infrastructure.database.bulk_items import PostgresBulkItems
+from infrastructure.database.runs import PostgresRuns
+from infrastructure.simulators.world import kind_of
+from shared.ids import RunId
+from tests.core.workflows.kept import PRICES
+from tests.support import until
+
+NEW_BUSINESS = """
+insert into public.business_profiles (account_id, id, name, created_by, niches, followers_min)
+values ($1, $2, 'Alpine Coffee', 'user:x', '{coffee,bread}', $3)
+"""
+CREDITS = 1_000
+FORMS = {"light": 1, "deep": 3, "xray": 4}
+
+
+def ordinary_names():
+    """Of people who are neither private nor missing; each once."""
+    word = uuid.uuid4().hex[:8]
+    for number in itertools.count():
+        if kind_of(name := f"weaver.{word}.{number}") == "ordinary":
+            yield name
+
+
+class Desk:
+    def __init__(self, session, owner, tenant, business_id):
+        self.session = session
+        self.runs = PostgresRuns(session)
+        self.items = PostgresBulkItems(session)
+        self.owner = owner
+        self.account_id = tenant.account_id
+        self.business_id = business_id
+        self.names = ordinary_names()
+
+    async def start(
+        self, analysis_type="deep", username=None, *, kind=None, is_fresh=False, beside=None, **extra
+    ):
+        """``beside``: what else happens in the transaction, given the run's id."""
+        username = username or next(self.names)
+        business = str(self.business_id)
+        new = NewRun(
+            account_id=self.account_id,
+            id=RunId(uuid.uuid4()),
+            kind=kind or KINDS[analysis_type],
+            subject={
+                "username": username,
+                "type": analysis_type,
+                "business_profile_id": business,
+                "is_fresh": is_fresh,
+                **extra,
+            },
+            credits_held=PRICES[analysis_type],
+            transaction_type="analysis",
+            queue="runs",
+            dedup_key=f"analysis:{analysis_type}:{business}:{username}",
+        )
+        async with self.session.transaction():
+            assert (await self.runs.start(new)).outcome == "started"
+            if beside is not None:
+                await beside(new.id)
+        return new.id
+
+    async def start_bulk(self, usernames, analysis_type="light", **fields):
+        new = NewRun(
+            account_id=self.account_id,
+            id=RunId(uuid.uuid4()),
+            kind=BULK_KIND,
+            subject={
+                "type": analysis_type,
+                "business_profile_id": str(self.business_id),
+                "is_fresh": False,
+                "count": len(usernames),
+            },
+            credits_held=0,
+            transaction_type="analysis",
+            queue="bulk",
+            takes_turn=False,
+            **fields,
+        )
+        async with self.session.transaction():
+            assert (await self.runs.start(new)).outcome == "started"
+            await self.items.add(self.account_id, new.id, list(enumerate(usernames, 1)), [])
+        return new.id
+
+    async def find(self, run_id):
+        return await self.runs.find(self.account_id, run_id)
+
+    async def cancel(self, run_id):
+        return (await self.runs.request_cancel(self.account_id, run_id))[0]
+
+    async def ended(self, *run_ids):
+        """Wait for their end; the runs."""
+
+        async def all_ended():
+            runs = [await self.find(run_id) for run_id in run_ids]
+            return all(run.is_ended for run in runs) and runs
+
+        return await until(all_ended, timeout_s=90)
+
+    async def at(self, run_id, step):
+        """Wait until the run has come to the step."""
+
+        async def is_there():
+            return step in [begun.step for begun in (await self.find(run_id)).steps]
+
+        await until(is_there)
+
+    async def noted(self, run_id, place):
+        await until(
+            lambda: self.owner.fetchval(
+                "select true from oslira.notes where run_id = $1 and place = $2", run_id, place
+            ),
+            timeout_s=90,
+        )
+
+    async def saved(self, run_id):
+        """How many analyses there are of the run."""
+        return await self.owner.fetchval("select count(*) from oslira.kept where run_id = $1", run_id)
+
+    async def statuses(self, bulk_id):
+        """Of a bulk's items, in their order: status and outcome."""
+        rows = await self.owner.fetch(
+            "select status, outcome from bulk_items where run_id = $1 order by position", bulk_id
+        )
+        return [tuple(row) for row in rows]
+
+    async def children(self, bulk_id):
+        return await self.owner.fetch("select * from runs where parent_id = $1", bulk_id)
+
+    async def all_charged_once(self):
+        """The books agree, nothing is held, and what runs were charged is what is missing."""
+        findings = await self.owner.fetch("select * from ledger.audit()")
+        row = await self.owner.fetchrow(
+            """
+            select a.credits_held, a.credits_available + (
+                select coalesce(sum(r.credits_charged), 0) from runs as r where r.account_id = a.account_id
+            ) as credits_ever, (
+                select sum(e.credits_delta) from credit_entries as e
+                where e.account_id = a.account_id and e.kind = 'grant'
+            ) as granted
+            from credit_accounts as a where a.account_id = $1
+            """,
+            self.account_id,
+        )
+        return not findings and row["credits_held"] == 0 and row["credits_ever"] == row["granted"]

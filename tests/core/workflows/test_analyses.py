@@ -1,0 +1,233 @@
+"""One analysis, from its place in the queue to its end."""
+
+import msgspec
+import pytest
+
+from shared.questions import AnswerMalformed, AnswerRefused, ModelsUnavailable, QuestionInvalid
+from tests.core.engine.history import history_of, put_back
+from tests.core.outside.world import OPENAI, PROFILE_RUNS
+from tests.core.workflows.desk import FORMS
+from tests.core.workflows.kept import PRICES
+from tests.support import until
+
+CORE, OUTREACH, PERSONALITY = "analysis.deep.core", "analysis.deep.outreach", "analysis.deep.personality"
+
+
+def summary(run):
+    return run.status, run.outcome, run.error, run.credits_charged
+
+
+@pytest.mark.parametrize("analysis_type", ["light", "deep", "xray"])
+async def test_an_analysis_is_delivered_once_and_paid_for_once(at_work, desk, simulators, analysis_type):
+    (run,) = await desk.ended(await desk.start(analysis_type))
+
+    assert summary(run) == ("completed", "completed", None, PRICES[analysis_type])
+    assert run.progress == 100
+    assert await simulators.asked(OPENAI) == FORMS[analysis_type]
+    assert await desk.saved(run.id) == 1
+    assert await desk.all_charged_once()
+
+
+async def test_a_run_tells_how_far_it_is(at_work, desk):
+    at_work.analyst.held.update({OUTREACH, PERSONALITY})
+    run_id = await desk.start()
+
+    async def progress():
+        return (await desk.find(run_id)).progress
+
+    await until(lambda: _is(progress, 40 + 50 // 3))
+    await desk.cancel(run_id)
+    (run,) = await desk.ended(run_id)
+
+    assert [begun.step for begun in run.steps][0] == "scrape"
+    assert {begun.step for begun in run.steps} == {"scrape", "core", "outreach", "personality"}
+
+
+async def _is(value, expected):
+    return await value() == expected
+
+
+async def test_a_profile_that_was_looked_at_before_is_not_looked_at_again(at_work, desk, simulators):
+    name = next(desk.names)
+    await desk.ended(await desk.start("light", name))
+    looks = await simulators.asked(f"POST {PROFILE_RUNS}")
+
+    (second,) = await desk.ended(await desk.start("light", name))
+    (fresh,) = await desk.ended(await desk.start("light", name, is_fresh=True))
+
+    assert summary(second) == ("completed", "completed_from_cache", None, 1)
+    assert summary(fresh) == ("completed", "completed", None, 1)
+    assert await simulators.asked(f"POST {PROFILE_RUNS}") == 2 * looks
+
+
+@pytest.mark.parametrize(
+    ("beginning", "outcome"),
+    [
+        ("private", "private"),
+        ("missing", "not_found"),
+        ("restricted", "restricted"),
+        ("weaver", "icp_violation"),
+    ],
+)
+async def test_whom_nobody_can_analyse_costs_nothing_and_no_model_is_asked(
+    at_work, make_desk, simulators, beginning, outcome
+):
+    desk = await make_desk(followers_min=1_000_000_000)
+    name = next(desk.names).replace("weaver", beginning)
+
+    (run,) = await desk.ended(await desk.start("deep", name))
+
+    assert summary(run) == ("failed", outcome, outcome, 0)
+    assert await simulators.asked(OPENAI) == 0
+    assert await desk.saved(run.id) == 0
+    assert await desk.all_charged_once()
+
+
+async def test_when_nobody_can_look_everything_is_released(at_work, desk, simulators):
+    await simulators.fault("/apify", times=None, status=500)
+    await simulators.fault("/scraperapi", times=None, status=500)
+
+    (run,) = await desk.ended(await desk.start())
+
+    assert summary(run) == ("failed", "scrape_failure", "profiles_unavailable", 0)
+    assert await desk.all_charged_once()
+
+
+async def test_an_analysis_for_a_business_that_was_deleted_costs_nothing(at_work, desk):
+    await desk.owner.execute(
+        "update business_profiles set deleted_at = now() where id = $1", desk.business_id
+    )
+
+    (run,) = await desk.ended(await desk.start())
+
+    assert summary(run) == ("failed", "internal_failure", "business_gone", 0)
+    assert await desk.all_charged_once()
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ModelsUnavailable(CORE, 60), "provider_failure"),
+        (AnswerMalformed(CORE, "m"), "invalid_answer"),
+        (AnswerRefused(CORE, "m"), "refused_answer"),
+        (QuestionInvalid(CORE, "m"), "internal_failure"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.code,
+)
+async def test_when_one_question_fails_the_others_are_stopped_and_nothing_is_charged(
+    at_work, desk, error, outcome
+):
+    at_work.analyst.refusals[CORE] = error
+    at_work.analyst.held.update({OUTREACH, PERSONALITY})
+
+    (run,) = await desk.ended(await desk.start())
+
+    assert summary(run) == ("failed", outcome, error.code, 0)
+    assert sorted(at_work.analyst.interrupted) == [OUTREACH, PERSONALITY]
+    assert await desk.saved(run.id) == 0
+    assert await desk.all_charged_once()
+
+
+async def test_after_a_crash_a_failure_is_still_the_end_and_nobody_is_asked_again(at_work, desk):
+    at_work.analyst.refusals[OUTREACH] = AnswerRefused(OUTREACH, "m")
+    at_work.analyst.held.update({CORE, PERSONALITY})
+    (run,) = await desk.ended(await desk.start())
+    history = await history_of(desk.owner, run)
+    at_work.analyst.reset()
+
+    (again,) = await desk.ended(
+        await desk.start(beside=lambda run_id: put_back(desk.session, run_id, history))
+    )
+
+    assert history.names == ["scrape", "outreach"]
+    assert summary(again) == summary(run) == ("failed", "refused_answer", "model_refused", 0)
+    assert at_work.analyst.asked == []
+
+
+async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work, desk):
+    histories = []
+    for task, error in ((CORE, ModelsUnavailable(CORE, 60)), (OUTREACH, AnswerRefused(OUTREACH, "m"))):
+        at_work.analyst.reset()
+        at_work.analyst.refusals[task] = error
+        at_work.analyst.held.update({CORE, OUTREACH, PERSONALITY} - {task})
+        (run,) = await desk.ended(await desk.start())
+        histories.append(await history_of(desk.owner, run))
+    first, second = histories
+    both = msgspec.structs.replace(first, steps=[*first.steps, second.steps[-1]])
+
+    (run,) = await desk.ended(await desk.start(beside=lambda run_id: put_back(desk.session, run_id, both)))
+
+    assert both.names == ["scrape", "core", "outreach"]
+    assert run.error == "models_unavailable"
+
+
+CANCELLATIONS = {
+    "inside:scrape": ("cancelled_scraping", 0),
+    "inside:outreach": ("cancelled_analyzing", 2),
+    "before:save": ("cancelled_saving", 2),
+}
+
+
+async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(at_work, desk):
+    runs = {place: await desk.start(halt_at=place) for place in CANCELLATIONS}
+    for place, run_id in runs.items():
+        await desk.noted(run_id, f"halted {place}")
+
+    assert [await desk.cancel(run_id) for run_id in runs.values()] == ["requested"] * 3
+    await _heard_of_cancel(desk)
+    at_work.go_on.touch()
+    ended = await desk.ended(*runs.values())
+
+    assert [summary(run) for run in ended] == [
+        ("cancelled", outcome, None, credits_charged) for outcome, credits_charged in CANCELLATIONS.values()
+    ]
+    assert [await desk.saved(run.id) for run in ended] == [0, 0, 0]
+    assert await desk.all_charged_once()
+
+
+async def _heard_of_cancel(desk):
+    """Wait for the heartbeat that tells its process."""
+    beat = "select heartbeat_at from traffic.workers where gone_at is null"
+    before = await desk.owner.fetchval(beat)
+    for _ in range(2):
+        await until(lambda: desk.owner.fetchval(beat + " and heartbeat_at > $1", before))
+        before = await desk.owner.fetchval(beat)
+
+
+async def test_a_cancelled_run_stops_what_is_under_way_at_providers(at_work, desk, simulators):
+    await simulators.fault("/openai", kind="timeout", times=None)
+    run_id = await desk.start("xray")
+
+    async def under_way(count):
+        return (await simulators.state())["under_way"].get(OPENAI, 0) == count
+
+    await until(lambda: under_way(4))
+    await desk.cancel(run_id)
+    (run,) = await desk.ended(run_id)
+
+    assert summary(run) == ("cancelled", "cancelled_analyzing", None, 3)
+    await until(lambda: under_way(0))
+    assert await simulators.asked(OPENAI) == 4
+
+
+async def test_what_an_analysis_cost_and_how_it_ended_is_noted(at_work, desk):
+    (run,) = await desk.ended(await desk.start("light"))
+
+    point = await until(
+        lambda: desk.owner.fetchrow(
+            "select * from traffic.data_points where kind = 'analysis' and blobs[1] = $1", str(run.id)
+        )
+    )
+    assert point["blobs"][2:] == ["light", "completed"]
+    cost, duration_ms, score = point["doubles"]
+    assert cost == pytest.approx(run.cost_nanodollars / 1e9)
+    assert 0 < duration_ms < 60_000
+    assert 0 <= score <= 100
+
+
+async def test_an_anonymous_analysis_knows_no_business(at_work, desk):
+    (run,) = await desk.ended(await desk.start("light", kind="anonymous_analysis", business_profile_id=None))
+
+    assert summary(run) == ("completed", "completed", None, 1)
+    kept = await desk.owner.fetchrow("select * from oslira.kept where run_id = $1", run.id)
+    assert kept["is_anonymous"]

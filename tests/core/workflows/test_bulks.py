@@ -1,0 +1,136 @@
+"""Many analyses at once: each is its own, and the bulk waits for all of them."""
+
+import pytest
+
+from tests.core.outside.world import PROFILE_RUNS
+from tests.support import until
+
+NEW_KEY = """
+insert into api_keys (account_id, id, family_id, name, mode, secret_hash, scopes, credits_per_month_max, created_by)
+select $1, id, id, 'key', 'live', sha256(id::text::bytea), '{runs:write}', 2, id from gen_random_uuid() as id
+returning id
+"""
+GRANT = "select ledger.grant_credits($1, $2, $3, 'purchase')"
+
+
+async def status_of(desk, run_id):
+    return (await desk.find(run_id)).status
+
+
+async def some(desk, count):
+    return [next(desk.names) for _ in range(count)]
+
+
+async def test_partial_failures_cost_only_what_was_delivered(at_work, desk, simulators):
+    await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 30})
+    names = [*await some(desk, 10), "private.weaver", "missing.weaver"]
+
+    (bulk,) = await desk.ended(await desk.start_bulk(names))
+
+    assert (bulk.status, bulk.outcome, bulk.progress, bulk.credits_charged) == (
+        *("completed", "completed", 100, 0),
+    )
+    assert await desk.statuses(bulk.id) == [
+        *[("completed", "completed")] * 10,
+        ("failed", "private"),
+        ("failed", "not_found"),
+    ]
+    children = await desk.children(bulk.id)
+    assert [child["credits_charged"] for child in children].count(1) == 10
+    assert bulk.cost_nanodollars == sum(child["cost_nanodollars"] for child in children) > 0
+    assert {step.step for step in bulk.steps} <= {"batch 1 of 2", "batch 2 of 2"}
+    assert (await simulators.state())["apify"]["running_max"] <= 10
+    assert await desk.all_charged_once()
+
+
+async def test_no_more_than_ten_are_at_work(at_work, desk, simulators):
+    await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 600_000})
+    bulk_id = await desk.start_bulk(await some(desk, 25))
+
+    async def looks():
+        return await simulators.asked(f"POST {PROFILE_RUNS}") >= 10
+
+    await until(looks)
+    started = len(await desk.children(bulk_id))
+    await desk.cancel(bulk_id)
+    (bulk,) = await desk.ended(bulk_id)
+
+    assert started == len(await desk.children(bulk_id)) == 10
+    assert (bulk.status, bulk.credits_charged) == ("cancelled", 0)
+    statuses = await desk.statuses(bulk_id)
+    assert {status for status, _ in statuses} == {"cancelled"}
+    assert [outcome for _, outcome in statuses][10:] == ["cancelled_queued"] * 15
+    assert all(child["ended_at"] <= bulk.ended_at for child in await desk.children(bulk_id))
+    assert (await simulators.state())["apify"]["running"] == 0
+    assert await desk.all_charged_once()
+
+
+async def test_a_bulk_waits_for_credits_and_goes_on_by_itself(at_work, make_desk):
+    desk = await make_desk(credits=3)
+    bulk_id = await desk.start_bulk(await some(desk, 8))
+
+    async def is_short():
+        return await status_of(desk, bulk_id) == "paused" and len(await desk.children(bulk_id)) == 3
+
+    await until(is_short)
+    paused = await desk.find(bulk_id)
+    await desk.owner.execute(GRANT, desk.account_id, 2, "little")
+    await until(lambda: _count_is(desk, bulk_id, 5))
+    await until(is_paused_again(desk, bulk_id))
+    await desk.owner.execute(GRANT, desk.account_id, 100, "enough")
+    (bulk,) = await desk.ended(bulk_id)
+
+    assert paused.current_step == "waiting_for_credits"
+    assert (bulk.status, bulk.outcome) == ("completed", "completed")
+    assert await desk.statuses(bulk_id) == [("completed", "completed")] * 8
+    assert await desk.all_charged_once()
+
+
+async def _count_is(desk, bulk_id, count):
+    return len(await desk.children(bulk_id)) == count
+
+
+def is_paused_again(desk, bulk_id):
+    async def is_paused():
+        return await status_of(desk, bulk_id) == "paused"
+
+    return is_paused
+
+
+async def test_a_bulk_that_waits_for_credits_can_be_cancelled(at_work, make_desk):
+    desk = await make_desk(credits=0)
+    bulk_id = await desk.start_bulk(await some(desk, 2))
+    await until(is_paused_again(desk, bulk_id))
+
+    await desk.cancel(bulk_id)
+    (bulk,) = await desk.ended(bulk_id)
+
+    assert bulk.status == "cancelled"
+    assert await desk.statuses(bulk_id) == [("cancelled", "cancelled_queued")] * 2
+    assert await desk.children(bulk_id) == []
+
+
+async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twice(at_work, desk):
+    name = next(desk.names)
+    single = await desk.start("light", name, halt_at="inside:scrape")
+    await desk.noted(single, "halted inside:scrape")
+    bulk_id = await desk.start_bulk([name, next(desk.names)])
+    await until(lambda: _count_is(desk, bulk_id, 1))
+
+    at_work.go_on.touch()
+    (bulk,) = await desk.ended(bulk_id)
+
+    assert await desk.statuses(bulk.id) == [("completed", "completed")] * 2
+    assert [child["credits_charged"] for child in await desk.children(bulk_id)] == [1]
+    assert await desk.all_charged_once()
+
+
+async def test_what_a_key_may_no_longer_spend_is_not_begun(at_work, desk):
+    key_id = await desk.owner.fetchval(NEW_KEY, desk.account_id)
+
+    (bulk,) = await desk.ended(await desk.start_bulk(await some(desk, 4), api_key_id=key_id))
+
+    assert bulk.status == "completed"
+    assert await desk.statuses(bulk.id) == [("completed", "completed")] * 2 + [("skipped", "key_capped")] * 2
+    assert {child["api_key_id"] for child in await desk.children(bulk.id)} == {key_id}
+    assert await desk.all_charged_once()

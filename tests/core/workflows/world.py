@@ -1,0 +1,178 @@
+"""Analyses as workers carry them out, on simulated providers, which can be made to halt anywhere.
+
+A run's subject may name a place: `begin`, `end`, `before:STEP` or `inside:STEP`, where saving is a step, too.
+There the process leaves a note and waits until it is killed, or told to go on, if it is one of those that
+halt.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import uvloop
+
+import infrastructure.ai.sdk_anthropic  # seconds of importing, which no worker has to spend
+import infrastructure.ai.sdk_openai
+import infrastructure.scraping.apify_runs  # noqa: F401
+from core.engine.queues import Queue
+from core.wiring.engine import parts_on
+from core.wiring.foundation import open_foundation
+from core.wiring.place import start_logs, surroundings
+from core.wiring.workflows import Outlets, analysis_workflows
+from core.worker import GivenUp, work
+from features.analysis.application.profiles import Profiles
+from infrastructure.database.runs import PostgresRuns
+from tests.core.engine.three_steps import NOTE, nothing
+from tests.core.outside.world import Outside
+from tests.core.workflows.kept import outlets_on
+from tests.support import until
+
+QUEUES = (
+    Queue(name="runs", poll_interval_s=0.05, worker_concurrency=40),
+    Queue(name="bulk", poll_interval_s=0.05, worker_concurrency=10),
+)
+
+
+class Halts:
+    """``go_on``: a file that ends every halt once it exists; None: no halts."""
+
+    def __init__(self, session, go_on):
+        self._session = session
+        self._go_on = go_on
+        self._places = {}
+
+    def know(self, run):
+        self._places[run.id] = run.subject.get("halt_at")
+
+    async def at(self, run_id, place):
+        if self._go_on and self._places.get(run_id) == place:
+            await self.note(run_id, f"halted {place}")
+            await until(self._go_on.exists, timeout_s=300)
+
+    async def note(self, run_id, place):
+        await self._session.fetch(NOTE, run_id, place, os.getpid())
+
+
+class HaltingRuns(PostgresRuns):
+    def __init__(self, session, halts):
+        super().__init__(session)
+        self._halts = halts
+
+    async def begin(self, account_id, run_id, **options):
+        if run := await self.find(account_id, run_id):
+            self._halts.know(run)
+        await self._halts.at(run_id, "begin")
+        return await super().begin(account_id, run_id, **options)
+
+    async def progress(self, run, percent, *, step, is_paused=False):
+        await self._halts.at(run.id, f"before:{step}")
+        return await super().progress(run, percent, step=step, is_paused=is_paused)
+
+    async def finish(self, run, ending, deliver=None):
+        outcome = await super().finish(run, ending, deliver)
+        await self._halts.at(run.id, "end")
+        return outcome
+
+
+class HaltingSource:
+    """Halts when the look was paid for and nobody knows it yet."""
+
+    def __init__(self, source, halts):
+        self._source = source
+        self._halts = halts
+
+    async def look(self, username, *, posts_max, spender):
+        found = await self._source.look(username, posts_max=posts_max, spender=spender)
+        await self._halts.at(spender.run_id, "inside:scrape")
+        return found
+
+
+class HaltingAnalyst:
+    """``refusals``: what a task is refused with; ``held``: tasks that nobody answers."""
+
+    def __init__(self, gateway, halts):
+        self._gateway = gateway
+        self._halts = halts
+        self.refusals = {}
+        self.held = set()
+        self.asked = []
+        self.interrupted = []
+
+    async def answer(self, question):
+        self.asked.append(question.task)
+        if error := self.refusals.get(question.task):
+            await until(lambda: set(self.asked) >= self.held)
+            raise error
+        try:
+            if question.task in self.held:
+                await asyncio.Event().wait()
+            answer = await self._gateway.answer(question)
+            await self._halts.at(question.spender.run_id, f"inside:{question.task.rpartition('.')[2]}")
+        except asyncio.CancelledError:
+            self.interrupted.append(question.task)
+            raise
+        return answer
+
+    def reset(self):
+        for seen in (self.refusals, self.held, self.asked, self.interrupted):
+            seen.clear()
+
+
+def halting(save, halts):
+    async def halting_save(analysis):
+        await save(analysis)
+        await halts.at(analysis.id, "inside:save")
+
+    return halting_save
+
+
+@asynccontextmanager
+async def opened(place, simulators_address, *, go_on=None, **limits):
+    """The parts of an engine, and the analyst."""
+    async with open_foundation(place) as foundation:
+        database = foundation.database
+        halts = Halts(database.admin("tests"), go_on)
+        outside = Outside(
+            SimpleNamespace(address=simulators_address),
+            database,
+            foundation.books,
+            place.settings.data_dir / "objects",
+            None,
+        )
+        looked_up = outside.profiles(slot_wait_s=60.0, **limits)
+        profiles = Profiles(
+            HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
+        )
+        analyst = HaltingAnalyst(outside.gateway(), halts)
+        outlets = outlets_on(database)
+        outlets = Outlets(
+            halting(outlets.save, halts), halting(outlets.save_anonymous, halts), outlets.price_of
+        )
+        workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
+        parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
+        executions = HaltingRuns(database.admin("tests"), halts)
+        try:
+            yield dataclasses.replace(parts, executions=executions, warm_up=nothing), analyst
+        finally:
+            await outside.close()
+
+
+def run_worker(environ, simulators_address, go_on):
+    """What a worker process does; its exit code is 1 when it was given up."""
+    here = surroundings(environ)
+    start_logs(here.settings, level=logging.ERROR)
+
+    @asynccontextmanager
+    async def parts():
+        async with opened(here, simulators_address, go_on=go_on and Path(go_on)) as (made, _):
+            yield made
+
+    try:
+        uvloop.run(work(parts()))
+    except GivenUp:
+        sys.exit(1)
