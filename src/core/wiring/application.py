@@ -19,6 +19,7 @@ from core.wiring.place import (
 )
 from core.wiring.probes import identity_probes, probes, provider_probes
 from core.wiring.providers import Providers, open_providers, utc_now
+from core.wiring.runs import Runs, open_runs
 from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
@@ -95,6 +96,7 @@ class Application:
     data_points: PostgresDataPoints
     run_costs: RunCosts
     cost_reports: CostReports
+    runs: Runs
     gateway: Gateway
     profiles: Profiles
     health: Health
@@ -113,6 +115,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             simulators_of(place) as simulators,
             invitation_mail(place, simulators) as mail,
             open_providers(place, database, books, simulators) as providers,
+            open_runs(place, addresses, database) as runs,
         ):
             traffic = Traffic(
                 key_ring=PostgresKeyRing(database),
@@ -121,7 +124,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
                 windows=_windows(place, database),
             )
             try:
-                yield _application(place, database, keys, mail, traffic, books, providers)
+                yield _application(place, database, keys, mail, traffic, books, providers, runs)
             finally:
                 await traffic.close()
 
@@ -165,6 +168,7 @@ def _application(
     traffic: Traffic,
     books: Books,
     providers: Providers,
+    runs: Runs,
 ) -> Application:
     settings = place.settings
     identity = settings.identity
@@ -203,6 +207,7 @@ def _application(
         data_points=books.points,
         run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
         cost_reports=CostReports(PostgresFigures(database), utc_now),
+        runs=runs,
         gateway=providers.gateway,
         profiles=providers.profiles,
         health=Health(

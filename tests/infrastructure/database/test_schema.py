@@ -101,6 +101,7 @@ EXECUTORS = {
     "runs.finish": {"service_role"},
     "runs.request_cancel": {"service_role"},
     "runs.close_lost": {"service_role"},
+    "runs.retry": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -109,6 +110,9 @@ EXECUTORS = {
     "caller.credit_entries": {"app_user"},
     "caller.business_profile": {"app_user"},
     "caller.business_profiles": {"app_user"},
+    "caller.with_children": {"app_user"},
+    "caller.run": {"app_user"},
+    "caller.runs": {"app_user"},
 }
 
 
