@@ -57,21 +57,21 @@ class PostgresRuns(RunStarts, Executions):
             run.refund_policy,
             run.retry_of,
         )
-        return Started(outcome=row["answer"], credits_available=row["credits_available"], run=_run(row))
+        return Started(outcome=row["answer"], credits_available=row["credits_available"], run=run_of(row))
 
     async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
         (row,) = await self._session.fetch(REQUEST_CANCEL, account_id, run_id)
-        return row["answer"], _run(row)
+        return row["answer"], run_of(row)
 
     async def find(self, account_id: AccountId, run_id: RunId) -> Run | None:
         rows = await self._session.fetch(FIND, account_id, run_id)
-        return _run(rows[0]) if rows else None
+        return run_of(rows[0]) if rows else None
 
     async def begin(
         self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
     ) -> tuple[BeginOutcome, Run | None]:
         (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max)
-        return row["answer"], _run(row)
+        return row["answer"], run_of(row)
 
     async def progress(
         self, run: Run, percent: int, *, step: str, is_paused: bool = False
@@ -104,7 +104,7 @@ class PostgresRuns(RunStarts, Executions):
         return row["closed"]
 
 
-def _run(row: Record) -> Run | None:
+def run_of(row: Record) -> Run | None:
     if row["id"] is None:
         return None
     columns = {name: row[name] for name in Run.__struct_fields__ if name not in {"subject", "steps"}}

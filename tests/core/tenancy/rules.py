@@ -58,6 +58,10 @@ def on_key(needs):
     return Rule(needs, ids={"key_id": "key"})
 
 
+def on_run(needs, kind="run"):
+    return Rule(needs, ids={"run_id": kind})
+
+
 def by_operator(*before):
     return in_path("operators_only", before=before)
 
@@ -115,12 +119,21 @@ RULES = {
     "reportSuccess": Rule("operators_only", "none"),
     "reportCosts": Rule("operators_only", "none"),
     "getRunCosts": Rule("operators_only", "none", {"run_id": "run"}),
+    "listRuns": Rule("runs:read"),
+    "getRun": on_run("runs:read"),
+    "streamRunEvents": on_run("runs:read", "cancelled_run"),  # which ends
+    "cancelRun": on_run("runs:write"),
+    "retryRun": on_run("runs:write", "cancelled_run"),
+    "getRefundPolicy": Rule("public", "none"),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
-HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run"}
-HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
+HARMLESS_QUERIES = {
+    *("limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run", "status", "wait")
+}
+HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
+TRIED_QUERIES = {"parent_id"}  # by the tests of the lists that take them
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
 FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
 FIELDS_WITHOUT_MEANING = {"project"}  # a label on a key, which nothing is looked up by

@@ -13,6 +13,7 @@ from tests.core.tenancy.rules import (
     OPAQUE_QUERIES,
     RULES,
     TRIED_HEADERS,
+    TRIED_QUERIES,
 )
 
 VOLATILE = {"x-request-id", "ratelimit", "date"}
@@ -29,7 +30,7 @@ def test_a_rule_knows_every_place_where_an_id_could_stand(world, operation):
     rule = RULES[operation]
     known = {
         "path": set(rule.ids),
-        "query": HARMLESS_QUERIES | OPAQUE_QUERIES,
+        "query": HARMLESS_QUERIES | OPAQUE_QUERIES | TRIED_QUERIES,
         "header": HARMLESS_HEADERS | TRIED_HEADERS,
     }
 
@@ -140,7 +141,14 @@ async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, v
     assert await world.rows_of(victim.ids["account"], victim.ids["deleted_account"]) == untouched
 
 
-LISTS = ("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles")
+LISTS = (
+    "listAccounts",
+    "listMembers",
+    "listInvitations",
+    "listApiKeys",
+    "listBusinessProfiles",
+    "listRuns",
+)
 # A cursor there is a number of a row of the one thing that the address names.
 WITHIN_ONE = {"getBulkAnalysis"}
 
@@ -157,7 +165,7 @@ async def test_every_list_with_a_cursor_is_tried(world):
 
 @pytest.mark.parametrize("operation", [*LISTS, "listCreditTransactions"])
 async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, operation):
-    for kind in ("invitation", "key", "profile"):
+    for kind in ("invitation", "key", "profile", "run"):
         await world.thing(kind, victim)
     await world.made("createAccount", victim.headers, {})
     cursor = (await page(world, operation, victim, limit=1)).json()["next_cursor"]

@@ -14,9 +14,10 @@ from infrastructure.identity.tokens import user_id_of
 from tests.infrastructure.database.rows import NEW_MODEL_CALL
 
 KINDS = {
-    *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"),
-    *("bulk", "anonymous_token"),
+    *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
+    *("run", "cancelled_run", "bulk", "anonymous_token"),
 }
+NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -130,13 +131,16 @@ class World:
             return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
         if kind == "anonymous_token":
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
-        assert kind in ("account", "run"), f"nobody knows how to make a {kind}"
-        return tenant.ids["account"] if kind == "account" else await self.run_of(tenant)
+        assert kind in ("account", "run", "cancelled_run"), f"nobody knows how to make a {kind}"
+        return tenant.ids["account"] if kind == "account" else await self.run_of(tenant, kind)
 
-    async def run_of(self, tenant):
+    async def run_of(self, tenant, kind):
         """One that called a model."""
-        run_id = uuid.uuid4()
-        await self.owner.execute(NEW_MODEL_CALL, uuid.UUID(tenant.ids["account"]), run_id)
+        account_id, run_id = uuid.UUID(tenant.ids["account"]), uuid.uuid4()
+        await self.owner.execute(NEW_MODEL_CALL, account_id, run_id)
+        await self.owner.execute(NEW_RUN, account_id, run_id)
+        if kind == "cancelled_run":
+            await self.owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
         return str(run_id)
 
     async def furnished(self, tenant):

@@ -1,7 +1,5 @@
 """Many analyses at once: each is its own, and the bulk waits for all of them."""
 
-import pytest
-
 from tests.core.outside.world import PROFILE_RUNS
 from tests.support import until
 

@@ -102,6 +102,7 @@ EXECUTORS = {
     "runs.finish": {"service_role"},
     "runs.request_cancel": {"service_role"},
     "runs.close_lost": {"service_role"},
+    "runs.retry": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -112,6 +113,9 @@ EXECUTORS = {
     "caller.business_profiles": {"app_user"},
     "caller.analysis_terms": {"app_user"},
     "caller.bulk_analysis": {"app_user"},
+    "caller.with_children": {"app_user"},
+    "caller.run": {"app_user"},
+    "caller.runs": {"app_user"},
 }
 
 
