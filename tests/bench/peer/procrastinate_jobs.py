@@ -5,10 +5,10 @@ Usage: procrastinate_jobs.py prepare | defer COUNT | work
 DATABASE_URL says where.
 """
 
-import asyncio
 import os
 import sys
 
+import uvloop
 from procrastinate import App, PsycopgConnector
 
 STEPS = 5
@@ -38,4 +38,4 @@ async def main(command: str, *arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    uvloop.run(main(*sys.argv[1:]))
