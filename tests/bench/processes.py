@@ -59,9 +59,9 @@ async def program(
 
 @asynccontextmanager
 async def oslira(
-    place: Place, command: str = "serve", environ: Mapping[str, str] | None = None
+    place: Place, command: str = "api", environ: Mapping[str, str] | None = None
 ) -> AsyncGenerator[str]:
-    """``serve`` answers HTTP and carries out runs, ``api`` only answers."""
+    """``api`` only answers HTTP, ``serve`` carries out runs as well."""
     port = free_port(HOST, 0)
     line = (OURS.with_name("oslira"), command, "--port", port)
     async with _server("oslira", line, {**place.environ, **(environ or {})}, place.folder, port) as address:

@@ -84,7 +84,7 @@ async def starts_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def unchanged_poll_and_empty_route(place: Place) -> AsyncGenerator[Round]:
-    async with oslira(place, "api") as subject, empty_app(place) as floor:
+    async with oslira(place) as subject, empty_app(place) as floor:
         customers = await make_customers(place, subject, CUSTOMERS_COUNT)
         try:
             polls = await _polls(subject, customers)
@@ -106,7 +106,7 @@ async def unchanged_poll_and_empty_route(place: Place) -> AsyncGenerator[Round]:
 @asynccontextmanager
 async def _starts(place: Place) -> AsyncGenerator[tuple[Path, Callable[[int], Awaitable[Load]]]]:
     """Every time from an empty queue: the first of each customer go to the engine, the others wait."""
-    async with oslira(place, "api") as address:
+    async with oslira(place) as address:
         customers = await make_customers(place, address, CUSTOMERS_COUNT)
         pairs = [(customer.token, customer.business_profile_id) for customer in customers]
         script = _script(place, "start", START.format(customers=_lua(pairs)))
