@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 from analyses import PATH, begin
@@ -13,7 +13,12 @@ from place import BenchFailed, Place
 from processes import empty_app, oslira
 from rounds import Pair, Round
 from runs import forget_runs
+from tenants import open_database
 from tools import Load, wrk, wrk_load
+
+from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.workers import PostgresWorkerRegistry
+from shared.ids import AccountId, RunId
 
 CUSTOMERS_COUNT = 32
 RATE_DEMANDED = 150.0
@@ -84,19 +89,17 @@ async def starts_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def unchanged_poll_and_empty_route(place: Place) -> AsyncGenerator[Round]:
+    """Of runs that are at work on a step, by clients who have seen that."""
     async with oslira(place) as subject, empty_app(place) as floor:
-        customers = await make_customers(place, subject, CUSTOMERS_COUNT)
         try:
-            polls = await _polls(subject, customers)
-            script = _script(place, "poll", POLL.format(polls=_lua(polls)))
+            runs = await _runs_at_work(place, await make_customers(place, subject, CUSTOMERS_COUNT), subject)
 
             async def measure_round(seconds: int) -> Pair:
-                pair = Pair(
-                    subject=await wrk(subject, seconds, {}, script),
-                    floor=await wrk(f"{floor}/", seconds, {}),
-                )
+                polls = await _polls(subject, runs)
+                script = _script(place, "poll", POLL.format(polls=_lua(polls)))
+                ours = await wrk(subject, seconds, {}, script)
                 await _check_unchanged(subject, polls)
-                return pair
+                return Pair(subject=ours, floor=await wrk(f"{floor}/", seconds, {}))
 
             yield measure_round
         finally:
@@ -125,17 +128,35 @@ async def _starts(place: Place) -> AsyncGenerator[tuple[Path, Callable[[int], Aw
             await forget_runs(place.owner)
 
 
-async def _polls(address: str, customers: list[Customer]) -> list[Poll]:
-    polls: list[Poll] = []
-    async with httpx.AsyncClient(base_url=address, timeout=30) as http:
+async def _runs_at_work(place: Place, customers: list[Customer], address: str) -> list[tuple[Customer, UUID]]:
+    """Begun as a worker begins them."""
+    async with (
+        httpx.AsyncClient(base_url=address, timeout=30) as http,
+        open_database(place) as database,
+    ):
+        session, executor = database.admin("benchmark"), str(uuid4())
+        await PostgresWorkerRegistry(session).enlist(executor, host="bench", queues=[])
+        runs = PostgresRuns(session)
+        begun: list[tuple[Customer, UUID]] = []
         for customer in customers:
             run_id = await begin(http, customer, _prefix(), "light")
+            account_id = AccountId(customer.account_id)
+            outcome, run = await runs.begin(account_id, RunId(run_id), executor=executor, attempts_max=1)
+            if run is None or await runs.progress(run, 40, step="light") != "done":
+                raise BenchFailed(f"A run could not be begun: {outcome}")
+            begun.append((customer, run_id))
+    return begun
+
+
+async def _polls(address: str, runs: list[tuple[Customer, UUID]]) -> list[Poll]:
+    polls: list[Poll] = []
+    async with httpx.AsyncClient(base_url=address, timeout=30) as http:
+        for customer, run_id in runs:
             path = f"/v1/runs/{run_id}"
             answer = await http.get(path, headers=customer.headers)
             if "etag" not in answer.headers:
                 raise BenchFailed(f"{path} answers {answer.status_code} without an ETag: {answer.text}")
             polls.append(Poll(customer.token, path, answer.headers["etag"]))
-    await _check_unchanged(address, polls)
     return polls
 
 
