@@ -17,8 +17,8 @@ import pytest
 import structlog
 from click.testing import CliRunner
 
-from core import cli as cli_module
 from core.cli import main
+from core.commands import credits as credits_commands
 from core.settings import Settings
 from core.wiring.place import local_issuer
 from features.credits.domain.ledger import Finding
@@ -398,7 +398,7 @@ def wrong_books(monkeypatch):
     async def build(_):
         yield SimpleNamespace(upkeep=WrongBooks())
 
-    monkeypatch.setattr(cli_module, "build", build)
+    monkeypatch.setattr(credits_commands, "build", build)
 
 
 @pytest.mark.usefixtures("wrong_books")
