@@ -2,11 +2,15 @@
 
 import click
 
+from core.commands.analyses import analyze_command
+from core.commands.bulk import bulk_command
 from core.commands.checks import health_command, providers_command
 from core.commands.costs import costs_command
 from core.commands.credits import credits_group
 from core.commands.database import migrate_command
+from core.commands.leads import leads_command
 from core.commands.processes import run_command, serve_command, simulators_command, worker_command
+from core.commands.runs import runs_group
 from core.commands.tokens import token_command
 
 
@@ -21,12 +25,16 @@ def main() -> None:
 
 
 for command in (
+    analyze_command,
+    bulk_command,
     costs_command,
     credits_group,
     health_command,
+    leads_command,
     migrate_command,
     providers_command,
     run_command,
+    runs_group,
     serve_command,
     simulators_command,
     token_command,

@@ -15,7 +15,10 @@ from core.wiring.place import Surroundings, start_logs, surroundings
 from shared.errors import DomainError
 
 T = TypeVar("T")
-console = Console(width=None if sys.stdout.isatty() else 140)
+WIDTH = 140  # where nobody's window decides
+console = Console(width=None if sys.stdout.isatty() else WIDTH)
+# Remarks and progress: what is printed on the other one may be a program's input.
+notes = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH)
 
 
 def read_surroundings(log_level: int = logging.INFO, **overrides: object) -> Surroundings:
