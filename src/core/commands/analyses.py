@@ -17,7 +17,7 @@ from core.commands.connection import Connection, connects
 from core.commands.report import Analysis, report_of
 from core.commands.surroundings import console, notes, run_to_the_end
 from core.commands.watching import EXIT_CODES, attended
-from core.commands.words import ending_of, whom_of
+from core.commands.words import cell, ending_of, whom_of
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile import username_of
 from features.analysis.domain.texts import plain
@@ -130,7 +130,7 @@ async def _quote(api: Api, asked: dict[str, Any], *, as_json: bool) -> int:
         return 0
     table = Table("", "", title="What it would cost", title_justify="left", show_header=False)
     for name, value in api.decoded(response, dict[str, Any]).items():
-        table.add_row(plain(name).replace("_", " "), plain(_told(value)))
+        table.add_row(cell(name.replace("_", " ")), cell(_told(value)))
     console.print(table)
     return 0
 

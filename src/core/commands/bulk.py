@@ -10,7 +10,6 @@ from uuid import UUID
 
 import click
 from rich.table import Table
-from rich.text import Text
 
 from core.commands.analyses import TYPES
 from core.commands.answers import Answer, Balance
@@ -22,7 +21,7 @@ from core.commands.connection import Connection, connects
 from core.commands.surroundings import notes, run_to_the_end
 from core.commands.usernames import RejectedRow, Usernames, read_usernames
 from core.commands.watching import EXIT_CODES, Show, attended
-from core.commands.words import counted
+from core.commands.words import cell, counted
 
 PATH = "/v1/analyses/bulk"
 REJECTED_SHOWN_MAX = 20
@@ -133,7 +132,7 @@ def _show_rejected(rows: list[RejectedRow]) -> None:
         return
     table = Table("line", "text", "left out because", title=f"{counted(len(rows), 'row')} left out")
     for row in rows[:REJECTED_SHOWN_MAX]:
-        table.add_row(str(row.line), Text(row.text), row.reason)
+        table.add_row(str(row.line), cell(row.text), cell(row.reason))
     if len(rows) > REJECTED_SHOWN_MAX:
         table.add_row("...", "", f"and {len(rows) - REJECTED_SHOWN_MAX:,} more")
     notes.print(table)

@@ -11,7 +11,7 @@ from core.commands.answers import Answer, Run
 from core.commands.client import Api
 from core.commands.leads import Lead, latest, leads_table
 from core.commands.surroundings import console
-from core.commands.words import counted, settlement_of
+from core.commands.words import cell, counted, settlement_of
 from features.analysis.domain.texts import plain
 from features.credits.controllers.spreadsheet import csv_line
 
@@ -80,7 +80,7 @@ def _counts(items: list[Item], leads: dict[str, Lead]) -> Table:
         table.add_row(tier, str(tiers[tier]), "charged")
     others = Counter(item.outcome or item.status for item in items if item.status != "completed")
     for outcome, count in sorted(others.items()):
-        table.add_row(plain(outcome).replace("_", " "), str(count), "by the refund policy")
+        table.add_row(cell(outcome.replace("_", " ")), str(count), "by the refund policy")
     return table
 
 

@@ -8,15 +8,13 @@ from uuid import UUID
 import click
 import msgspec
 from rich.table import Table
-from rich.text import Text
 
 from core.commands.answers import Answer
 from core.commands.client import Api
 from core.commands.connection import Connection, connects
 from core.commands.report import TIER_COLOURS
 from core.commands.surroundings import console, run_to_the_end
-from core.commands.words import age_of
-from features.analysis.domain.texts import plain
+from core.commands.words import age_of, cell
 
 PATH = "/v1/leads"
 PAGE_MAX = 100
@@ -129,13 +127,13 @@ def leads_table(found: list[Lead]) -> Table:
     table.add_column("age", justify="right")
     for lead in found:
         table.add_row(
-            Text(f"@{plain(lead.username)}"),
-            Text(plain(lead.full_name)),
-            Text(plain(lead.tier), style=TIER_COLOURS.get(lead.tier, "")),
+            cell(f"@{lead.username}"),
+            cell(lead.full_name),
+            cell(lead.tier, TIER_COLOURS.get(lead.tier, "")),
             str(lead.score),
-            Text(plain(lead.niche)),
+            cell(lead.niche),
             f"{lead.followers:,}",
-            plain(lead.last_analysis_type),
+            cell(lead.last_analysis_type),
             age_of(lead.last_analysed_at),
         )
     return table

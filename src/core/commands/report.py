@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.commands.answers import Answer, Run, RunCosts
-from core.commands.words import counted, settlement_of
+from core.commands.words import cell, counted, settlement_of
 from features.analysis.domain.texts import plain
 
 TIER_COLOURS = {"hot": "red", "warm": "yellow", "cool": "cyan", "cold": "blue"}
@@ -150,9 +150,9 @@ def _components(analysis: Analysis) -> Table:
     table.add_column("points", justify="right")
     table.add_column("because")
     for component in analysis.components:
-        name = plain(component.name).removeprefix("model_").replace("_", " ")
+        name = component.name.removeprefix("model_").replace("_", " ")
         points = f"{component.points} of {component.points_max}"
-        table.add_row(name, plain(component.source), points, Text(plain(component.input)))
+        table.add_row(cell(name), cell(component.source), points, cell(component.input))
     return table
 
 

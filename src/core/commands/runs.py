@@ -7,7 +7,6 @@ from uuid import UUID
 import click
 import msgspec
 from rich.table import Table
-from rich.text import Text
 
 from core.commands.analyses import show_end
 from core.commands.answers import Begun, Run, Runs
@@ -16,8 +15,7 @@ from core.commands.client import Api
 from core.commands.connection import Connection, connects
 from core.commands.surroundings import console, notes, run_to_the_end
 from core.commands.watching import EXIT_CODES, attended
-from core.commands.words import COLOURS, age_of, ending_of, kind_of, step_of, whom_of
-from features.analysis.domain.texts import plain
+from core.commands.words import COLOURS, age_of, cell, ending_of, kind_of, step_of, whom_of
 
 PATH = "/v1/runs"
 PAGE_MAX = 100
@@ -178,14 +176,14 @@ def _table(found: list[Run]) -> Table:
     table.add_column("age", justify="right")
     for run in found:
         table.add_row(
-            run.run_id,
-            kind_of(run),
-            Text(whom_of(run)),
-            Text(run.status, style=COLOURS.get(run.status, "")),
-            "" if run.is_ended else step_of(run),
+            cell(run.run_id),
+            cell(kind_of(run)),
+            cell(whom_of(run)),
+            cell(run.status, COLOURS.get(run.status, "")),
+            cell("" if run.is_ended else step_of(run)),
             f"{run.progress} %",
             str(run.credits_charged if run.is_ended else run.credits_held),
-            plain(run.outcome or ""),
+            cell(run.outcome or ""),
             age_of(run.created_at),
         )
     return table

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from rich.text import Text
+
 from core.commands.answers import Run
 from features.analysis.domain.texts import plain
 
@@ -25,6 +27,11 @@ KINDS = {
 }
 COLOURS = {"completed": "green", "failed": "red", "cancelled": "yellow", "paused": "magenta"}
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def cell(text: str, style: str = "") -> Text:
+    """Somebody else's words: no colours, no marks and no orders to the terminal in them."""
+    return Text(plain(text), style)
 
 
 def kind_of(run: Run) -> str:
@@ -52,8 +59,7 @@ def step_of(run: Run) -> str:
 def _place_of(run: Run) -> str:
     if run.queue is None or run.queue.position is None:
         return ""
-    ahead = run.queue.position
-    return f" (number {ahead})"
+    return f" (number {run.queue.position})"
 
 
 def settlement_of(run: Run) -> str:
