@@ -74,8 +74,10 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    commands = "serve worker run migrate token simulators health providers costs credits"
-    for command in commands.split():
+    commands = (
+        "serve worker run migrate token simulators health providers costs credits analyze bulk runs leads"
+    )
+    for command in f"{commands} analyze bulk runs leads".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -94,6 +96,15 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["analyze"],
+        ["bulk"],
+        ["leads"],
+        ["runs"],
+        ["runs", "list"],
+        ["runs", "show"],
+        ["runs", "cancel"],
+        ["runs", "retry"],
+        ["runs", "watch"],
     ],
     ids=" ".join,
 )

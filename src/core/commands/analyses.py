@@ -7,17 +7,17 @@ from uuid import UUID
 
 import click
 import msgspec
-from rich.table import Table
 
 from core.commands.answers import Begun, Run, RunCosts
 from core.commands.bars import run_bar
 from core.commands.businesses import chosen_business
 from core.commands.client import Api, Refused
 from core.commands.connection import Connection, connects
+from core.commands.quotes import Quote, quote_table
 from core.commands.report import Analysis, report_of
 from core.commands.surroundings import console, notes, run_to_the_end
 from core.commands.watching import EXIT_CODES, attended
-from core.commands.words import cell, ending_of, whom_of
+from core.commands.words import ending_of, whom_of
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile import username_of
 from features.analysis.domain.texts import plain
@@ -99,7 +99,7 @@ def analyze_command(
 async def show_end(api: Api, connection: Connection, run: Run, *, as_json: bool) -> int:
     """The result, or why there is none and what was charged; the exit code."""
     if run.status != "completed":
-        notes.print(f"The analysis of {whom_of(run)}: {ending_of(run)}", markup=False)
+        click.echo(f"The analysis of {whom_of(run)}: {ending_of(run)}", err=True)
         if as_json:
             click.echo(msgspec.json.encode(run))
         return EXIT_CODES[run.status]
@@ -128,16 +128,5 @@ async def _quote(api: Api, asked: dict[str, Any], *, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.format(response.content, indent=2))
         return 0
-    table = Table("", "", title="What it would cost", title_justify="left", show_header=False)
-    for name, value in api.decoded(response, dict[str, Any]).items():
-        table.add_row(cell(name.replace("_", " ")), cell(_told(value)))
-    console.print(table)
+    console.print(quote_table(api.decoded(response, Quote), asked))
     return 0
-
-
-def _told(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -54,7 +54,7 @@ def bulk_bars(console: Console, items_count: int, on_pause: str) -> Generator[Sh
                 now, of = int(batch[1]), int(batch[2])
                 progress.update(batches, completed=of if run.is_ended else now, total=of, told=f"{now}/{of}")
             if run.status == "paused" and not was_paused:
-                progress.console.print(on_pause, markup=False)
+                progress.console.print(on_pause, markup=False, soft_wrap=True)
             was_paused = run.status == "paused"
 
         yield show

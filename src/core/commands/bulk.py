@@ -12,11 +12,10 @@ import click
 from rich.table import Table
 
 from core.commands.analyses import TYPES
-from core.commands.answers import Answer, Balance
+from core.commands.answers import Answer, Begun
 from core.commands.bars import bulk_bars
 from core.commands.bulk_results import show_results
 from core.commands.businesses import chosen_business
-from core.commands.client import Api
 from core.commands.connection import Connection, connects
 from core.commands.surroundings import notes, run_to_the_end
 from core.commands.usernames import RejectedRow, Usernames, read_usernames
@@ -28,18 +27,16 @@ REJECTED_SHOWN_MAX = 20
 
 
 class Rejection(Answer, frozen=True, kw_only=True):
-    position: int = 0
-    text: str = ""
-    reason: str = ""
+    position: int
+    username: str
+    reason: str
 
 
-class BulkBegun(Answer, frozen=True, kw_only=True):
-    run_id: str
+class BulkQuote(Answer, frozen=True, kw_only=True):
+    accepted_count: int
     rejected: tuple[Rejection, ...] = ()
-
-
-class Quote(Answer, frozen=True, kw_only=True):
-    credits_cost: int
+    credits_estimate: int
+    credits_available: int
 
 
 @click.command("bulk")
@@ -92,17 +89,16 @@ def bulk_command(
             business_id = await chosen_business(
                 api, str(business) if business else None, may_create=connection.is_local
             )
-            await _confirmed(api, names.accepted, analysis_type, business_id, is_sure=yes)
             asked = {
                 "usernames": names.accepted,
                 "type": analysis_type,
                 "business_profile_id": business_id,
                 "is_fresh": fresh,
             }
-            begun = await api.post(PATH, BulkBegun, asked)
-            _show_rejected([RejectedRow(row.position, row.text, row.reason) for row in begun.rejected])
-            items_count = len(names.accepted) - len(begun.rejected)
-            run = await attended(api, begun.run_id, _bars(connection, items_count))
+            quote = await api.post(PATH, BulkQuote, asked, dry_run="true")
+            _confirm(quote, is_sure=yes)
+            begun = await api.post(PATH, Begun, asked)
+            run = await attended(api, begun.run_id, _bars(connection, quote.accepted_count))
             await show_results(api, run, business_id, output)
             return EXIT_CODES[run.status]
 
@@ -122,9 +118,8 @@ def _bars(connection: Connection, items_count: int) -> Callable[[], AbstractCont
 
 def _show_reading(names: Usernames) -> None:
     if names.header:
-        notes.print(f"The first row names columns; people are in {names.header}.", markup=False)
+        click.echo(f"The first row names columns; people are in {names.header}.", err=True)
     _show_rejected(names.rejected)
-    notes.print(f"{counted(len(names.accepted), 'profile')} to analyse.", markup=False)
 
 
 def _show_rejected(rows: list[RejectedRow]) -> None:
@@ -138,20 +133,15 @@ def _show_rejected(rows: list[RejectedRow]) -> None:
     notes.print(table)
 
 
-async def _confirmed(
-    api: Api, names: list[str], analysis_type: str, business_id: str, *, is_sure: bool
-) -> None:
+def _confirm(quote: BulkQuote, *, is_sure: bool) -> None:
     """Returns when it may cost what it will at most."""
-    asked = {"username": names[0], "type": analysis_type, "business_profile_id": business_id}
-    quote = await api.post("/v1/analyses", Quote, asked, dry_run="true")
-    balance = await api.get("/v1/credits/balance", Balance)
-    cost = quote.credits_cost * len(names)
-    notes.print(
-        f"{analysis_type.capitalize()}, {counted(quote.credits_cost, 'credit')} each: at most"
-        f" {counted(cost, 'credit')}; {counted(balance.credits_available, 'credit')} are there.",
-        markup=False,
+    _show_rejected([RejectedRow(row.position, row.username, row.reason) for row in quote.rejected])
+    click.echo(
+        f"{counted(quote.accepted_count, 'profile')}, at most {counted(quote.credits_estimate, 'credit')};"
+        f" you have {quote.credits_available:,}.",
+        err=True,
     )
-    if cost > balance.credits_available:
-        notes.print("It will pause when they are used up, and go on once there are more.")
+    if quote.credits_estimate > quote.credits_available:
+        click.echo("It will pause when they are used up, and go on once there are more.", err=True)
     if not is_sure:
         click.confirm("Begin?", abort=True, err=True)

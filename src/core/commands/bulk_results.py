@@ -40,7 +40,7 @@ async def show_results(api: Api, run: Run, business_id: str, output: Path | None
     if best:
         console.print(leads_table(best))
     console.print(_counts(items, leads))
-    console.print(f"{run.status.capitalize()}. {settlement_of(run)}", markup=False)
+    click.echo(f"{run.status.capitalize()}. {settlement_of(run)}")
     if output is not None:
         with click.open_file(str(output), "w", encoding="utf-8") as file:
             file.write(_spreadsheet(items, leads))

@@ -4,7 +4,6 @@ import click
 
 from core.commands.answers import Business, Businesses
 from core.commands.client import Api
-from core.commands.surroundings import notes
 from features.analysis.domain.texts import plain
 
 PATH = "/v1/business-profiles"
@@ -47,7 +46,7 @@ async def chosen_business(api: Api, given: str | None, *, may_create: bool) -> s
 
 async def create_example(api: Api) -> Business:
     business = await api.post(PATH, Business, EXAMPLE)
-    notes.print(
-        f"There was no business profile: created an example, {business.name} ({business.id}).", markup=False
+    click.echo(
+        f"There was no business profile: created an example, {business.name} ({business.id}).", err=True
     )
     return business

@@ -86,7 +86,9 @@ def show_command(connection: Connection, run_id: UUID, as_json: bool) -> None:  
             if run.status == "completed" and not run.is_bulk:
                 await show_end(api, connection, run, as_json=False)
             elif run.is_ended:
-                console.print(ending_of(run), markup=False)
+                click.echo(ending_of(run))
+            else:
+                click.echo(f"{step_of(run)}. Watch it with: oslira runs watch {run_id}")
 
     run_to_the_end(work())
 
@@ -105,7 +107,7 @@ def cancel_command(connection: Connection, run_id: UUID) -> None:
         async with connection.open() as api:
             await api.send("POST", f"{PATH}/{run_id}/cancel")
             run = await attended(api, str(run_id), partial(run_bar, notes), asks=lambda: False)
-            console.print(ending_of(run), markup=False)
+            click.echo(ending_of(run))
             return 0 if run.status == "cancelled" else 1
 
     sys.exit(run_to_the_end(work()))
@@ -150,7 +152,7 @@ async def _watch(api: Api, connection: Connection, run_id: str, *, as_json: bool
     run = await attended(api, run_id, partial(run_bar, notes))
     if not run.is_bulk:
         return await show_end(api, connection, run, as_json=as_json)
-    console.print(ending_of(run), markup=False)
+    click.echo(ending_of(run))
     return EXIT_CODES[run.status]
 
 
@@ -169,7 +171,10 @@ async def _newest(api: Api, status: str | None, limit: int) -> list[Run]:
 
 
 def _table(found: list[Run]) -> Table:
-    table = Table("id", "kind", "whom", "status", "step")
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=36)  # to be copied
+    for name in ("kind", "whom", "status"):
+        table.add_column(name)
     table.add_column("done", justify="right")
     table.add_column("credits", justify="right")
     table.add_column("outcome")
@@ -180,7 +185,6 @@ def _table(found: list[Run]) -> Table:
             cell(kind_of(run)),
             cell(whom_of(run)),
             cell(run.status, COLOURS.get(run.status, "")),
-            cell("" if run.is_ended else step_of(run)),
             f"{run.progress} %",
             str(run.credits_charged if run.is_ended else run.credits_held),
             cell(run.outcome or ""),

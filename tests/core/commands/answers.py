@@ -68,7 +68,9 @@ ANALYSIS = {
         {"effect": "for", "text": "Cooks by season.", "evidence": ["p1"]},
         {"effect": "against", "text": "Sells a box already [/x]\x1b[31m.", "evidence": []},
     ],
-    "evidence": [{"id": "1", "label": "p1", "url": "https://instagram.com/p/1", "caption": "", "posted_at": None}],
+    "evidence": [
+        {"id": "1", "label": "p1", "url": "https://instagram.com/p/1", "caption": "", "posted_at": None}
+    ],
     "answers": {
         "light": None,
         "core": {"summary": "A cook with a loyal crowd."},

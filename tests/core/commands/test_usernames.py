@@ -42,7 +42,9 @@ def test_names_are_found_in_whatever_people_keep_them(content):
 
 
 def test_what_names_nobody_is_left_out_with_its_line_and_a_reason():
-    names = read_usernames(b"username\nada\nnot a name\n@ADA\n" + "аda\n".encode() + b",x\nbob\n")
+    names = read_usernames(
+        b"username\nada\nnot a name\n@ADA\n" + "\N{CYRILLIC SMALL LETTER A}da\n".encode() + b",x\nbob\n"
+    )
 
     assert names.accepted == ["ada", "bob"]
     assert [(row.line, row.reason) for row in names.rejected] == [
@@ -67,7 +69,11 @@ def test_a_file_without_anybody_is_no_mistake_here(content):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"\x89PNG\xff", "UTF-8"), (b"a" * 200_000, "cannot be read"), (b"a\n" * 5_000_001, "larger than 10 MB")],
+    [
+        (b"\x89PNG\xff", "UTF-8"),
+        (b"a" * 200_000, "cannot be read"),
+        (b"a\n" * 5_000_001, "larger than 10 MB"),
+    ],
     ids=["a picture", "an endless cell", "a large file"],
 )
 def test_what_is_no_list_at_all_is_refused(content, said):
