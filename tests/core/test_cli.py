@@ -17,8 +17,8 @@ import pytest
 import structlog
 from click.testing import CliRunner
 
-from core import cli as cli_module
 from core.cli import main
+from core.commands import credits as credits_commands
 from core.settings import Settings
 from core.wiring.place import local_issuer
 from features.credits.domain.ledger import Finding
@@ -75,7 +75,7 @@ def test_help_lists_every_command(oslira):
 
     assert answer.exit_code == 0
     commands = "serve api worker run migrate token simulators health providers costs credits"
-    for command in commands.split():
+    for command in f"{commands} analyze bulk runs leads".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -95,6 +95,15 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["analyze"],
+        ["bulk"],
+        ["leads"],
+        ["runs"],
+        ["runs", "list"],
+        ["runs", "show"],
+        ["runs", "cancel"],
+        ["runs", "retry"],
+        ["runs", "watch"],
     ],
     ids=" ".join,
 )
@@ -400,7 +409,7 @@ def wrong_books(monkeypatch):
     async def build(_):
         yield SimpleNamespace(upkeep=WrongBooks())
 
-    monkeypatch.setattr(cli_module, "build", build)
+    monkeypatch.setattr(credits_commands, "build", build)
 
 
 @pytest.mark.usefixtures("wrong_books")
