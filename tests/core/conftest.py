@@ -1,7 +1,8 @@
 import asyncio
 import os
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import asyncpg
 import httpx
@@ -59,8 +60,8 @@ async def client_of():
         await client.aclose()
 
 
-@pytest.fixture
-async def start(addresses, place):
+@asynccontextmanager
+async def servers(addresses, place):
     """A function that starts `oslira api`, or another that serves, and waits until it answers."""
     processes = []
 
@@ -89,20 +90,25 @@ async def start(addresses, place):
 
 
 @pytest.fixture
+async def start(addresses, place):
+    """The same for one test."""
+    async with servers(addresses, place) as start:
+        yield start
+
+
+async def set_limit(addresses, route_class, requests_max, *, plan="free", window_s=3_600):
+    connection = await asyncpg.connect(addresses.owner)
+    await connection.execute(
+        "update rate_limits set requests_max = $3, window_s = $4 where plan = $1 and route_class = $2",
+        *(plan, route_class, requests_max, window_s),
+    )
+    await connection.close()
+
+
+@pytest.fixture
 async def limit(spoilable_addresses):
     """A function: set a limit, for the free plan unless another is named."""
-
-    async def limit(route_class, requests_max, *, plan="free", window_s=3_600):
-        connection = await asyncpg.connect(spoilable_addresses.owner)
-        await connection.execute(
-            """
-            update rate_limits set requests_max = $3, window_s = $4 where plan = $1 and route_class = $2
-            """,
-            *(plan, route_class, requests_max, window_s),
-        )
-        await connection.close()
-
-    return limit
+    return partial(set_limit, spoilable_addresses)
 
 
 @pytest.fixture
