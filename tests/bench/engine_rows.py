@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
+from uuid import UUID
 
 import asyncpg
 from customers import make_account
@@ -83,7 +84,7 @@ async def _costs(place: Place) -> AsyncGenerator[Callable[[int], Awaitable[tuple
 class _Ours:
     place: Place
     runs: PostgresRuns
-    accounts: list
+    accounts: list[UUID]
 
     async def cost(self, jobs_count: int) -> Cost:
         owner = self.place.owner
