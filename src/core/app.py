@@ -18,11 +18,10 @@ from core.health import VERSION, HealthController
 from core.progress.poll import Poll
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
-from features.analysis.controllers.analyses_read import AnalysesReadController
+from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
 from features.analysis.controllers.leads import LeadsController
-from features.analysis.controllers.starts import AnalysisStartsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
@@ -50,11 +49,10 @@ CONTROLLERS = (
     InvitationsController,
     ApiKeysController,
     BusinessProfilesController,
-    AnalysisStartsController,
+    AnalysesController,
     BulkController,
     AnonymousController,
     LeadsController,
-    AnalysesReadController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,
