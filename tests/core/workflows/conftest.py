@@ -11,7 +11,6 @@ from tests.conftest import copy_of, make_tenant
 from tests.core.engine.conftest import on_plan
 from tests.core.engine.three_steps import NOTES
 from tests.core.workflows.desk import CREDITS, NEW_BUSINESS, Desk
-from tests.core.workflows.kept import KEPT
 from tests.core.workflows.world import opened
 from tests.support import dual_client
 
@@ -24,7 +23,7 @@ async def firm_addresses(cluster, template):
     """A database for a module's engine alone."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
-        await connection.execute(NOTES + KEPT)
+        await connection.execute(NOTES)
         await connection.close()
         yield addresses
 
@@ -37,22 +36,27 @@ async def firm_owner(firm_addresses):
 
 
 @pytest.fixture(scope="module")
-async def make_desk(firm_addresses, firm_owner):
-    """A function: a new account with credits and a business."""
+async def firm_database(firm_addresses):
     async with dual_client(firm_addresses) as database:
+        yield database
 
-        async def make(*, credits=CREDITS, runs_at_once=100, followers_min=None):
-            tenant = await make_tenant(firm_owner)
-            await on_plan(firm_owner, tenant, runs_at_once)
-            if credits:
-                await firm_owner.execute(
-                    "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, credits
-                )
-            business_id = uuid.uuid4()
-            await firm_owner.execute(NEW_BUSINESS, tenant.account_id, business_id, followers_min)
-            return Desk(database.admin("tests"), firm_owner, tenant, business_id)
 
-        yield make
+@pytest.fixture(scope="module")
+def make_desk(firm_database, firm_owner):
+    """A function: a new account with credits and a business."""
+
+    async def make(*, credits_granted=CREDITS, runs_at_once=100, followers_min=None):
+        tenant = await make_tenant(firm_owner)
+        await on_plan(firm_owner, tenant, runs_at_once)
+        if credits_granted:
+            await firm_owner.execute(
+                "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, credits_granted
+            )
+        business_id = uuid.uuid4()
+        await firm_owner.execute(NEW_BUSINESS, tenant.account_id, business_id, followers_min)
+        return Desk(firm_database.admin("tests"), firm_owner, tenant, business_id)
+
+    return make
 
 
 @pytest.fixture
@@ -74,8 +78,8 @@ async def firm(firm_addresses, simulator_process, tmp_path_factory):
 
 
 @pytest.fixture
-def at_work(firm, simulators):
-    """The same as on a good day: everybody answers, and nothing was asked yet."""
+def at_work(firm, simulators):  # noqa: ARG001  which are as on a good day
+    """The same: everybody answers, and nothing was asked yet."""
     yield firm
     firm.analyst.reset()
     firm.go_on.unlink(missing_ok=True)

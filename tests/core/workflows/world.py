@@ -23,13 +23,12 @@ from core.engine.queues import Queue
 from core.wiring.engine import parts_on
 from core.wiring.foundation import open_foundation
 from core.wiring.place import start_logs, surroundings
-from core.wiring.workflows import Outlets, analysis_workflows
+from core.wiring.workflows import Outlets, analysis_workflows, outlets_on
 from core.worker import GivenUp, work
 from features.analysis.application.profiles import Profiles
 from infrastructure.database.runs import PostgresRuns
 from tests.core.engine.three_steps import NOTE, nothing
 from tests.core.outside.world import Outside
-from tests.core.workflows.kept import outlets_on
 from tests.support import until
 
 QUEUES = (
@@ -123,12 +122,14 @@ class HaltingAnalyst:
             seen.clear()
 
 
-def halting(save, halts):
-    async def halting_save(analysis):
-        await save(analysis)
-        await halts.at(analysis.id, "inside:save")
+class HaltingResults:
+    def __init__(self, results, halts):
+        self._results = results
+        self._halts = halts
 
-    return halting_save
+    async def save(self, analysis):
+        await self._results.save(analysis)
+        await self._halts.at(analysis.id, "inside:save")
 
 
 @asynccontextmanager
@@ -150,9 +151,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         outlets = outlets_on(database)
-        outlets = Outlets(
-            halting(outlets.save, halts), halting(outlets.save_anonymous, halts), outlets.price_of
-        )
+        outlets = Outlets(HaltingResults(outlets.results, halts), outlets.visitors)
         workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
         parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
