@@ -1,6 +1,6 @@
-import multiprocessing
 import uuid
-from types import SimpleNamespace
+from pathlib import Path
+from typing import NamedTuple
 
 import asyncpg
 import pytest
@@ -9,22 +9,15 @@ from core.engine.engine import running_engine
 from core.wiring.place import surroundings
 from tests.conftest import copy_of, make_tenant
 from tests.core.engine.conftest import on_plan
-from tests.core.engine.three_steps import NOTES
 from tests.core.workflows.desk import CREDITS, NEW_BUSINESS, Desk
-from tests.core.workflows.world import opened
-from tests.support import dual_client
-
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.core.engine.three_steps", "tests.core.workflows.world"])
+from tests.core.workflows.world import HaltingAnalyst, opened
+from tests.support import dual_client, until
 
 
 @pytest.fixture(scope="module")
 async def firm_addresses(cluster, template):
     """A database for a module's engine alone."""
     async with copy_of(cluster, template) as addresses:
-        connection = await asyncpg.connect(addresses.owner)
-        await connection.execute(NOTES)
-        await connection.close()
         yield addresses
 
 
@@ -64,6 +57,15 @@ async def desk(make_desk):
     return await make_desk()
 
 
+class Firm(NamedTuple):
+    analyst: HaltingAnalyst
+    go_on: Path
+
+    async def halted(self, run_id):
+        """Wait until the run has come to its place."""
+        await until(self.go_on.with_name(str(run_id)).exists)
+
+
 @pytest.fixture(scope="module")
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """An engine at work in this process."""
@@ -74,7 +76,7 @@ async def firm(firm_addresses, simulator_process, tmp_path_factory):
         opened(place, simulator_process.address, go_on=go_on) as (parts, analyst),
         running_engine(parts),
     ):
-        yield SimpleNamespace(analyst=analyst, go_on=go_on)
+        yield Firm(analyst, go_on)
 
 
 @pytest.fixture

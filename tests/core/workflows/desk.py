@@ -103,22 +103,6 @@ class Desk:
 
         return await until(all_ended, timeout_s=90)
 
-    async def at(self, run_id, step):
-        """Wait until the run has come to the step."""
-
-        async def is_there():
-            return step in [begun.step for begun in (await self.find(run_id)).steps]
-
-        await until(is_there)
-
-    async def noted(self, run_id, place):
-        await until(
-            lambda: self.owner.fetchval(
-                "select true from oslira.notes where run_id = $1 and place = $2", run_id, place
-            ),
-            timeout_s=90,
-        )
-
     async def saved(self, run_id):
         """How many analyses there are of the run, and how many leads that it was the last of."""
         return (

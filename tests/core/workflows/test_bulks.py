@@ -115,7 +115,7 @@ async def test_a_bulk_that_waits_for_credits_can_be_cancelled(at_work, make_desk
 async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twice(at_work, desk):
     name = next(desk.names)
     single = await desk.start("light", name, halt_at="inside:scrape")
-    await desk.noted(single, "halted inside:scrape")
+    await at_work.halted(single)
     bulk_id = await desk.start_bulk([name, next(desk.names)])
     await until(lambda: _count_is(desk, bulk_id, 1))
 
