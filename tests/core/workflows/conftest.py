@@ -1,3 +1,4 @@
+import dataclasses
 import uuid
 from pathlib import Path
 from typing import NamedTuple
@@ -6,9 +7,11 @@ import asyncpg
 import pytest
 
 from core.engine.engine import running_engine
+from core.engine.execution import Workflow
 from core.wiring.place import surroundings
 from tests.conftest import copy_of, make_tenant
 from tests.core.engine.conftest import on_plan
+from tests.core.engine.history import Listener
 from tests.core.workflows.desk import CREDITS, NEW_BUSINESS, Desk
 from tests.core.workflows.world import HaltingAnalyst, opened
 from tests.support import dual_client, until
@@ -58,8 +61,11 @@ async def desk(make_desk):
 
 
 class Firm(NamedTuple):
+    """``listeners`` by kind: which steps its runs have asked for."""
+
     analyst: HaltingAnalyst
     go_on: Path
+    listeners: dict[str, Listener]
 
     async def halted(self, run_id):
         """Wait until the run has come to its place."""
@@ -71,12 +77,18 @@ async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """An engine at work in this process."""
     folder = tmp_path_factory.mktemp("firm")
     place = surroundings({"DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)})
-    go_on = folder / "go-on"
+    go_on, listeners = folder / "go-on", {}
     async with (
         opened(place, simulator_process.address, go_on=go_on) as (parts, analyst),
-        running_engine(parts),
+        running_engine(listened(parts, listeners)),
     ):
-        yield Firm(analyst, go_on)
+        yield Firm(analyst, go_on, listeners)
+
+
+def listened(parts, listeners):
+    listeners |= {workflow.kind: Listener(workflow) for workflow in parts.workflows}
+    workflows = tuple(Workflow(kind, listener.carry_out) for kind, listener in listeners.items())
+    return dataclasses.replace(parts, workflows=workflows)
 
 
 @pytest.fixture
@@ -84,4 +96,6 @@ def at_work(firm, simulators):  # noqa: ARG001  which are as on a good day
     """The same: everybody answers, and nothing was asked yet."""
     yield firm
     firm.analyst.reset()
+    for listener in firm.listeners.values():
+        listener.asked.clear()
     firm.go_on.unlink(missing_ok=True)
