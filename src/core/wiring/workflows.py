@@ -1,6 +1,5 @@
 """What carries out each kind of run."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from core.engine.execution import Workflow
@@ -10,26 +9,52 @@ from core.wiring.providers import Providers
 from core.workflows.analysis import AnalysisWorkflow
 from core.workflows.bulk import BulkWorkflow
 from core.workflows.records import RunRecords
-from core.workflows.subjects import ANONYMOUS_KIND, BULK_KIND, KINDS
-from features.analysis.application.ports import Analyst
+from features.analysis.application.ports import Analyst, AnonymousResults, Results
 from features.analysis.application.profiles import Profiles
 from features.analysis.application.steps import AnalysisSteps
 from features.analysis.domain.analysis import Analysis
-from features.analysis.domain.profile import AnalysisType
+from features.analysis.domain.orders import ANONYMOUS_KIND, BULK_KIND
+from features.analysis.domain.prompts import FORMS
+from features.analysis.domain.visitors import visitor_result
+from infrastructure.database.analysis_costs import PostgresPrices
+from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
 from infrastructure.database.bulk_items import PostgresBulkItems
 from infrastructure.database.businesses import PostgresBusinesses
 from infrastructure.database.data_points import AnalysisPoints
+from infrastructure.database.leads import PostgresResults
 from infrastructure.database.runs import PostgresRuns
 from infrastructure.database.sessions import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Outlets:
-    """Where results go, and what an analysis costs. Each joins the transaction that is open."""
+    """Where results go. Each joins the transaction that charges for them."""
 
-    save: Callable[[Analysis], Awaitable[None]]
-    save_anonymous: Callable[[Analysis], Awaitable[None]]
-    price_of: Callable[[AnalysisType], Awaitable[int]]
+    results: Results
+    visitors: AnonymousResults
+
+    async def save(self, analysis: Analysis) -> None:
+        await self.results.save(analysis)
+
+    async def save_anonymous(self, analysis: Analysis) -> None:
+        assert analysis.answers.light is not None, "visitors are given light ones"
+        result = visitor_result(
+            analysis.profile,
+            analysis.facts,
+            analysis.score,
+            analysis.answers.light,
+            is_simulated=analysis.is_simulated,
+        )
+        await self.visitors.save(analysis.id, result)
+
+
+def workflows_of(database: Database, books: Books, providers: Providers) -> tuple[Workflow, ...]:
+    outlets = outlets_on(database)
+    return analysis_workflows(database, books, providers.profiles, providers.gateway, outlets)
+
+
+def outlets_on(database: Database) -> Outlets:
+    return Outlets(PostgresResults(database.admin("leads")), PostgresAnonymousResults(database))
 
 
 def analysis_workflows(
@@ -41,13 +66,9 @@ def analysis_workflows(
     records = RunRecords(runs, AnalysisPoints(books.points))
     analysis = AnalysisWorkflow(steps, outlets.save, records)
     anonymous = AnalysisWorkflow(steps, outlets.save_anonymous, records)
-    bulk = BulkWorkflow(runs, PostgresBulkItems(session), outlets.price_of, session.transaction)
+    bulk = BulkWorkflow(runs, PostgresBulkItems(session), PostgresPrices(session), session.transaction)
     return (
-        *(Workflow(kind, analysis.carry_out) for kind in KINDS.values()),
+        *(Workflow(f"{analysis_type}_analysis", analysis.carry_out) for analysis_type in FORMS),
         Workflow(ANONYMOUS_KIND, anonymous.carry_out),
         Workflow(BULK_KIND, bulk.carry_out),
     )
-
-
-def workflows_of(database: Database, books: Books, providers: Providers) -> tuple[Workflow, ...]:
-    return ()

@@ -4,16 +4,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from core.engine.execution import Finished
 from core.engine.patience import Patience
 from core.engine.work import RunCancelled, StepRefused, Work
 from core.workflows.endings import SAVE, SCRAPE, cancelled, ended, refused
 from core.workflows.records import RunRecords
-from core.workflows.subjects import request_of
-from features.analysis.application.conclusions import Answered, Considered, conclude
+from features.analysis.application.conclusions import AnalysisRequest, Answered, Considered, conclude
 from features.analysis.application.steps import AnalysisSteps, Looked
 from features.analysis.domain.analysis import Analysis
+from features.analysis.domain.orders import AnalysisOrder
 from features.analysis.domain.prompts import FORMS
+from features.runs.domain.run import Run
 
 # Whoever is asked has tried again already, as long as it made sense.
 ONCE = Patience(attempts_max=1)
@@ -29,22 +32,20 @@ class AnalysisWorkflow:
     records: RunRecords
 
     async def carry_out(self, work: Work) -> Finished:
-        finished, score = await self._carry_out(work)
-        request = request_of(work.run)
-        return Finished(
-            finished.ending, finished.deliver, partial(self.records.analysis_ended, request, score)
-        )
+        request = _request(work.run)
+        finished, score = await self._carry_out(work, request)
+        noting = partial(self.records.analysis_ended, request, score)
+        return Finished(finished.ending, finished.deliver, noting)
 
-    async def _carry_out(self, work: Work) -> tuple[Finished, int | None]:
+    async def _carry_out(self, work: Work, request: AnalysisRequest) -> tuple[Finished, int | None]:
         try:
-            return await self._analyse(work)
+            return await self._analyse(work, request)
         except RunCancelled as cancellation:
             return Finished(cancelled(work.run, cancellation)), None
         except StepRefused as refusal:
             return Finished(refused(work.run, refusal)), None
 
-    async def _analyse(self, work: Work) -> tuple[Finished, int | None]:
-        request = request_of(work.run)
+    async def _analyse(self, work: Work, request: AnalysisRequest) -> tuple[Finished, int | None]:
         looked = await work.step(
             SCRAPE,
             partial(self.steps.look, request),
@@ -70,3 +71,16 @@ class AnalysisWorkflow:
             patience=ONCE,
         )
         return list(answered.values())
+
+
+def _request(run: Run) -> AnalysisRequest:
+    order = msgspec.convert(run.subject, AnalysisOrder)
+    return AnalysisRequest(
+        run_id=run.id,
+        account_id=run.account_id,
+        user_id=run.user_id,
+        username=order.username,
+        analysis_type=order.analysis_type,
+        business_profile_id=order.business_profile_id,
+        is_fresh=order.is_fresh,
+    )

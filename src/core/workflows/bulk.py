@@ -4,7 +4,7 @@ What it knows stands in its items' rows, so it has no steps to replay: after a c
 run's id follows from the bulk's and the item's position, so none is started twice.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from uuid import uuid5
@@ -15,20 +15,15 @@ from core.engine.execution import Finished
 from core.engine.patience import persistently
 from core.engine.work import RunCancelled, Work
 from core.workflows.endings import cancelled, ended
-from core.workflows.subjects import (
-    KINDS,
-    RUNS_QUEUE,
-    TRANSACTION_TYPE,
-    AnalysisSubject,
-    BulkSubject,
-)
-from features.analysis.application.ports import BulkItems
+from features.analysis.application.ports import BulkItems, Prices
 from features.analysis.domain.bulk import BulkItem, Counts
-from features.analysis.domain.profile import AnalysisType
+from features.analysis.domain.orders import BulkOrder
 from features.runs.application.ports import RunStarts
 from features.runs.domain.run import NewRun, Run
 from shared.ids import RunId
 
+RUNS_QUEUE = "runs"
+TRANSACTION_TYPE = "analysis"
 AT_ONCE_MAX = 10
 BATCH_SIZE = 10
 # The end of a run in this process wakes it; of those elsewhere it hears by looking.
@@ -42,11 +37,11 @@ SHORT = "insufficient"
 
 @dataclass(frozen=True, slots=True)
 class BulkWorkflow:
-    """``transaction``: of the system's, which what is called in it joins. ``price_of``: credits for one."""
+    """``transaction``: the system's; what is called in it joins."""
 
     runs: RunStarts
     items: BulkItems
-    price_of: Callable[[AnalysisType], Awaitable[int]]
+    prices: Prices
     transaction: Callable[[], AbstractAsyncContextManager[None]]
 
     async def carry_out(self, work: Work) -> Finished:
@@ -58,7 +53,7 @@ class BulkWorkflow:
         return Finished(ended(work.run, "completed", "completed"))
 
     async def _work_through(self, work: Work) -> None:
-        order = await self._order(work.run)
+        order = await self._priced(work.run)
         now, told = Progress(), None
         while (counts := await self._settle(work.run)).ended < counts.total:
             work.heed(now.place)
@@ -69,7 +64,7 @@ class BulkWorkflow:
                 told = now
             await work.pause(CREDITS_INTERVAL_S if now.is_short else LOOK_INTERVAL_S, place=now.place)
 
-    async def _fill(self, work: Work, order: "Order", counts: Counts, now: "Progress") -> bool:
+    async def _fill(self, work: Work, order: "PricedOrder", counts: Counts, now: "Progress") -> bool:
         """Start as many as there is room for. Whether credits are short."""
         waiting = counts.total - counts.ended - counts.at_work
         room = min(AT_ONCE_MAX - counts.at_work, waiting)
@@ -77,7 +72,7 @@ class BulkWorkflow:
             return False
         return await persistently(lambda: self._start_next(work, order, now, room))
 
-    async def _start_next(self, work: Work, order: "Order", now: "Progress", items_max: int) -> bool:
+    async def _start_next(self, work: Work, order: "PricedOrder", now: "Progress", items_max: int) -> bool:
         run = work.run
         async with self.transaction():
             # Nobody who was given up starts anything.
@@ -113,32 +108,27 @@ class BulkWorkflow:
     async def _settle(self, run: Run) -> Counts:
         return await persistently(lambda: self.items.settle(run.account_id, run.id))
 
-    async def _order(self, run: Run) -> "Order":
-        subject = msgspec.convert(run.subject, BulkSubject)
-        return Order(subject, await persistently(lambda: self.price_of(subject.type)))
+    async def _priced(self, run: Run) -> "PricedOrder":
+        order = msgspec.convert(run.subject, BulkOrder)
+        return PricedOrder(order, await persistently(lambda: self.prices.credits(order.analysis_type)))
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    subject: BulkSubject
+class PricedOrder:
+    order: BulkOrder
     credits_each: int
 
     def item_run(self, bulk: Run, item: BulkItem) -> NewRun:
-        subject = AnalysisSubject(
-            username=item.username,
-            type=self.subject.type,
-            business_profile_id=self.subject.business_profile_id,
-            is_fresh=self.subject.is_fresh,
-        )
+        order = self.order.of(item.username)
         return NewRun(
             account_id=bulk.account_id,
             id=RunId(uuid5(bulk.id, str(item.position))),
-            kind=KINDS[self.subject.type],
-            subject=msgspec.to_builtins(subject),
+            kind=order.kind,
+            subject=order.subject,
             credits_held=self.credits_each,
             transaction_type=TRANSACTION_TYPE,
             queue=RUNS_QUEUE,
-            dedup_key=subject.dedup_key,
+            dedup_key=order.dedup_key,
             parent_id=bulk.id,
             user_id=bulk.user_id,
             api_key_id=bulk.api_key_id,

@@ -19,7 +19,7 @@ CREDITS = 1_000
 
 # Processes are forked from one that has imported everything, which alone takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.core.engine.three_steps"])
+FORKS.set_forkserver_preload(["tests.core.engine.three_steps", "tests.core.workflows.world"])
 
 
 class Workers:

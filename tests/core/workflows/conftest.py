@@ -1,31 +1,26 @@
-import multiprocessing
+import dataclasses
 import uuid
-from types import SimpleNamespace
+from pathlib import Path
+from typing import NamedTuple
 
 import asyncpg
 import pytest
 
 from core.engine.engine import running_engine
+from core.engine.execution import Workflow
 from core.wiring.place import surroundings
 from tests.conftest import copy_of, make_tenant
 from tests.core.engine.conftest import on_plan
-from tests.core.engine.three_steps import NOTES
+from tests.core.engine.history import Listener
 from tests.core.workflows.desk import CREDITS, NEW_BUSINESS, Desk
-from tests.core.workflows.kept import KEPT
-from tests.core.workflows.world import opened
-from tests.support import dual_client
-
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.core.engine.three_steps", "tests.core.workflows.world"])
+from tests.core.workflows.world import HaltingAnalyst, opened
+from tests.support import dual_client, until
 
 
 @pytest.fixture(scope="module")
 async def firm_addresses(cluster, template):
     """A database for a module's engine alone."""
     async with copy_of(cluster, template) as addresses:
-        connection = await asyncpg.connect(addresses.owner)
-        await connection.execute(NOTES + KEPT)
-        await connection.close()
         yield addresses
 
 
@@ -37,22 +32,27 @@ async def firm_owner(firm_addresses):
 
 
 @pytest.fixture(scope="module")
-async def make_desk(firm_addresses, firm_owner):
-    """A function: a new account with credits and a business."""
+async def firm_database(firm_addresses):
     async with dual_client(firm_addresses) as database:
+        yield database
 
-        async def make(*, credits=CREDITS, runs_at_once=100, followers_min=None):
-            tenant = await make_tenant(firm_owner)
-            await on_plan(firm_owner, tenant, runs_at_once)
-            if credits:
-                await firm_owner.execute(
-                    "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, credits
-                )
-            business_id = uuid.uuid4()
-            await firm_owner.execute(NEW_BUSINESS, tenant.account_id, business_id, followers_min)
-            return Desk(database.admin("tests"), firm_owner, tenant, business_id)
 
-        yield make
+@pytest.fixture(scope="module")
+def make_desk(firm_database, firm_owner):
+    """A function: a new account with credits and a business."""
+
+    async def make(*, credits_granted=CREDITS, runs_at_once=100, followers_min=None):
+        tenant = await make_tenant(firm_owner)
+        await on_plan(firm_owner, tenant, runs_at_once)
+        if credits_granted:
+            await firm_owner.execute(
+                "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, credits_granted
+            )
+        business_id = uuid.uuid4()
+        await firm_owner.execute(NEW_BUSINESS, tenant.account_id, business_id, followers_min)
+        return Desk(firm_database.admin("tests"), firm_owner, tenant, business_id)
+
+    return make
 
 
 @pytest.fixture
@@ -60,22 +60,42 @@ async def desk(make_desk):
     return await make_desk()
 
 
+class Firm(NamedTuple):
+    """``listeners`` by kind: which steps its runs have asked for."""
+
+    analyst: HaltingAnalyst
+    go_on: Path
+    listeners: dict[str, Listener]
+
+    async def halted(self, run_id):
+        """Wait until the run has come to its place."""
+        await until(self.go_on.with_name(str(run_id)).exists)
+
+
 @pytest.fixture(scope="module")
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """An engine at work in this process."""
     folder = tmp_path_factory.mktemp("firm")
     place = surroundings({"DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)})
-    go_on = folder / "go-on"
+    go_on, listeners = folder / "go-on", {}
     async with (
         opened(place, simulator_process.address, go_on=go_on) as (parts, analyst),
-        running_engine(parts),
+        running_engine(listened(parts, listeners)),
     ):
-        yield SimpleNamespace(analyst=analyst, go_on=go_on)
+        yield Firm(analyst, go_on, listeners)
+
+
+def listened(parts, listeners):
+    listeners |= {workflow.kind: Listener(workflow) for workflow in parts.workflows}
+    workflows = tuple(Workflow(kind, listener.carry_out) for kind, listener in listeners.items())
+    return dataclasses.replace(parts, workflows=workflows)
 
 
 @pytest.fixture
-def at_work(firm, simulators):
-    """The same as on a good day: everybody answers, and nothing was asked yet."""
+def at_work(firm, simulators):  # noqa: ARG001  which are as on a good day
+    """The same: everybody answers, and nothing was asked yet."""
     yield firm
     firm.analyst.reset()
+    for listener in firm.listeners.values():
+        listener.asked.clear()
     firm.go_on.unlink(missing_ok=True)

@@ -3,13 +3,12 @@
 import itertools
 import uuid
 
-from core.workflows.subjects import BULK_KIND, KINDS
+from features.analysis.domain.orders import BULK_KIND
 from features.runs.domain.run import NewRun
 from infrastructure.database.bulk_items import PostgresBulkItems
 from infrastructure.database.runs import PostgresRuns
 from infrastructure.simulators.world import kind_of
 from shared.ids import RunId
-from tests.core.workflows.kept import PRICES
 from tests.support import until
 
 NEW_BUSINESS = """
@@ -17,6 +16,7 @@ insert into public.business_profiles (account_id, id, name, created_by, niches, 
 values ($1, $2, 'Alpine Coffee', 'user:x', '{coffee,bread}', $3)
 """
 CREDITS = 1_000
+PRICES = {"light": 1, "deep": 5, "xray": 6}
 FORMS = {"light": 1, "deep": 3, "xray": 4}
 
 
@@ -47,7 +47,7 @@ class Desk:
         new = NewRun(
             account_id=self.account_id,
             id=RunId(uuid.uuid4()),
-            kind=kind or KINDS[analysis_type],
+            kind=kind or f"{analysis_type}_analysis",
             subject={
                 "username": username,
                 "type": analysis_type,
@@ -103,25 +103,12 @@ class Desk:
 
         return await until(all_ended, timeout_s=90)
 
-    async def at(self, run_id, step):
-        """Wait until the run has come to the step."""
-
-        async def is_there():
-            return step in [begun.step for begun in (await self.find(run_id)).steps]
-
-        await until(is_there)
-
-    async def noted(self, run_id, place):
-        await until(
-            lambda: self.owner.fetchval(
-                "select true from oslira.notes where run_id = $1 and place = $2", run_id, place
-            ),
-            timeout_s=90,
-        )
-
     async def saved(self, run_id):
-        """How many analyses there are of the run."""
-        return await self.owner.fetchval("select count(*) from oslira.kept where run_id = $1", run_id)
+        """How many analyses there are of the run, and how many leads that it was the last of."""
+        return (
+            await self.owner.fetchval("select count(*) from analyses where id = $1", run_id),
+            await self.owner.fetchval("select count(*) from leads where last_analysis_id = $1", run_id),
+        )
 
     async def statuses(self, bulk_id):
         """Of a bulk's items, in their order: status and outcome."""

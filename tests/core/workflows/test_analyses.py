@@ -1,13 +1,20 @@
 """One analysis, from its place in the queue to its end."""
 
+# ruff: noqa: ARG001  the engine that is at work is a fixture
+
+from functools import partial
+from uuid import uuid4
+
 import msgspec
 import pytest
 
+from features.analysis.domain.orders import AnalysisOrder
+from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
+from shared.ids import RunId
 from shared.questions import AnswerMalformed, AnswerRefused, ModelsUnavailable, QuestionInvalid
 from tests.core.engine.history import history_of, put_back
 from tests.core.outside.world import OPENAI, PROFILE_RUNS
-from tests.core.workflows.desk import FORMS
-from tests.core.workflows.kept import PRICES
+from tests.core.workflows.desk import FORMS, PRICES
 from tests.support import until
 
 CORE, OUTREACH, PERSONALITY = "analysis.deep.core", "analysis.deep.outreach", "analysis.deep.personality"
@@ -24,7 +31,7 @@ async def test_an_analysis_is_delivered_once_and_paid_for_once(at_work, desk, si
     assert summary(run) == ("completed", "completed", None, PRICES[analysis_type])
     assert run.progress == 100
     assert await simulators.asked(OPENAI) == FORMS[analysis_type]
-    assert await desk.saved(run.id) == 1
+    assert await desk.saved(run.id) == (1, 1)
     assert await desk.all_charged_once()
 
 
@@ -39,7 +46,7 @@ async def test_a_run_tells_how_far_it_is(at_work, desk):
     await desk.cancel(run_id)
     (run,) = await desk.ended(run_id)
 
-    assert [begun.step for begun in run.steps][0] == "scrape"
+    assert run.steps[0].step == "scrape"
     assert {begun.step for begun in run.steps} == {"scrape", "core", "outreach", "personality"}
 
 
@@ -79,7 +86,7 @@ async def test_whom_nobody_can_analyse_costs_nothing_and_no_model_is_asked(
 
     assert summary(run) == ("failed", outcome, outcome, 0)
     assert await simulators.asked(OPENAI) == 0
-    assert await desk.saved(run.id) == 0
+    assert await desk.saved(run.id) == (0, 0)
     assert await desk.all_charged_once()
 
 
@@ -124,7 +131,7 @@ async def test_when_one_question_fails_the_others_are_stopped_and_nothing_is_cha
 
     assert summary(run) == ("failed", outcome, error.code, 0)
     assert sorted(at_work.analyst.interrupted) == [OUTREACH, PERSONALITY]
-    assert await desk.saved(run.id) == 0
+    assert await desk.saved(run.id) == (0, 0)
     assert await desk.all_charged_once()
 
 
@@ -170,8 +177,8 @@ CANCELLATIONS = {
 
 async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(at_work, desk):
     runs = {place: await desk.start(halt_at=place) for place in CANCELLATIONS}
-    for place, run_id in runs.items():
-        await desk.noted(run_id, f"halted {place}")
+    for run_id in runs.values():
+        await at_work.halted(run_id)
 
     assert [await desk.cancel(run_id) for run_id in runs.values()] == ["requested"] * 3
     await _heard_of_cancel(desk)
@@ -181,17 +188,16 @@ async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(
     assert [summary(run) for run in ended] == [
         ("cancelled", outcome, None, credits_charged) for outcome, credits_charged in CANCELLATIONS.values()
     ]
-    assert [await desk.saved(run.id) for run in ended] == [0, 0, 0]
+    assert [await desk.saved(run.id) for run in ended] == [(0, 0)] * 3
     assert await desk.all_charged_once()
 
 
 async def _heard_of_cancel(desk):
     """Wait for the heartbeat that tells its process."""
     beat = "select heartbeat_at from traffic.workers where gone_at is null"
-    before = await desk.owner.fetchval(beat)
     for _ in range(2):
-        await until(lambda: desk.owner.fetchval(beat + " and heartbeat_at > $1", before))
         before = await desk.owner.fetchval(beat)
+        await until(partial(desk.owner.fetchval, beat + " and heartbeat_at > $1", before))
 
 
 async def test_a_cancelled_run_stops_what_is_under_way_at_providers(at_work, desk, simulators):
@@ -225,9 +231,17 @@ async def test_what_an_analysis_cost_and_how_it_ended_is_noted(at_work, desk):
     assert 0 <= score <= 100
 
 
-async def test_an_anonymous_analysis_knows_no_business(at_work, desk):
-    (run,) = await desk.ended(await desk.start("light", kind="anonymous_analysis", business_profile_id=None))
+async def test_a_visitor_is_given_a_light_analysis_without_a_business(at_work, desk, firm_database):
+    visitors = PostgresAnonymousResults(firm_database)
+    order = AnalysisOrder(username=next(desk.names), analysis_type="light", business_profile_id=None)
+    run_id = RunId(uuid4())
+    await visitors.start(run_id, order, token_hash=b"t" * 32)
 
-    assert summary(run) == ("completed", "completed", None, 1)
-    kept = await desk.owner.fetchrow("select * from oslira.kept where run_id = $1", run.id)
-    assert kept["is_anonymous"]
+    async def result():
+        found = await visitors.find(b"t" * 32)
+        return found.status == "completed" and found.result
+
+    found = await until(result)
+    assert found.username == order.username
+    assert found.reasons
+    await visitors.close()

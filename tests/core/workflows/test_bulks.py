@@ -1,10 +1,14 @@
 """Many analyses at once: each is its own, and the bulk waits for all of them."""
 
+# ruff: noqa: ARG001  the engine that is at work is a fixture
+
 from tests.core.outside.world import PROFILE_RUNS
 from tests.support import until
 
 NEW_KEY = """
-insert into api_keys (account_id, id, family_id, name, mode, secret_hash, scopes, credits_per_month_max, created_by)
+insert into api_keys (
+    account_id, id, family_id, name, mode, secret_hash, scopes, credits_per_month_max, created_by
+)
 select $1, id, id, 'key', 'live', sha256(id::text::bytea), '{runs:write}', 2, id from gen_random_uuid() as id
 returning id
 """
@@ -64,7 +68,7 @@ async def test_no_more_than_ten_are_at_work(at_work, desk, simulators):
 
 
 async def test_a_bulk_waits_for_credits_and_goes_on_by_itself(at_work, make_desk):
-    desk = await make_desk(credits=3)
+    desk = await make_desk(credits_granted=3)
     bulk_id = await desk.start_bulk(await some(desk, 8))
 
     async def is_short():
@@ -96,7 +100,7 @@ def is_paused_again(desk, bulk_id):
 
 
 async def test_a_bulk_that_waits_for_credits_can_be_cancelled(at_work, make_desk):
-    desk = await make_desk(credits=0)
+    desk = await make_desk(credits_granted=0)
     bulk_id = await desk.start_bulk(await some(desk, 2))
     await until(is_paused_again(desk, bulk_id))
 
@@ -111,7 +115,7 @@ async def test_a_bulk_that_waits_for_credits_can_be_cancelled(at_work, make_desk
 async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twice(at_work, desk):
     name = next(desk.names)
     single = await desk.start("light", name, halt_at="inside:scrape")
-    await desk.noted(single, "halted inside:scrape")
+    await at_work.halted(single)
     bulk_id = await desk.start_bulk([name, next(desk.names)])
     await until(lambda: _count_is(desk, bulk_id, 1))
 

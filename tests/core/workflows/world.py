@@ -1,17 +1,15 @@
 """Analyses as workers carry them out, on simulated providers, which can be made to halt anywhere.
 
 A run's subject may name a place: `begin`, `end`, `before:STEP` or `inside:STEP`, where saving is a step, too.
-There the process leaves a note and waits until it is killed, or told to go on, if it is one of those that
+There the process leaves a file and waits until it is killed, or told to go on, if it is one of those that
 halt.
 """
 
 import asyncio
 import dataclasses
 import logging
-import os
 import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import uvloop
@@ -23,13 +21,12 @@ from core.engine.queues import Queue
 from core.wiring.engine import parts_on
 from core.wiring.foundation import open_foundation
 from core.wiring.place import start_logs, surroundings
-from core.wiring.workflows import Outlets, analysis_workflows
+from core.wiring.workflows import Outlets, analysis_workflows, outlets_on
 from core.worker import GivenUp, work
 from features.analysis.application.profiles import Profiles
 from infrastructure.database.runs import PostgresRuns
-from tests.core.engine.three_steps import NOTE, nothing
+from tests.core.engine.three_steps import nothing
 from tests.core.outside.world import Outside
-from tests.core.workflows.kept import outlets_on
 from tests.support import until
 
 QUEUES = (
@@ -39,10 +36,10 @@ QUEUES = (
 
 
 class Halts:
-    """``go_on``: a file that ends every halt once it exists; None: no halts."""
+    """``go_on``: a file that ends every halt once it exists; None: no halts. A halt is a file beside it: it
+    is seen also from inside a transaction."""
 
-    def __init__(self, session, go_on):
-        self._session = session
+    def __init__(self, go_on):
         self._go_on = go_on
         self._places = {}
 
@@ -51,11 +48,8 @@ class Halts:
 
     async def at(self, run_id, place):
         if self._go_on and self._places.get(run_id) == place:
-            await self.note(run_id, f"halted {place}")
+            self._go_on.with_name(str(run_id)).touch()
             await until(self._go_on.exists, timeout_s=300)
-
-    async def note(self, run_id, place):
-        await self._session.fetch(NOTE, run_id, place, os.getpid())
 
 
 class HaltingRuns(PostgresRuns):
@@ -123,12 +117,14 @@ class HaltingAnalyst:
             seen.clear()
 
 
-def halting(save, halts):
-    async def halting_save(analysis):
-        await save(analysis)
-        await halts.at(analysis.id, "inside:save")
+class HaltingResults:
+    def __init__(self, results, halts):
+        self._results = results
+        self._halts = halts
 
-    return halting_save
+    async def save(self, analysis):
+        await self._results.save(analysis)
+        await self._halts.at(analysis.id, "inside:save")
 
 
 @asynccontextmanager
@@ -136,7 +132,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
     """The parts of an engine, and the analyst."""
     async with open_foundation(place) as foundation:
         database = foundation.database
-        halts = Halts(database.admin("tests"), go_on)
+        halts = Halts(go_on)
         outside = Outside(
             SimpleNamespace(address=simulators_address),
             database,
@@ -150,9 +146,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         outlets = outlets_on(database)
-        outlets = Outlets(
-            halting(outlets.save, halts), halting(outlets.save_anonymous, halts), outlets.price_of
-        )
+        outlets = Outlets(HaltingResults(outlets.results, halts), outlets.visitors)
         workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
         parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
@@ -162,14 +156,14 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
             await outside.close()
 
 
-def run_worker(environ, simulators_address, go_on):
+def run_worker(simulators_address, environ, go_on):
     """What a worker process does; its exit code is 1 when it was given up."""
     here = surroundings(environ)
     start_logs(here.settings, level=logging.ERROR)
 
     @asynccontextmanager
     async def parts():
-        async with opened(here, simulators_address, go_on=go_on and Path(go_on)) as (made, _):
+        async with opened(here, simulators_address, go_on=go_on) as (made, _):
             yield made
 
     try:

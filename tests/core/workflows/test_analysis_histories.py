@@ -1,0 +1,54 @@
+"""Analyses that are under way when their workflow is changed go on as they began.
+
+`histories/` holds what runs of each type once did; see `tests/core/engine/test_histories.py` for what to do
+when a test here fails. To record new ones, run this file with RECORD=1.
+"""
+
+# ruff: noqa: ARG001  the engine that is at work is a fixture
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.core.engine.history import History, history_of, put_back, save
+
+FOLDER = Path(__file__).parent / "histories"
+STEPS = {
+    "light": ["scrape", "light"],
+    "deep": ["scrape", "core", "outreach", "personality"],
+    "xray": ["scrape", "psychographic", "commercial", "outreach", "personality"],
+}
+
+
+@pytest.mark.parametrize("analysis_type", sorted(STEPS))
+async def test_an_analysis_leaves_its_history(at_work, desk, analysis_type, tmp_path):
+    (run,) = await desk.ended(await desk.start(analysis_type))
+
+    history = await history_of(desk.owner, run)
+    save(history, FOLDER if "RECORD" in os.environ else tmp_path)
+    assert (history.names, history.outcome) == (STEPS[analysis_type], "completed")
+
+
+@pytest.mark.parametrize("analysis_type", sorted(STEPS))
+async def test_todays_analysis_asks_for_the_steps_of_its_history_and_for_nothing_else(
+    at_work, desk, analysis_type
+):
+    content = (FOLDER / f"{analysis_type}_analysis.json").read_bytes()
+    history = msgspec.json.decode(content, type=History)
+
+    (run,) = await desk.ended(
+        await desk.start(analysis_type, beside=lambda run_id: put_back(desk.session, run_id, history))
+    )
+
+    assert (run.status, run.outcome) == ("completed", history.outcome)
+    assert at_work.listeners[run.kind].asked == history.names
+    assert at_work.analyst.asked == []
+    assert await desk.saved(run.id) == (1, 1)
+
+
+async def test_a_bulk_has_no_steps_and_so_nothing_to_replay(at_work, desk):
+    (bulk,) = await desk.ended(await desk.start_bulk([next(desk.names)]))
+
+    assert (bulk.status, (await history_of(desk.owner, bulk)).steps) == ("completed", [])

@@ -1,0 +1,179 @@
+"""The steps of an analysis, and what is concluded from them."""
+
+# ruff: noqa: ARG002  the parameters are the ports'
+
+import asyncio
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from features.analysis.application import steps as steps_module
+from features.analysis.application.conclusions import NO_BUSINESS, AnalysisRequest, conclude
+from features.analysis.application.profiles import Profiles
+from features.analysis.application.steps import AnalysisSteps
+from features.analysis.domain.analysis import Analysis
+from features.analysis.domain.errors import BusinessGone
+from features.analysis.domain.ideal_customer import UNDESCRIBED, IdealCustomer
+from features.analysis.domain.leads import BusinessProfileId
+from shared.ids import AccountId, RunId
+from shared.questions import Answer, Usage
+from tests.features.analysis.examples import BUSINESS, LIGHT, profile, scrape
+from tests.features.analysis.fakes import FakeKnown, FakeRecord
+from tests.support import NOON
+
+BUSINESS_ID = BusinessProfileId(UUID(int=7))
+
+
+class Source:
+    def __init__(self, found):
+        self.found = found
+
+    async def look(self, username, *, posts_max, spender):
+        return self.found
+
+
+class Businesses:
+    def __init__(self, business):
+        self.business = business
+
+    async def find(self, account_id, business_profile_id):
+        return self.business if business_profile_id == BUSINESS_ID else None
+
+
+class Analyst:
+    def __init__(self, value):
+        self.value = value
+
+    async def answer(self, question):
+        return Answer(
+            value=self.value,
+            provider="openai",
+            model="gpt",
+            is_simulated=True,
+            cache="none",
+            usage=Usage(),
+            cost_nanodollars=1,
+            latency_ms=1.0,
+        )
+
+
+def request(**fields):
+    usual = {
+        "run_id": RunId(UUID(int=1)),
+        "account_id": AccountId(UUID(int=2)),
+        "user_id": None,
+        "username": "ana.bakes",
+        "analysis_type": "light",
+        "business_profile_id": BUSINESS_ID,
+        "is_fresh": False,
+    }
+    return AnalysisRequest(**usual | fields)
+
+
+def make_steps(*, found=None, business=BUSINESS, value=LIGHT):
+    profiles = Profiles(Source(found or scrape()), FakeKnown(), FakeRecord(), lambda: NOON)
+    return AnalysisSteps(profiles, Analyst(value), Businesses(business))
+
+
+async def concluded(steps, asked):
+    subject = await steps.consider(asked, await steps.look(asked))
+    return conclude(subject, [await steps.ask("light", subject)])
+
+
+@pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
+async def test_whom_nobody_can_see_is_a_verdict(outcome):
+    looked = await make_steps(found=scrape(outcome=outcome, profile=None)).look(request())
+
+    assert (looked.verdict.outcome, looked.read) == (outcome, None)
+
+
+async def test_whom_the_business_does_not_want_is_a_verdict_with_its_reasons():
+    business = msgspec.structs.replace(BUSINESS, ideal_customer=IdealCustomer(followers_min=1_000_000))
+
+    looked = await make_steps(business=business).look(request())
+
+    assert (looked.verdict.outcome, looked.read) == ("icp_violation", None)
+    assert [violation.name for violation in looked.verdict.violations] == ["followers_below_min"]
+
+
+async def test_a_business_that_is_gone_is_an_error():
+    with pytest.raises(BusinessGone):
+        await make_steps().look(request(business_profile_id=BusinessProfileId(UUID(int=8))))
+
+
+async def test_without_a_business_everybody_is_judged_for_an_undescribed_one():
+    looked = await make_steps().look(request(business_profile_id=None))
+
+    assert looked.business == UNDESCRIBED
+
+
+async def test_what_steps_return_is_the_same_after_it_was_kept():
+    steps = make_steps()
+    looked = await steps.look(request())
+    answered = await steps.ask("light", await steps.consider(request(), looked))
+
+    for value in (looked, answered):
+        kept = msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))
+        assert msgspec.convert(kept, type(value)) == value
+
+
+async def test_an_analysis_holds_what_was_seen_said_and_scored():
+    analysis = await concluded(make_steps(), request())
+
+    assert (analysis.id, analysis.key.business_profile_id) == (RunId(UUID(int=1)), BUSINESS_ID)
+    assert (analysis.profile.username, analysis.profile.posts) == ("ana.bakes", ())
+    assert analysis.niche == LIGHT.niche
+    assert analysis.answers.light == LIGHT
+    assert analysis.models == ("openai/gpt",)
+    assert (analysis.scraped_at, analysis.is_cached, analysis.is_simulated) == (NOON, False, True)
+    assert msgspec.json.decode(msgspec.json.encode(analysis), type=Analysis) == analysis
+
+
+async def test_of_a_visitors_analysis_the_business_is_nobodys():
+    analysis = await concluded(make_steps(), request(business_profile_id=None))
+
+    assert analysis.key.business_profile_id == NO_BUSINESS
+
+
+async def test_posts_that_an_answer_names_are_its_evidence_once_and_in_order():
+    reason = LIGHT.reasons[0]
+    said = msgspec.structs.replace(
+        LIGHT,
+        reasons=(
+            msgspec.structs.replace(reason, evidence=("[P3]", "p99")),
+            msgspec.structs.replace(reason, evidence=("p1", "p3")),
+        ),
+    )
+
+    analysis = await concluded(make_steps(value=said), request())
+
+    posts = profile().posts
+    assert [(post.label, post.id) for post in analysis.evidence] == [("p1", posts[0].id), ("p3", posts[2].id)]
+
+
+async def test_what_was_removed_from_an_answer_says_from_which():
+    said = msgspec.structs.replace(LIGHT, summary="Visit evil.example now.")
+
+    analysis = await concluded(make_steps(value=said), request())
+
+    assert [removal.field for removal in analysis.removals] == ["light.summary"]
+    assert "evil" not in analysis.answers.light.summary
+
+
+async def test_a_large_profile_is_compared_beside_the_loop(monkeypatch):
+    threads = []
+
+    async def to_thread(call, *args):
+        threads.append(call)
+        return call(*args)
+
+    monkeypatch.setattr(asyncio, "to_thread", to_thread)
+    steps = make_steps()
+    looked = await steps.look(request())
+
+    await steps.consider(request(), looked)
+    assert not threads
+    monkeypatch.setattr(steps_module, "COMPARISONS_MAX", 0)
+    await steps.consider(request(), looked)
+    assert len(threads) == 1
