@@ -15,6 +15,9 @@ KEY_PATTERN = "^[!-~]{16,255}$"
 EXPIRY_YEARS_MAX = 4
 TRANSACTION_TYPES = {"grants": "admin_grant", "holds": "admin_charge"}
 FOLLOWERS = ("followers_min", "followers_max")
+USERNAME_LENGTH_MAX = 300
+ROWS_MAX = 500
+USERNAMES_MAX = 100  # of the stage's plan
 
 
 @schemathesis.hook
@@ -27,6 +30,8 @@ def before_call(context, case, kwargs):
         _coming(case.body)
         _known(case.body, case.path.rpartition("/")[2])
         _ordered(case.body.get("ideal_customer"))
+        if case.path.startswith("/v1/analyses"):
+            _named(case.body)
 
 
 def _own_key(case):
@@ -90,3 +95,16 @@ def _ordered(ideal_customer):
         others = [ideal_customer[name] for name in FOLLOWERS if name in ideal_customer]
         if len(others) == len(sent):
             ideal_customer["followers_min"], ideal_customer["followers_max"] = min(sent), max(sent)
+
+
+def _named(body):
+    """What a username is takes more than a pattern, and how many there may be depends on the plan."""
+    if _is_text(body.get("username")) and body["username"]:
+        body["username"] = f"user{uuid.uuid4().hex[:12]}"
+    rows = body.get("usernames")
+    if isinstance(rows, list) and 0 < len(rows) <= ROWS_MAX and all(_is_text(row) for row in rows):
+        body["usernames"] = [f"user{uuid.uuid4().hex[:12]}" for _ in rows[:USERNAMES_MAX]]
+
+
+def _is_text(value):
+    return isinstance(value, str) and len(value) <= USERNAME_LENGTH_MAX

@@ -82,6 +82,7 @@ ANONYMOUS_EXAMPLE = {
 class AnonymousController(Controller):
     path = PATH
     tags = ("Analyses",)
+    security = ({},)  # no token needed
 
     @post(
         "/",
