@@ -18,6 +18,7 @@ from core.health import VERSION, HealthController
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
 from features.analysis.controllers.analyses_read import AnalysesReadController
+from features.analysis.controllers.lead_export import LeadExportController
 from features.analysis.controllers.leads import LeadsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
@@ -45,6 +46,7 @@ CONTROLLERS = (
     ApiKeysController,
     BusinessProfilesController,
     LeadsController,
+    LeadExportController,
     AnalysesReadController,
     CreditsController,
     CreditsAdministrationController,

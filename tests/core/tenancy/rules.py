@@ -45,6 +45,10 @@ def on_profile(needs, kind="profile"):
     return Rule(needs, ids={"profile_id": kind})
 
 
+def on_lead(needs, kind="lead"):
+    return Rule(needs, ids={"lead_id": kind})
+
+
 def on_key(needs):
     return Rule(needs, ids={"key_id": "key"})
 
@@ -87,6 +91,14 @@ RULES = {
     "deleteBusinessProfile": on_profile("business_profiles:write"),
     "restoreBusinessProfile": on_profile("business_profiles:write", "deleted_profile"),
     "getBusinessProfileContext": on_profile("business_profiles:read"),
+    "listLeads": Rule("leads:read"),
+    "exportLeads": Rule("leads:read"),
+    "getLead": on_lead("leads:read"),
+    "listLeadAnalyses": on_lead("leads:read"),
+    "deleteLead": on_lead("leads:write"),
+    "restoreLead": on_lead("leads:write", "deleted_lead"),
+    "listAnalyses": Rule("leads:read"),
+    "getAnalysis": Rule("leads:read", ids={"analysis_id": "analysis"}),
     "getCreditBalance": Rule("credits:read"),
     "listCreditTransactions": Rule("credits:read"),
     "exportCreditTransactions": Rule("credits:read"),
@@ -105,6 +117,8 @@ RULES = {
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
 HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by"}
+HARMLESS_QUERIES |= {"tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"}
+TRIED_QUERIES = {"business_profile_id": "profile", "lead_id": "lead"}  # which kind of thing each names
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

@@ -13,6 +13,7 @@ from tests.core.tenancy.rules import (
     OPAQUE_QUERIES,
     RULES,
     TRIED_HEADERS,
+    TRIED_QUERIES,
 )
 
 VOLATILE = {"x-request-id", "ratelimit", "date"}
@@ -29,7 +30,7 @@ def test_a_rule_knows_every_place_where_an_id_could_stand(world, operation):
     rule = RULES[operation]
     known = {
         "path": set(rule.ids),
-        "query": HARMLESS_QUERIES | OPAQUE_QUERIES,
+        "query": HARMLESS_QUERIES | OPAQUE_QUERIES | set(TRIED_QUERIES),
         "header": HARMLESS_HEADERS | TRIED_HEADERS,
     }
 
@@ -138,7 +139,10 @@ async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, v
     assert await world.rows_of(victim.ids["account"], victim.ids["deleted_account"]) == untouched
 
 
-LISTS = ("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles")
+LISTS = (
+    *("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles"),
+    *("listLeads", "listLeadAnalyses", "listAnalyses"),
+)
 
 
 async def test_every_list_with_a_cursor_is_tried(world):
@@ -153,8 +157,9 @@ async def test_every_list_with_a_cursor_is_tried(world):
 
 @pytest.mark.parametrize("operation", [*LISTS, "listCreditTransactions"])
 async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, operation):
-    for kind in ("invitation", "key", "profile"):
+    for kind in ("invitation", "key", "profile", "lead"):
         await world.thing(kind, victim)
+    await world.analysed_again(victim)
     await world.made("createAccount", victim.headers, {})
     cursor = (await page(world, operation, victim, limit=1)).json()["next_cursor"]
     own = (await page(world, operation, home, limit=200)).json()["items"]
@@ -166,9 +171,24 @@ async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, opera
     assert [item for item in answer.json()["items"] if item not in own] == []
 
 
+@pytest.mark.parametrize("operation", ["listLeads", "exportLeads", "listAnalyses"])
+async def test_anothers_id_in_a_query_finds_nothing(world, home, victim, operation):
+    _, path, told = world.operations[operation]
+    tried = [one["name"] for one in told["parameters"] if one["name"] in TRIED_QUERIES]
+    for name in tried:
+        kind = TRIED_QUERIES[name]
+        own, theirs, unknown = [
+            await world.client.get(path, headers=home.headers, params={name: one})
+            for one in (home.ids[kind], victim.ids[kind], str(uuid.uuid4()))
+        ]
+        assert (theirs.status_code, theirs.content) == (200, unknown.content)
+        assert len(own.content) > len(theirs.content)
+    assert tried
+
+
 async def page(world, operation, tenant, **query):
     _, path, _ = world.operations[operation]
-    url = path.replace("{account_id}", tenant.ids["account"])
+    url = path.format(account_id=tenant.ids["account"], lead_id=tenant.ids["lead"])
     return await world.client.get(url, headers=tenant.headers, params=query)
 
 

@@ -10,10 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from features.auth.domain.roles import Scope
+from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
-from tests.infrastructure.database.rows import NEW_MODEL_CALL
+from tests.features.analysis.examples import LEAD_KEY, analysis, changed
+from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_analysis
 
 KINDS = {"account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"}
+KINDS |= {"lead", "deleted_lead", "analysis"}
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -119,8 +122,32 @@ class World:
             made = await self.made("createAccount", tenant.headers, {})
             await self.made("deleteAccount", tenant.headers, {"account_id": made["id"]})
             return made["id"]
-        assert kind in ("account", "run"), f"nobody knows how to make a {kind}"
-        return tenant.ids["account"] if kind == "account" else await self.run_of(tenant)
+        return tenant.ids["account"] if kind == "account" else await self.delivered(kind, tenant)
+
+    async def delivered(self, kind, tenant):
+        """What no route makes, but the system."""
+        if kind == "run":
+            return await self.run_of(tenant)
+        assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
+        return await self.lead_of(tenant, kind)
+
+    async def lead_of(self, tenant, kind):
+        """A new one, or its analysis, for a business that the tenant has or gets."""
+        account_id = uuid.UUID(tenant.ids["account"])
+        if not await self.owner.fetchval(ANY_PROFILE, account_id):
+            await self.made("createBusinessProfile", tenant.headers, {})
+        made, lead_id = await new_analysis(self.owner, account_id, username=f"n{uuid.uuid4().hex[:20]}")
+        if kind == "deleted_lead":
+            await self.made("deleteLead", tenant.headers, {"lead_id": lead_id})
+        return str(made.id if kind == "analysis" else lead_id)
+
+    async def analysed_again(self, tenant):
+        """The tenant's lead has a history."""
+        row = await self.owner.fetchrow(
+            "select account_id, username, business_profile_id from leads where id = $1",
+            uuid.UUID(tenant.ids["lead"]),
+        )
+        await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
 
     async def run_of(self, tenant):
         """One that called a model."""
