@@ -118,7 +118,7 @@ RULES = {
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
 HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by"}
 HARMLESS_QUERIES |= {"tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"}
-TRIED_QUERIES = {"business_profile_id": "profile", "lead_id": "lead"}  # which kind of thing each names
+TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

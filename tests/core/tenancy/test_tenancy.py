@@ -174,15 +174,18 @@ async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, opera
 @pytest.mark.parametrize("operation", ["listLeads", "exportLeads", "listAnalyses"])
 async def test_anothers_id_in_a_query_finds_nothing(world, home, victim, operation):
     _, path, told = world.operations[operation]
+    mine, theirs = [
+        await world.made("getLead", tenant.headers, {"lead_id": tenant.ids["lead"]})
+        for tenant in (home, victim)
+    ]
     tried = [one["name"] for one in told["parameters"] if one["name"] in TRIED_QUERIES]
     for name in tried:
-        kind = TRIED_QUERIES[name]
-        own, theirs, unknown = [
+        own, foreign, unknown = [
             await world.client.get(path, headers=home.headers, params={name: one})
-            for one in (home.ids[kind], victim.ids[kind], str(uuid.uuid4()))
+            for one in (mine[TRIED_QUERIES[name]], theirs[TRIED_QUERIES[name]], str(uuid.uuid4()))
         ]
-        assert (theirs.status_code, theirs.content) == (200, unknown.content)
-        assert len(own.content) > len(theirs.content)
+        assert (foreign.status_code, foreign.content) == (200, unknown.content)
+        assert len(own.content) > len(foreign.content)
     assert tried
 
 

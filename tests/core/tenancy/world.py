@@ -84,7 +84,7 @@ class World:
         """A new person, whose account has room for everything."""
         person = self.person(name)
         account_id = (await self.made("getMe", person.headers, {}))["account"]["id"]
-        await self.owner.execute("update accounts set plan = 'pro' where id = $1", uuid.UUID(account_id))
+        await self.owner.execute("update accounts set plan = 'agency' where id = $1", uuid.UUID(account_id))
         return replace(person, headers=person.choosing(account_id), ids={**person.ids, "account": account_id})
 
     async def joined(self, tenant, name, person=None):
