@@ -21,6 +21,7 @@ from core.wiring.application import Application
 from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
+from features.analysis.controllers.lead_export import LeadExportController
 from features.analysis.controllers.leads import LeadsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
@@ -53,6 +54,7 @@ CONTROLLERS = (
     BulkController,
     AnonymousController,
     LeadsController,
+    LeadExportController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,

@@ -29,6 +29,7 @@ SPELLINGS = {
     "date-time": ["", "null", "now", "1", "2026-01-01", "2026-01-01 00:00:00Z", "2026-01-01T00:00:00", "nan"],
     "uuid": ["", "null", "1", "00000000000000000000000000000000", "{00000000-0000-0000-0000-000000000000}"],
     "enum": ["", "null", "GRANT", "grant,hold", "grant ", "0"],
+    "maxLength": ["", "\0", "a\0b", "x" * 1_000],  # any text up to a length
     "pattern": ["", "null", "x", "p1", "cDE", "70" + "31" * 19, "7031\n", "7031 ", "0" * 10_000],
 }
 IDS = [
@@ -47,7 +48,8 @@ IDS = [
 
 def kind_of(schema):
     return next(
-        (word for word in ("enum", "pattern") if word in schema), schema.get("format", schema["type"])
+        (word for word in ("enum", "maxLength", "pattern") if word in schema),
+        schema.get("format", schema["type"]),
     )
 
 

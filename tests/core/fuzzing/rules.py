@@ -14,6 +14,7 @@ import schemathesis
 KEY_PATTERN = "^[!-~]{16,255}$"
 EXPIRY_YEARS_MAX = 4
 TRANSACTION_TYPES = {"grants": "admin_grant", "holds": "admin_charge"}
+SORTS = ("-last_analysed_at", "-score", "score", "username", "-followers")
 FOLLOWERS = ("followers_min", "followers_max")
 USERNAME_LENGTH_MAX = 300
 ROWS_MAX = 500
@@ -25,6 +26,7 @@ def before_call(context, case, kwargs):
     del context, kwargs
     _own_key(case)
     _recent(case)
+    _of_its_sort(case)
     if isinstance(case.body, dict):
         case.body = _whole(case.body)
         _coming(case.body)
@@ -57,6 +59,17 @@ def _recent(case):
                 query[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
         except (KeyError, TypeError, ValueError):
             continue  # not there, or no instant: left as it is
+
+
+def _of_its_sort(case):
+    """A cursor of a list with several sorts belongs to the one that it was made for."""
+    query = case.query or {}
+    try:
+        sort = bytes.fromhex(query["cursor"]).decode().removeprefix("s").partition(":")[0]
+    except (KeyError, TypeError, ValueError):
+        return  # not there, or no cursor: left as it is
+    if sort in SORTS and query.get("sort", sort) in SORTS:
+        query["sort"] = sort
 
 
 def _whole(value):

@@ -10,12 +10,14 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from features.auth.domain.roles import Scope
+from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
-from tests.infrastructure.database.rows import NEW_MODEL_CALL
+from tests.features.analysis.examples import LEAD_KEY, analysis, changed
+from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_analysis
 
 KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
-    *("run", "cancelled_run", "bulk", "anonymous_token"),
+    *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
 }
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 SCOPES = get_args(Scope)
@@ -88,7 +90,7 @@ class World:
         """A new person, whose account has room for everything."""
         person = self.person(name)
         account_id = (await self.made("getMe", person.headers, {}))["account"]["id"]
-        await self.owner.execute("update accounts set plan = 'pro' where id = $1", uuid.UUID(account_id))
+        await self.owner.execute("update accounts set plan = 'agency' where id = $1", uuid.UUID(account_id))
         return replace(person, headers=person.choosing(account_id), ids={**person.ids, "account": account_id})
 
     async def joined(self, tenant, name, person=None):
@@ -128,14 +130,34 @@ class World:
             return made["id"]
         return tenant.ids["account"] if kind == "account" else await self.started(kind, tenant)
 
+    async def lead_of(self, tenant, kind):
+        """A new one, or its analysis, for a business that the tenant has or gets."""
+        assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
+        account_id = uuid.UUID(tenant.ids["account"])
+        if not await self.owner.fetchval(ANY_PROFILE, account_id):
+            await self.made("createBusinessProfile", tenant.headers, {})
+        made, lead_id = await new_analysis(self.owner, account_id, username=f"n{uuid.uuid4().hex[:20]}")
+        if kind == "deleted_lead":
+            await self.made("deleteLead", tenant.headers, {"lead_id": lead_id})
+        return str(made.id if kind == "analysis" else lead_id)
+
+    async def analysed_again(self, tenant):
+        """The tenant's lead has a history."""
+        row = await self.owner.fetchrow(
+            "select account_id, username, business_profile_id from leads where id = $1",
+            uuid.UUID(tenant.ids["lead"]),
+        )
+        await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
+
     async def started(self, kind, tenant):
         if kind == "bulk":
             business = {"business_profile_id": await self.thing("profile", tenant)}
             return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
         if kind == "anonymous_token":
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
-        assert kind in ("run", "cancelled_run"), f"nobody knows how to make a {kind}"
-        return await self.run_of(tenant, kind)
+        if kind in ("run", "cancelled_run"):
+            return await self.run_of(tenant, kind)
+        return await self.lead_of(tenant, kind)
 
     async def run_of(self, tenant, kind):
         """One that called a model."""
