@@ -4,6 +4,7 @@ import pytest
 
 from infrastructure.database.runs import PostgresRuns
 from infrastructure.database.workers import PostgresWorkerRegistry
+from tests.conftest import make_tenant
 
 
 @pytest.fixture
@@ -30,7 +31,18 @@ async def executor(registry):
 
 
 @pytest.fixture
-async def rich(owner, tenant):
-    await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
-    await owner.execute("update accounts set plan = 'enterprise' where id = $1", tenant.account_id)
-    return tenant
+def make_rich(owner):
+    """A function: an account with a hundred credits that may have many runs at once."""
+
+    async def make():
+        tenant = await make_tenant(owner)
+        await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
+        await owner.execute("update accounts set plan = 'enterprise' where id = $1", tenant.account_id)
+        return tenant
+
+    return make
+
+
+@pytest.fixture
+async def rich(make_rich):
+    return await make_rich()

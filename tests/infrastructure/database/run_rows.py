@@ -34,3 +34,15 @@ async def in_queue(owner, run_id):
 
 async def findings(owner, tenant):
     return await owner.fetch("select * from ledger.audit() where account_id = $1", tenant.account_id)
+
+
+async def make_older(owner, run, *, minutes):
+    """As if the run had been admitted an hour ago and had not moved for so many minutes."""
+    async with owner.transaction():
+        await owner.execute("set local session_replication_role = 'replica'")  # no trigger notes the change
+        await owner.execute(
+            "update runs set admitted_at = now() - interval '1 hour',"
+            " updated_at = now() - make_interval(mins => $2) where id = $1",
+            run.id,
+            minutes,
+        )
