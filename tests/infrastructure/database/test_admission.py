@@ -34,9 +34,10 @@ class Desk:
         self.runs, self.session, self.owner, self.executor = runs, session, owner, executor
         self.at_work = []
 
-    async def order(self, tenant, count=1, **changes):
+    async def order(self, tenant, count=1, *, credits_held=1, **changes):
         """Start runs; their ids."""
-        new = [new_run(tenant, queue=self.queue, credits_held=1, **changes) for _ in range(count)]
+        changes |= {"queue": self.queue, "credits_held": credits_held}
+        new = [new_run(tenant, **changes) for _ in range(count)]
         for run in new:
             assert (await self.runs.start(run)).outcome == "started"
         return [run.id for run in new]
@@ -297,21 +298,25 @@ async def the_rivals(desk, tenant, *, rounds):
 
     async def rival(number):
         for _ in range(rounds):
-            (run_id,) = await desk.order(tenant)
+            (run_id,) = await desk.order(tenant, credits_held=number % 2)
             await look()
             if number % 4 == 0:
                 await runs.request_cancel(tenant.account_id, run_id)
             elif (run := await desk.take()) and not run.is_ended:
                 await runs.progress(run, 50, step="half")
                 await look()
-                await runs.finish(run, DONE)
+                await runs.finish(run, paid(run))
             if number % 8 == 1:
                 await runs.close_lost()
 
     await asyncio.gather(*(rival(number) for number in range(16)))
     while run := await desk.take():
-        await runs.finish(run, DONE)
+        await runs.finish(run, paid(run))
     return most
+
+
+def paid(run):
+    return Ending(status="completed", outcome="completed", credits_charged=run.credits_held)
 
 
 @pytest.fixture
