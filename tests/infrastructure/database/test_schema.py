@@ -104,6 +104,7 @@ EXECUTORS = {
     "runs.close_lost": {"service_role"},
     "runs.retry": {"service_role"},
     "leads.save": {"service_role"},
+    "runs.forget_ended": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
