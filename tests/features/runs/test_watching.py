@@ -5,9 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from features.runs.application import watching
 from features.runs.application.estimates import Estimates
 from features.runs.application.views import RunViews
-from features.runs.application.watching import FRESH_S_MAX, HEARD_MAX, RUNS_MAX, LiveRuns, rendered
+from features.runs.application.watching import FRESH_S_MAX, HEARD_MAX, LiveRuns, rendered
 from features.runs.domain.errors import RunNotFound
 from features.runs.domain.view import Children, Sight
 from shared.caller import Caller
@@ -210,22 +211,11 @@ def test_another_accounts_run_of_the_same_name_is_another_run(live, caller):
     assert live.find(str(a_run().id)).callers == {(other.id, None)}
 
 
-def test_so_many_are_kept_and_no_more(live, caller):
-    template = shown(a_run())
-    for number in range(RUNS_MAX + 5):
-        run = a_run(id=uuid.UUID(int=number))
-        live.show(
-            caller,
-            rendered(
-                run.account_id,
-                template.__class__(
-                    **{
-                        **{name: getattr(template, name) for name in template.__struct_fields__},
-                        "run_id": run.id,
-                    }
-                ),
-                live.mark,
-            ),
-        )
+def test_so_many_are_kept_and_no_more(live, caller, monkeypatch):
+    monkeypatch.setattr(watching, "RUNS_MAX", 5)
+    ids = [uuid.uuid4() for _ in range(7)]
+    for run_id in ids:
+        live.show(caller, view_of(live, a_run(id=run_id)))
 
-    assert len(live) <= RUNS_MAX
+    assert 0 < len(live) <= 5
+    assert live.find(str(ids[-1]))
