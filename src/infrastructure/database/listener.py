@@ -41,10 +41,12 @@ class Listener:
     async def listen(self) -> None:
         """Until cancelled."""
         while True:
+            reason = "closed"
             try:
                 await self._listen_once()
             except _FAILURES as error:
-                log.warning("listener_lost", error=type(error).__name__)
+                reason = type(error).__name__
+            log.warning("listener_lost", reason=reason)
             await asyncio.sleep(RETRY_S)
 
     async def _listen_once(self) -> None:
@@ -65,6 +67,7 @@ class Listener:
             connection.terminate()
 
     async def _beat(self, connection: Borrowed, lost: asyncio.Event) -> None:
+        """Until the connection is lost; a dead one is found out."""
         while not lost.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_INTERVAL_S):

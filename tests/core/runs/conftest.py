@@ -9,6 +9,7 @@ from shared.ids import RunId
 from tests.support import until
 
 RUNS = "/v1/runs"
+GRANT = "select ledger.grant_credits($1, 75, 'g', 'admin_grant')"  # with the bonus: 100
 DONE = Ending(status="completed", outcome="completed", credits_charged=5)
 FAILED = Ending(status="failed", outcome="provider_failure", error="provider_failure")
 
@@ -78,7 +79,7 @@ async def make_book(client, bearer, owner, database, executor):
         me = await client.get("/v1/me", headers=headers)
         account_id = uuid.UUID(me.json()["account"]["id"])
         await owner.execute("update accounts set plan = 'enterprise' where id = $1", account_id)
-        await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", account_id)
+        await owner.execute(GRANT, account_id)
         return Book(PostgresRuns(database.admin("tests")), executor, account_id, headers)
 
     return make

@@ -6,6 +6,7 @@ good for a second, and then the database is asked.
 
 import asyncio
 import hashlib
+import math
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
@@ -27,6 +28,7 @@ FRESH_S_QUEUED = 2.0  # its place changes without a change of its own
 FRESH_S_DEAF = 1.0
 FRESH_S_MAX = 60.0  # nobody is believed for ever
 RETRY_AFTER_S = 2
+NOTHING_HEARD = (-1, 0.0)
 
 Who = tuple[UUID, AccountId | None]
 Headers = list[tuple[bytes, bytes]]
@@ -83,7 +85,8 @@ class LiveRuns:
         self._now = now
         self._generation = 0
         self._heard_count = 0
-        self._heard: OrderedDict[str, int] = OrderedDict()  # when each run was last heard of
+        # When each run was last heard of, and of which version.
+        self._heard: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._runs: OrderedDict[str, LiveRun] = OrderedDict()
         self._shown: defaultdict[UUID, set[str]] = defaultdict(set)  # by user or key
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
@@ -99,33 +102,45 @@ class LiveRuns:
         """Taken before the database is asked."""
         return Mark(self._generation, self._heard_count)
 
-    def has_changed_since(self, run_id: str, mark: Mark) -> bool:
-        """Or may have: when too much was heard to remember all of it."""
+    def is_outdated(self, view: RunView) -> bool:
+        """Or may be: when too much was heard to remember all of it."""
         return (
-            mark.generation != self._generation
-            or self._heard.get(run_id, -1) >= mark.heard
-            or self._heard_count - mark.heard > HEARD_MAX
+            view.mark.generation != self._generation
+            or self._version_heard(view.out.run_id, view.mark) > view.out.version
+            or self._heard_count - view.mark.heard > HEARD_MAX
         )
+
+    def _version_heard(self, of: UUID, mark: Mark) -> float:
+        """The latest since then; 0: none."""
+        heard, version = self._heard.get(str(of), NOTHING_HEARD)
+        return version if heard >= mark.heard else 0
 
     def show(self, caller: Caller, view: RunView) -> None:
         """The database has shown this to the caller just now."""
         run_id = str(view.out.run_id)
         before = self._runs.pop(run_id, None)
-        if not view.out.is_live or self.has_changed_since(run_id, view.mark):
+        if not view.out.is_live or self.is_outdated(view):
             return
         callers: set[Who] = set()
         # Deaf, nobody would be told that a caller may no longer see it.
         if before and self.is_hearing and before.account_id == view.account_id:
             callers = before.callers
-        if len(callers) >= CALLERS_MAX:
-            callers = set()
-        callers.add((caller.id, caller.chosen_account))
-        self._shown[caller.id].add(run_id)
+        # Somebody whose access changed meanwhile is asked about again.
+        if not any(self._version_heard(of, view.mark) for of in (caller.id, view.account_id)):
+            self._remember(caller, run_id, callers)
         self._runs[run_id] = LiveRun(view, self.now_s() + self._fresh_s(view), callers)
         if len(self._runs) > RUNS_MAX:
             self._runs.popitem(last=False)
-        if len(self._shown) > RUNS_MAX:
+
+    def _remember(self, caller: Caller, run_id: str, callers: set[Who]) -> None:
+        if len(callers) >= CALLERS_MAX:
+            callers.clear()
+        shown = self._shown[caller.id]
+        if len(shown) > RUNS_MAX or len(self._shown) > RUNS_MAX:
             self.forget()
+            shown = self._shown[caller.id]
+        callers.add((caller.id, caller.chosen_account))
+        shown.add(run_id)
 
     def _fresh_s(self, view: RunView) -> float:
         if not self.is_hearing:
@@ -139,28 +154,36 @@ class LiveRuns:
     # What the database tells
 
     def hear_change(self, run_id: str, version: int) -> None:
-        """0: something about it that is not in its row."""
-        self._heard[run_id] = self._heard_count
-        self._heard.move_to_end(run_id)
-        self._heard_count += 1
-        if len(self._heard) > HEARD_MAX:
-            self._heard.popitem(last=False)
+        """0: something about it that is not in its row, and later than every version."""
+        heard = self._note(run_id, version or math.inf)
         live = self._runs.get(run_id)
-        if live is not None and (version == 0 or version > live.version):
+        if live is not None and heard > live.version:
             del self._runs[run_id]
         for waiter in self._waiters.pop(run_id, ()):
             _wake(waiter)
 
     def hear_of_caller(self, caller_id: UUID) -> None:
         """What a user or a key may see may have changed."""
+        self._note(str(caller_id), math.inf)
         for run_id in self._shown.pop(caller_id, ()):
             if live := self._runs.get(run_id):
                 live.callers = {who for who in live.callers if who[0] != caller_id}
 
     def hear_of_account(self, account_id: AccountId) -> None:
+        self._note(str(account_id), math.inf)
         for live in self._runs.values():
             if live.account_id == account_id:
                 live.callers = set()
+
+    def _note(self, name: str, version: float) -> float:
+        """What was heard of one that has no version outlasts those that have one: it may be missing there."""
+        _, before = self._heard.pop(name, NOTHING_HEARD)
+        version = before if before == math.inf else version
+        self._heard[name] = (self._heard_count, version)
+        self._heard_count += 1
+        if len(self._heard) > HEARD_MAX:
+            self._heard.popitem(last=False)
+        return version
 
     def hear(self, *, is_hearing: bool) -> None:
         """The connection came, or was lost: whatever happened meanwhile was not told."""
@@ -178,7 +201,7 @@ class LiveRuns:
     async def wait(self, view: RunView, seconds_max: float) -> bool:
         """Until something is heard of the run; False when that took too long."""
         run_id = str(view.out.run_id)
-        if self.is_closing or self.has_changed_since(run_id, view.mark):
+        if self.is_closing or self.is_outdated(view):
             return True
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters[run_id].add(waiter)
