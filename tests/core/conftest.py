@@ -1,4 +1,5 @@
 import asyncio
+import logging
 import os
 import sys
 from contextlib import AsyncExitStack
@@ -6,6 +7,7 @@ from contextlib import AsyncExitStack
 import asyncpg
 import httpx
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from core.app import create_app
@@ -20,6 +22,17 @@ def logs():
     """What was logged, as data instead of text on the terminal."""
     with capture_logs() as logs:
         yield logs
+
+
+@pytest.fixture
+def kept_logging(monkeypatch):
+    """Commands configure the logs of the whole process; everything is put back."""
+    root, before = logging.getLogger(), structlog.get_config()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", [])
+    yield
+    structlog.configure(**before)
+    root.setLevel(level)
 
 
 @pytest.fixture
