@@ -21,7 +21,7 @@ from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from tests.simulated import simulated_providers
-from tests.support import Tenant, claims_of, dual_client
+from tests.support import Tenant, claims_of, dual_client, somebody_works
 
 PROJECT = Path(__file__).parents[1]
 # What a test database loses in a power cut is nobody's money.
@@ -72,6 +72,7 @@ async def addresses(cluster, template):
         connection = await asyncpg.connect(addresses.owner)
         # Tests are in a hurry; those of the limits themselves make limits of their own.
         await connection.execute("update rate_limits set requests_max = 1000000000")
+        await somebody_works(connection)  # as far as the health page knows
         await connection.close()
         yield addresses
 

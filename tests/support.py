@@ -37,6 +37,14 @@ async def until(condition, *, timeout_s=30.0):
             await asyncio.sleep(0.01)
 
 
+async def somebody_works(owner):
+    """As if a worker were heard of all the time."""
+    await owner.execute(
+        "insert into traffic.workers (executor, host, queues, heartbeat_at)"
+        " values ('somebody', 'elsewhere', '{}', now() + interval '1 day')"
+    )
+
+
 def dual_client(addresses, *, pool_size=8, statement_cache=True):
     """The application's database client on these addresses."""
 

@@ -9,7 +9,13 @@ from core.commands.costs import costs_command
 from core.commands.credits import credits_group
 from core.commands.database import migrate_command
 from core.commands.leads import leads_command
-from core.commands.processes import run_command, serve_command, simulators_command, worker_command
+from core.commands.processes import (
+    api_command,
+    run_command,
+    serve_command,
+    simulators_command,
+    worker_command,
+)
 from core.commands.runs import runs_group
 from core.commands.tokens import token_command
 
@@ -26,6 +32,7 @@ def main() -> None:
 
 for command in (
     analyze_command,
+    api_command,
     bulk_command,
     costs_command,
     credits_group,

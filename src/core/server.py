@@ -4,7 +4,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import structlog
 from granian.constants import HTTPModes, Interfaces
@@ -12,8 +13,10 @@ from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from core.app import create_app
+from core.beside import Beside
 from core.settings import Settings
 from core.wiring.application import build
+from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
 
 BACKLOG = 1_024
@@ -39,8 +42,12 @@ def free_port(host: str, port: int) -> int:
         return probe.getsockname()[1]
 
 
-async def serve(place: Surroundings, companion: Companion | None = None) -> None:
-    """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return."""
+async def serve(
+    place: Surroundings, companion: Companion | None = None, *, beside: Beside | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return. Whatever goes
+    on beside it is told to stop at the same moment, and waited for.
+    """
     settings = place.settings
     port = free_port(settings.host, settings.port)
     logging.getLogger("_granian").setLevel(logging.ERROR)
@@ -57,22 +64,44 @@ async def serve(place: Surroundings, companion: Companion | None = None) -> None
             http1_settings=HTTP1Settings(header_read_timeout=settings.client_deadline_s * 1_000),
             log_enabled=False,
         )
+        stopping = asyncio.Event()
+
+        def stop() -> None:
+            stopping.set()
+            server.stop()
+
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.stop)
+            loop.add_signal_handler(number, stop)
         serving = asyncio.create_task(server.serve())
         address = f"http://{settings.host}:{port}"
         log.info("listening", address=address, environment=settings.environment)
-        try:
-            if companion is not None and not await _beside(companion(address), serving):
-                server.stop()
-            await _until_drained(serving, server, settings)
-        finally:
-            serving.cancel()
+        async with _beside(beside, application.foundation, stopping):
+            try:
+                if companion is not None and not await _unless_ended(companion(address), serving):
+                    stop()
+                await _until_drained(serving, server, settings)
+            finally:
+                serving.cancel()
         log.info("stopped")
 
 
-async def _beside(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
+@asynccontextmanager
+async def _beside(
+    beside: Beside | None, foundation: Foundation, stopping: asyncio.Event
+) -> AsyncGenerator[None]:
+    if beside is None:
+        yield
+        return
+    doing = asyncio.ensure_future(beside(foundation, stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await doing
+
+
+async def _unless_ended(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
     """Do the work, unless the server ends first."""
     task = asyncio.ensure_future(work)
     await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)

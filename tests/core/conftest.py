@@ -14,7 +14,7 @@ from core.app import create_app
 from core.wiring.application import build
 from core.wiring.place import surroundings
 from tests.conftest import PROJECT
-from tests.support import answers, free_port, until
+from tests.support import answers, free_port, somebody_works, until
 
 
 @pytest.fixture(autouse=True)
@@ -74,13 +74,13 @@ async def client_of():
 
 @pytest.fixture
 async def start(addresses, place):
-    """A function that starts `oslira serve` and waits until it answers."""
+    """A function that starts `oslira api`, or another that serves, and waits until it answers."""
     processes = []
 
-    async def start(**environment):
+    async def start(command="api", **environment):
         port = free_port()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+            *(sys.executable, "-m", "core.cli", command, "--port", str(port)),
             env={
                 **os.environ,
                 "PYTHONPATH": str(PROJECT / "src"),
@@ -121,6 +121,9 @@ async def limit(spoilable_addresses):
 @pytest.fixture
 async def open_client(spoilable_addresses, place):
     """A function: a client of a new application on the test's own database, calling from an address."""
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    await somebody_works(connection)
+    await connection.close()
     async with AsyncExitStack() as stack:
 
         async def make(peer="198.51.100.1", **environ):

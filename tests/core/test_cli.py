@@ -63,7 +63,7 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    commands = "serve worker run migrate token simulators health providers costs credits"
+    commands = "serve api worker run migrate token simulators health providers costs credits"
     for command in f"{commands} analyze bulk runs leads".split():
         assert f"\n  {command} " in answer.output
 
@@ -72,6 +72,7 @@ def test_help_lists_every_command(oslira):
     "command",
     [
         ["serve"],
+        ["api"],
         ["worker"],
         ["run"],
         ["migrate"],
@@ -149,6 +150,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
     "command",
     [
         ["serve"],
+        ["api"],
         ["worker"],
         ["run"],
         ["migrate"],

@@ -9,9 +9,13 @@ import pytest
 
 from core import health as health_module
 from core.app import create_app
+from core.engine.state import EngineState
 from core.health import Health, ProbeFailed
+from core.settings import Settings
 from core.wiring.application import build
 from core.wiring.place import surroundings
+from core.wiring.probes import engine_probe
+from infrastructure.database.probes import WorkFound
 
 
 async def works():
@@ -77,6 +81,7 @@ async def test_the_real_application_is_ready_and_says_what_each_binding_is(clien
         "object_store": "local",
         "secrets": "local",
         "sentry": "local",
+        "engine": "real",
         "openai": "simulated",
         "anthropic": "simulated",
         "apify": "simulated",
@@ -194,3 +199,57 @@ async def test_a_folder_that_takes_no_objects_is_told_by_its_reason(addresses, t
 
     assert readiness.status == "degraded"
     assert readiness.bindings["object_store"].detail == "The object store does not do its work: ENOTDIR."
+
+
+class Work:
+    """What is found of the runs."""
+
+    def __init__(self, *executors, queued_count=0, oldest_wait_s=0.0):
+        self._found = WorkFound(
+            executors=list(executors), queued_count=queued_count, oldest_wait_s=oldest_wait_s
+        )
+
+    async def work(self):
+        return self._found
+
+
+ONE, OTHER = "11111111-aaaa", "22222222-bbbb"
+
+
+@pytest.mark.parametrize(
+    ("work", "state", "expected"),
+    [
+        (Work(), EngineState(), ("degraded", "nobody works: start oslira worker; 0 queued")),
+        (
+            Work(),
+            EngineState(is_wanted=True),
+            ("degraded", "nobody works: start oslira worker; this process is about to; 0 queued"),
+        ),
+        (Work(ONE), EngineState(), ("ready", "at work: 11111111; 0 queued")),
+        (
+            Work(ONE, OTHER, queued_count=100, oldest_wait_s=180.0),
+            EngineState(executor=OTHER),
+            (
+                "ready",
+                "at work: 11111111, 22222222; this process is 22222222; 100 queued, the oldest for 180 s",
+            ),
+        ),
+        (
+            Work(ONE, queued_count=101, oldest_wait_s=1.0),
+            EngineState(),
+            ("degraded", "at work: 11111111; 101 queued, the oldest for 1 s"),
+        ),
+        (
+            Work(ONE, queued_count=1, oldest_wait_s=181.0),
+            EngineState(),
+            ("degraded", "at work: 11111111; 1 queued, the oldest for 181 s"),
+        ),
+    ],
+    ids=["nobody", "coming up", "one", "this one too", "too many", "too long"],
+)
+async def test_who_carries_out_runs_and_how_many_wait_is_told(work, state, expected):
+    health = Health("local", engine_probe(Settings(), work, state), essential=frozenset())
+
+    readiness = await health.readiness()
+
+    assert (readiness.status, readiness.bindings["engine"].detail) == expected

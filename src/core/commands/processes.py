@@ -6,19 +6,35 @@ from uuid import uuid4
 
 import click
 
+from core.beside import carry_out_runs
 from core.commands.surroundings import console, read_surroundings, run_to_the_end, signs_tokens
 from core.server import serve
 from core.tour import tour
 from core.wiring.place import local_issuer, run_simulators
 
-PORT = click.IntRange(0, 65_535)
+PORTS = click.IntRange(0, 65_535)
+PORT = click.option("--port", type=PORTS, help="Where to listen; 0 picks a free port.")
+HOST = click.option("--host", help="Which address to listen on (default 127.0.0.1).")
 
 
 @click.command("serve")
-@click.option("--port", type=PORT, help="Where to listen; 0 picks a free port.")
-@click.option("--host", help="Which address to listen on (default 127.0.0.1).")
+@PORT
+@HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP until told to stop."""
+    """Answer HTTP and carry out runs, in one process, until told to stop.
+
+    On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves runs that are not
+    done to others, or to its next start.
+    """
+    place = read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)
+    run_to_the_end(serve(place, beside=carry_out_runs))
+
+
+@click.command("api")
+@PORT
+@HOST
+def api_command(port: int | None, host: str | None) -> None:
+    """Answer HTTP until told to stop; runs are carried out by oslira worker."""
     run_to_the_end(serve(read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
 
 
@@ -29,11 +45,11 @@ def worker_command(queues: str | None) -> None:
 
     On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves the rest to others.
     """
+    place = read_surroundings()
     # The engine takes seconds to import, which the other commands need not wait for.
     from core.wiring.engine import QUEUES, opened_parts  # noqa: PLC0415
     from core.worker import work  # noqa: PLC0415
 
-    place = read_surroundings()
     known = tuple(queue.name for queue in QUEUES)
     names = tuple((queues or "").replace(",", " ").split()) or known
     if unknown := sorted(set(names) - set(known)):
@@ -42,7 +58,7 @@ def worker_command(queues: str | None) -> None:
 
 
 @click.command("run")
-@click.option("--port", type=PORT, help="Where to listen; 0 picks a free port.")
+@PORT
 @click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")
 def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     """Serve, take a tour of the API, and go on serving."""
@@ -67,11 +83,11 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
         console.print("Press Ctrl-C to stop.")
         return True
 
-    run_to_the_end(serve(place, companion))
+    run_to_the_end(serve(place, companion, beside=carry_out_runs))
 
 
 @click.command("simulators")
-@click.option("--port", type=PORT, default=0, help="Where to listen; 0 picks a free port.")
+@click.option("--port", type=PORTS, default=0, help="Where to listen; 0 picks a free port.")
 @click.option(
     "--latency-scale",
     type=click.FloatRange(0, 100),

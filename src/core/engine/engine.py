@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from shared.errors import Unavailable
 
 STRAYS_INTERVAL_S = 5.0
 LOST_INTERVAL_S = 60.0
+FORGET_INTERVAL_S = 600.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
@@ -36,6 +37,7 @@ class EngineParts:
     queues: tuple[Queue, ...]
     listens_to: tuple[str, ...]  # of these queues' names
     drain_s: float
+    warm_up: Callable[[], Awaitable[None]]  # what the first run would otherwise wait for
 
 
 class Engine:
@@ -71,14 +73,21 @@ class Engine:
         DBOS.launch()  # in the loop, so that workflows run in it and share its connections
         for queue in parts.queues:
             await _declare(queue)
-        self._upkeep = [asyncio.create_task(work) for work in (self._hand_on_strays(), self._close_lost())]
+        self._upkeep = [
+            asyncio.create_task(work)
+            for work in (
+                self._hand_on_strays(),
+                self._close_lost(),
+                self._forget_ended(),
+                self._warm_up(),
+            )
+        ]
         log.info("engine_running", executor=self.executor, queues=sorted(parts.listens_to))
 
     async def close(self) -> None:
         """Take no more work, let what runs come to its end, hand on what does not in time."""
         self._heart.is_draining = True
-        for task in self._upkeep:
-            task.cancel()
+        await self._end_upkeep()
         if self._is_launched:
             stop_claiming()
         if not self.given_up.is_set():
@@ -87,10 +96,16 @@ class Engine:
                     await self._running.drain()
         await self._running.abandon()
         await self._heart.stop()
-        await _in_thread(partial(_end, self.executor))
-        # The engine had made its own pool of threads the loop's; whoever comes after needs one that lives.
+        # The engine had made its own pool of threads the loop's; who goes on, or comes after, needs one that
+        # lives.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
+        await _in_thread(partial(_end, self.executor))
         log.info("engine_stopped", executor=self.executor)
+
+    async def _end_upkeep(self) -> None:
+        for task in self._upkeep:
+            task.cancel()
+        await asyncio.gather(*self._upkeep, return_exceptions=True)
 
     def _heed(self, pulse: Pulse) -> None:
         if not pulse.is_alive:
@@ -117,8 +132,21 @@ class Engine:
         while True:
             await asyncio.sleep(LOST_INTERVAL_S)
             with suppress(Unavailable):
-                if count := await self._parts.executions.close_lost():
+                while count := await self._parts.executions.close_lost():
                     log.error("lost_runs_closed", count=count)
+
+    async def _forget_ended(self) -> None:
+        while True:
+            with suppress(Unavailable):
+                while count := await self._parts.executions.forget_ended():
+                    log.info("ended_work_forgotten", count=count)
+            await asyncio.sleep(FORGET_INTERVAL_S)
+
+    async def _warm_up(self) -> None:
+        try:
+            await self._parts.warm_up()
+        except Exception as error:  # noqa: BLE001  then the first run finds out
+            log.warning("not_warmed_up", error=type(error).__name__)
 
 
 @asynccontextmanager

@@ -6,19 +6,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from core.health import VERSION, Health
+from core.health import Health
 from core.settings import Settings, read_settings
-from core.wiring.costs import Books, open_books
+from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
-from core.wiring.outside import simulators_of
-from core.wiring.place import (
-    Surroundings,
-    apply_migrations,
-    database_addresses,
-    open_database,
-)
-from core.wiring.probes import identity_probes, probes, provider_probes
-from core.wiring.providers import Providers, open_providers, utc_now
+from core.wiring.place import Surroundings
+from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
+from core.wiring.providers import utc_now
 from features.analysis.application.profiles import Profiles
 from features.auth.application.access import Access
 from features.auth.application.accounts import Accounts
@@ -62,7 +56,6 @@ from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.limits.memory import MemoryWindows
 from infrastructure.limits.redis_windows import RedisWindows
 from infrastructure.limits.store import Store
-from infrastructure.monitoring.sentry import sentry
 from shared.middleware.analytics import Record
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -74,6 +67,7 @@ CENT_NANODOLLARS = 10_000_000
 class Application:
     """Everything an entry point may call."""
 
+    foundation: Foundation
     settings: Settings
     door: Door
     rate_limits: RateLimits
@@ -102,28 +96,22 @@ class Application:
 
 @asynccontextmanager
 async def build(place: Surroundings) -> AsyncGenerator[Application]:
-    settings = place.settings
-    async with signing_keys(settings) as keys, database_addresses(settings) as addresses:
-        if settings.is_local and addresses.owner:
-            await apply_migrations(settings, addresses)
-        async with (
-            sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),
-            open_database(place, addresses) as database,
-            open_books(database) as books,
-            simulators_of(place) as simulators,
-            invitation_mail(place, simulators) as mail,
-            open_providers(place, database, books, simulators) as providers,
-        ):
-            traffic = Traffic(
-                key_ring=PostgresKeyRing(database),
-                attempts=PostgresAttempts(database),
-                requests=PostgresRequestLog(database),
-                windows=_windows(place, database),
-            )
-            try:
-                yield _application(place, database, keys, mail, traffic, books, providers)
-            finally:
-                await traffic.close()
+    async with (
+        signing_keys(place.settings) as keys,
+        open_foundation(place) as foundation,
+        invitation_mail(place, foundation.simulators) as mail,
+    ):
+        database = foundation.database
+        traffic = Traffic(
+            key_ring=PostgresKeyRing(database),
+            attempts=PostgresAttempts(database),
+            requests=PostgresRequestLog(database),
+            windows=_windows(place, database),
+        )
+        try:
+            yield _application(foundation, keys, mail, traffic)
+        finally:
+            await traffic.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +145,9 @@ async def _redis_address(place: Surroundings, address: str) -> str:
     return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
 
 
-def _application(
-    place: Surroundings,
-    database: Database,
-    keys: Keys,
-    mail: InvitationMail,
-    traffic: Traffic,
-    books: Books,
-    providers: Providers,
-) -> Application:
+def _application(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Application:
+    place, database = foundation.place, foundation.database
+    books, providers = foundation.books, foundation.providers
     settings = place.settings
     identity = settings.identity
     verifier = JwtVerifier(
@@ -180,6 +162,7 @@ def _application(
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
     return Application(
+        foundation=foundation,
         settings=settings,
         door=Door(callers, Access(standings, utc_now)),
         rate_limits=RateLimits(PostgresLimits(database), traffic.windows),
@@ -209,6 +192,7 @@ def _application(
             settings.environment,
             {
                 **probes(place, DatabaseProbes(database), traffic.windows, providers.objects),
+                **engine_probe(settings, DatabaseProbes(database), foundation.engine),
                 **provider_probes(settings, providers.gateway),
                 **identity_probes(settings, keys, mail),
             },

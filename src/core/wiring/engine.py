@@ -1,69 +1,55 @@
 """The durable engine, on our database and with our runs."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from core.engine.configuration import EngineDatabase
 from core.engine.engine import EngineParts
 from core.engine.execution import Workflow
 from core.engine.queues import Queue
-from core.wiring.place import (
-    Addresses,
-    Surroundings,
-    apply_migrations,
-    current_addresses,
-    database_addresses,
-    open_database,
-)
+from core.wiring.foundation import Foundation, open_foundation
+from core.wiring.place import Surroundings, current_addresses
 from features.runs.application.ports import WorkerRegistry
 from infrastructure.database.pool import open_pool
 from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import AdminSession, Database
+from infrastructure.database.sessions import AdminSession
 from infrastructure.database.workers import PostgresWorkerRegistry
 
-# The hot ones are looked at often; the others once a second.
-QUEUES = (Queue(name="runs", poll_interval_s=0.2),)
+# The hot ones are looked at often; the others once a second. Those of a bulk only wait for their children.
+QUEUES = (
+    Queue(name="runs", poll_interval_s=0.2),
+    Queue(name="bulk", worker_concurrency=100),
+)
+# Of the time to drain, what it takes to hand on what did not come to its end.
+HAND_ON_S = 2.0
 
 
-def no_workflows(_: Database) -> tuple[Workflow, ...]:
+def workflows_on(_: Foundation) -> tuple[Workflow, ...]:
     return ()
 
 
 @asynccontextmanager
 async def opened_parts(
-    place: Surroundings,
-    *,
-    workflows: Callable[[Database], tuple[Workflow, ...]] = no_workflows,
-    queues: tuple[Queue, ...] = QUEUES,
-    listens_to: tuple[str, ...] | None = None,
+    place: Surroundings, *, listens_to: tuple[str, ...] | None = None
 ) -> AsyncGenerator[EngineParts]:
     """For a process that does nothing but work."""
-    settings = place.settings
-    async with database_addresses(settings) as addresses:
-        if settings.is_local and addresses.owner:
-            await apply_migrations(settings, addresses)
-        async with open_database(place, addresses) as database:
-            yield engine_parts(
-                place,
-                addresses,
-                database,
-                workflows=workflows(database),
-                queues=queues,
-                listens_to=listens_to,
-            )
+    async with open_foundation(place) as foundation:
+        yield parts_on(foundation, listens_to=listens_to)
 
 
-def engine_parts(
-    place: Surroundings,
-    addresses: Addresses,
-    database: Database,
+def parts_on(
+    foundation: Foundation,
     *,
-    workflows: tuple[Workflow, ...],
-    queues: tuple[Queue, ...],
+    workflows: tuple[Workflow, ...] | None = None,
+    queues: tuple[Queue, ...] = QUEUES,
     listens_to: tuple[str, ...] | None = None,
 ) -> EngineParts:
-    """``listens_to``: the names of the queues to work on; all of them by default."""
+    """``workflows``: all there are by default. ``listens_to``: the names of the queues to work on; all of
+    them by default.
+    """
+    place, addresses = foundation.place, foundation.addresses
     pools_transactions = place.settings.database_pooler == "transaction"
+    drain_s = place.settings.drain_s
 
     async def admin_url() -> str:
         return (await current_addresses(place, addresses)).admin
@@ -76,9 +62,10 @@ def engine_parts(
     return EngineParts(
         database=EngineDatabase(addresses.admin, pools_transactions),
         open_registry=open_registry,
-        executions=PostgresRuns(database.admin("runs")),
-        workflows=workflows,
+        executions=PostgresRuns(foundation.database.admin("runs")),
+        workflows=workflows_on(foundation) if workflows is None else workflows,
         queues=queues,
         listens_to=tuple(queue.name for queue in queues) if listens_to is None else listens_to,
-        drain_s=place.settings.drain_s,
+        drain_s=max(drain_s - HAND_ON_S, drain_s / 2),
+        warm_up=foundation.providers.prepare,
     )

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from core.engine.state import EngineState
 from core.health import Mode, Probe, ProbeFailed
 from core.provider_settings import MODELS, PROVIDERS
 from core.settings import Settings
@@ -17,6 +18,11 @@ from infrastructure.limits.store import Store
 from infrastructure.secrets.aws import AwsSecrets
 from infrastructure.simulators.app import OUTBOX
 from shared.errors import Unavailable
+
+# U-13: from here on somebody should look.
+QUEUED_MAX = 100
+WAIT_S_MAX = 180.0
+EXECUTOR_LENGTH = 8  # of its name, enough to tell one from another
 
 
 def probes(
@@ -34,6 +40,14 @@ def probes(
         "object_store": ("real" if bucket else "local", partial(_objects, objects)),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
         "sentry": ("real" if settings.sentry_dsn else "local", partial(_sentry, settings.sentry_dsn)),
+    }
+
+
+def engine_probe(
+    settings: Settings, database: DatabaseProbes, state: EngineState
+) -> dict[str, tuple[Mode, Probe]]:
+    return {
+        "engine": ("local" if settings.embedded_database else "real", partial(_engine, database, state)),
     }
 
 
@@ -87,6 +101,26 @@ async def _migrations(database: DatabaseProbes) -> str:
             f" {', '.join(changed) or 'none'}. Run oslira migrate"
         )
     return f"{applied} applied"
+
+
+async def _engine(database: DatabaseProbes, state: EngineState) -> str:
+    work = await database.work()
+    found = f"{_workers(work.executors, state)}; {work.queued_count} queued"
+    if work.queued_count:
+        found += f", the oldest for {work.oldest_wait_s:.0f} s"
+    if not work.executors or work.queued_count > QUEUED_MAX or work.oldest_wait_s > WAIT_S_MAX:
+        raise ProbeFailed(found)
+    return found
+
+
+def _workers(executors: list[str], state: EngineState) -> str:
+    if not executors:
+        names = "nobody works: start oslira worker"
+    else:
+        names = f"at work: {', '.join(executor[:EXECUTOR_LENGTH] for executor in executors)}"
+    if state.executor:
+        return f"{names}; this process is {state.executor[:EXECUTOR_LENGTH]}"
+    return f"{names}; this process is about to" if state.is_wanted else names
 
 
 async def _roles(database: DatabaseProbes) -> str:

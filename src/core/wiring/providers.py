@@ -1,6 +1,7 @@
 """Models, scrapers and stored objects, as the products use them."""
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,6 @@ from core.wiring.outside import Outside
 from core.wiring.place import Surroundings
 from features.analysis.application.ports import ProfileSource
 from features.analysis.application.profiles import Profiles
-from infrastructure.access import Where
 from infrastructure.ai.anthropic_models import AnthropicModels
 from infrastructure.ai.cloudflare import CloudflareGateway
 from infrastructure.ai.gateway import Gateway
@@ -45,6 +45,11 @@ class Providers:
     gateway: Gateway
     profiles: Profiles
     objects: ObjectStore
+    preparations: tuple[Callable[[], Awaitable[None]], ...]  # none of which fails
+
+    async def prepare(self) -> None:
+        """Have the clients ready that the first run would otherwise wait for: they take seconds to import."""
+        await asyncio.gather(*(prepare() for prepare in self.preparations))
 
 
 @asynccontextmanager
@@ -55,11 +60,13 @@ async def open_providers(
     async with AsyncExitStack() as stack:
         objects = _objects(place.settings)
         stack.push_async_callback(objects.close)
-        source = _source(place.settings, outside, database, books, stack)
+        apify = _apify(place.settings, outside, database, books, stack)
+        source = _source(apify, outside, books, stack)
         known = CachedProfiles(objects, takes_simulated=outside.is_simulated("apify"))
         profiles = Profiles(source, known, ProfileCachePoints(books.points), utc_now)
         gateway = _gateway(place.settings, outside, database, books, stack)
-        yield Providers(gateway, profiles, objects)
+        preparations = (gateway.prepare,) if apify is None else (gateway.prepare, apify.prepare)
+        yield Providers(gateway, profiles, objects, preparations)
 
 
 def _objects(settings: Settings) -> ObjectStore:
@@ -76,24 +83,26 @@ def _objects(settings: Settings) -> ObjectStore:
 
 
 def _source(
-    settings: Settings, outside: Outside, database: Database, books: Books, stack: AsyncExitStack
+    first: ApifyProfiles | None, outside: Outside, books: Books, stack: AsyncExitStack
 ) -> ProfileSource:
     """Apify; ScraperAPI stands in, as far as it can, when Apify fails or is not here."""
-    apify, scraper_api = outside.where("apify"), outside.where("scraperapi")
+    scraper_api = outside.where("scraperapi")
     second = None
     if scraper_api is not None:
         second = ScraperApiProfiles(scraper_api, books.calls, books.prices, now=utc_now)
         stack.push_async_callback(second.close)
-    if apify is None:
+    if first is None:
         assert second is not None, "settings demand one of the two"
         return second
-    first = _apify(settings, apify, database, books, stack)
     return first if second is None else FailoverProfiles(first, second)
 
 
 def _apify(
-    settings: Settings, where: Where, database: Database, books: Books, stack: AsyncExitStack
-) -> ProfileSource:
+    settings: Settings, outside: Outside, database: Database, books: Books, stack: AsyncExitStack
+) -> ApifyProfiles | None:
+    where = outside.where("apify")
+    if where is None:
+        return None
     slots = PostgresSlots(database)
     stack.push_async_callback(slots.close)
     limits = ApifyLimits(

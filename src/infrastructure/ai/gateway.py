@@ -116,6 +116,10 @@ class Gateway(Analyst):
     async def embed(self, texts: Sequence[str], spender: Spender) -> EmbeddedTexts:
         return await self._embedder.embed(texts, spender)
 
+    async def prepare(self) -> None:
+        """Have the providers' clients ready before the first question. Never fails."""
+        await asyncio.gather(*(provider.prepare() for provider in self._providers.values()))
+
     def breakers(self) -> dict[str, BreakerView]:
         """By provider and model, for the health page."""
         return self._attempts.breakers()

@@ -93,6 +93,10 @@ class ModelProvider(Protocol):
 
     async def ask(self, request: ModelRequest, *, deadline_s: float) -> ModelReply: ...
 
+    async def prepare(self) -> None:
+        """What the first question would otherwise wait for. Never fails."""
+        ...
+
     async def close(self) -> None: ...
 
 

@@ -1,6 +1,9 @@
 """Questions the health page asks of the database."""
 
+from datetime import timedelta
 from typing import LiteralString
+
+import msgspec
 
 from infrastructure.database.migrate import APPLIED, read_migrations
 from infrastructure.database.sessions import Database
@@ -11,7 +14,25 @@ select session_user::text as login, current_user::text as acting,
     rolsuper as is_superuser, rolbypassrls as bypasses
 from pg_roles where rolname = current_user
 """
+WORKERS: LiteralString = """
+select w.executor from traffic.workers as w
+where w.gone_at is null and not w.is_draining and w.heartbeat_at > clock_timestamp() - $1::interval
+order by w.started_at limit 20
+"""
+# Runs that have their turn; those that wait for their account's are nobody's delay.
+QUEUED: LiteralString = """
+select count(*) as queued_count,
+    coalesce(extract(epoch from clock_timestamp() - min(r.admitted_at)), 0)::float8 as oldest_wait_s
+from public.runs as r where r.status = 'queued' and r.admitted_at is not null
+"""
+SILENT_AFTER = timedelta(seconds=10)
 NOBODY = "{}"
+
+
+class WorkFound(msgspec.Struct, frozen=True, kw_only=True):
+    executors: list[str]  # those that are heard of and take more
+    queued_count: int
+    oldest_wait_s: float
 
 
 class DatabaseProbes:
@@ -36,6 +57,11 @@ class DatabaseProbes:
             if applied.get(migration.name, migration.checksum) != migration.checksum
         ]
         return len(applied), waiting, changed
+
+    async def work(self) -> WorkFound:
+        workers = await self._session.fetch(WORKERS, SILENT_AFTER)
+        (queued,) = await self._session.fetch(QUEUED)
+        return WorkFound(executors=[row["executor"] for row in workers], **queued)
 
     async def roles_are_separate(self) -> bool:
         """Callers are subject to row level security, the system is not, and neither is a superuser."""

@@ -32,7 +32,11 @@ FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3,
 CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
 LOST_AFTER = timedelta(minutes=1)
 STUCK_AFTER = timedelta(minutes=15)  # C-12: the last resort; heartbeats notice within seconds
-LOST_MAX = 1_000
+LOST_MAX = 100  # at a time: their accounts' credits are locked meanwhile
+FORGET_ENDED: LiteralString = "select runs.forget_ended($1, $2) as forgotten"
+# A run is tried again from the results that its steps left, and they are tenants' data.
+WORK_KEPT_FOR = timedelta(days=7)
+WORKS_MAX = 500
 
 
 class PostgresRuns(RunStarts, Executions):
@@ -102,6 +106,10 @@ class PostgresRuns(RunStarts, Executions):
     async def close_lost(self) -> int:
         (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
         return row["closed"]
+
+    async def forget_ended(self) -> int:
+        (row,) = await self._session.fetch(FORGET_ENDED, WORK_KEPT_FOR, WORKS_MAX)
+        return row["forgotten"]
 
 
 def _run(row: Record) -> Run | None:

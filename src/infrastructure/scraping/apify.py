@@ -5,6 +5,7 @@ it shows https://apify.com/apify/instagram-scraper.
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -188,6 +189,11 @@ class ApifyProfiles(ProfileSource):
             timeout_s=self._limits.run_s,
             memory_mbytes=self._limits.memory_mbytes,
         )
+
+    async def prepare(self) -> None:
+        """Never fails. Called at the start, it saves the first look the time of importing the client."""
+        with suppress(Exception):
+            await self._runs(await self._where())
 
     async def _runs(self, access: Access) -> Runs:
         if self._made is None or self._made[0] != access:

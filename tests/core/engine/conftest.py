@@ -31,11 +31,11 @@ class Workers:
         self.go_on = folder / "go-on"
         self.processes = []
 
-    async def start(self, *, halts=False, **environ):
+    async def start(self, *, does=run_worker, halts=False, **environ):
         """Returns when others know of it. ``halts``: at the places that the runs name."""
         before = await self._count()
         process = FORKS.Process(
-            target=run_worker, args=({**self._environ, **environ}, self.go_on if halts else None)
+            target=does, args=({**self._environ, **environ}, self.go_on if halts else None)
         )
         process.start()
         self.processes.append(process)

@@ -1,27 +1,73 @@
 """The engine beside other things in one process, its tables, and its place among the roles."""
 
 import asyncio
+import dataclasses
+from contextlib import asynccontextmanager
 
 import asyncpg
 import pytest
 
+from core.engine import keeper
 from core.engine.engine import running_engine
-from core.engine.keeper import kept_engine
+from core.engine.keeper import keep_engine
 from core.engine.schema import migrate_engine
+from core.engine.state import EngineState
 from tests.core.engine.three_steps import parts
+from tests.support import until
 
-GIVE_UP = "update traffic.workers set gone_at = now() where gone_at is null returning executor"
+GIVE_UP = "update traffic.workers set gone_at = now() where executor = $1"
+
+
+@asynccontextmanager
+async def kept_engine(place):
+    """The state of an engine that is kept beside the test."""
+    stopping, state = asyncio.Event(), EngineState()
+    async with parts(place) as opened:
+        keeping = asyncio.create_task(keep_engine(opened, stopping, state))
+        yield state
+        stopping.set()
+        await keeping
 
 
 async def test_an_engine_that_was_given_up_goes_on_under_a_new_name(engine_place, engine_owner, book):
-    async with parts(engine_place) as opened, kept_engine(opened):
-        old = await engine_owner.fetchval(GIVE_UP)
+    async with kept_engine(engine_place) as state:
+        old = await until(lambda: state.executor)
+        await engine_owner.execute(GIVE_UP, old)
         run_id = await book.start()
         await book.ended([run_id])
-        new = await engine_owner.fetchval("select executor from traffic.workers where gone_at is null")
+        new = state.executor
 
     assert (await book.find(run_id)).status == "completed"
-    assert old != new is not None
+    assert new not in {old, None}
+    assert state.executor is None
+
+
+async def test_an_engine_that_does_not_come_up_is_tried_again(engine_place, engine_owner, logs, monkeypatch):
+    monkeypatch.setattr(keeper, "RETRY_INTERVAL_S", 0.01)
+    await engine_owner.execute("alter table dbos.dbos_migrations rename to hidden")
+    async with kept_engine(engine_place) as state:
+        await until(lambda: any(entry["event"] == "engine_not_running" for entry in logs))
+        assert state.executor is None
+        await engine_owner.execute("alter table dbos.hidden rename to dbos_migrations")
+
+        assert await until(lambda: state.executor)
+
+
+async def test_what_the_first_run_would_wait_for_is_made_ready_beside_the_work(engine_place, book, logs):
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    async def warm_up():
+        reached.set()
+        await go_on.wait()
+        raise LookupError
+
+    async with parts(engine_place) as opened, running_engine(dataclasses.replace(opened, warm_up=warm_up)):
+        await reached.wait()
+        await book.ended([await book.start()])
+        go_on.set()
+        warned = await until(lambda: [entry for entry in logs if entry["event"] == "not_warmed_up"])
+
+    assert [entry["error"] for entry in warned] == ["LookupError"]
 
 
 async def test_threads_serve_the_process_after_the_engine_has_ended(engine_place):

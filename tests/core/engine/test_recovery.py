@@ -102,7 +102,7 @@ async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(w
 
 
 async def test_a_worker_told_to_stop_finishes_what_it_can_and_hands_on_the_rest(workers, book):
-    leaver = await workers.start(halts=True, OSLIRA_DRAIN_SECONDS="3")
+    leaver = await workers.start(halts=True, OSLIRA_DRAIN_SECONDS="5")  # of which it may work three
     short, long = await book.start(seconds=0.5), await book.start(halt_at="inside:3")
     await book.noted([long], "halted inside:3")
     await book.noted([short], "step_2")

@@ -14,9 +14,12 @@ from contextlib import asynccontextmanager
 import uvloop
 
 from core.engine.execution import Finished, Workflow
+from core.engine.keeper import keep_engine
 from core.engine.queues import Queue
 from core.engine.work import Work
-from core.wiring.engine import opened_parts
+from core.server import serve
+from core.wiring.engine import parts_on
+from core.wiring.foundation import open_foundation
 from core.wiring.place import start_logs, surroundings
 from core.worker import GivenUp, work
 from features.runs.domain.run import Ending
@@ -103,15 +106,30 @@ class HaltingRuns(PostgresRuns):
 
 @asynccontextmanager
 async def parts(place, *, go_on=None):
-    made = []
+    async with open_foundation(place) as foundation:
+        yield three_steps_on(foundation, go_on=go_on)
 
-    def workflows(database):
-        steps = ThreeSteps(database, go_on)
-        made.append(HaltingRuns(database.admin("tests"), steps))
-        return (Workflow(KIND, steps.carry_out),)
 
-    async with opened_parts(place, workflows=workflows, queues=QUEUES) as opened:
-        yield dataclasses.replace(opened, executions=made[0])
+def three_steps_on(foundation, *, go_on=None):
+    steps = ThreeSteps(foundation.database, go_on)
+    made = parts_on(foundation, workflows=(Workflow(KIND, steps.carry_out),), queues=QUEUES)
+    runs = HaltingRuns(foundation.database.admin("tests"), steps)
+    return dataclasses.replace(made, executions=runs, warm_up=nothing)
+
+
+async def nothing():
+    """Nobody is asked here for whom clients would have to be ready."""
+
+
+def run_server(environ, go_on):
+    """What a process does that answers HTTP and carries out runs."""
+
+    async def beside(foundation, stopping):
+        await keep_engine(three_steps_on(foundation, go_on=go_on), stopping, foundation.engine)
+
+    here = surroundings(environ)
+    start_logs(here.settings, level=logging.ERROR)
+    uvloop.run(serve(here, beside=beside))
 
 
 def run_worker(environ, go_on):

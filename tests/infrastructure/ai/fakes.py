@@ -86,6 +86,10 @@ class FakeProvider:
         self.in_flight = 0
         self.in_flight_max = 0
         self.is_closed = False
+        self.is_prepared = False
+
+    async def prepare(self):
+        self.is_prepared = True
 
     async def ask(self, request, *, deadline_s):
         act = await self._follow(request, deadline_s)

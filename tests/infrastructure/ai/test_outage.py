@@ -202,3 +202,11 @@ def test_closing_ends_a_probe_and_writes_it_down():
 
     assert [row.outcome for row in probes_in(world.rows)] == ["cancelled"]
     assert (world.first.is_closed, world.second.is_closed) == (True, True)
+
+
+def test_every_provider_is_made_ready_before_the_first_question():
+    world = World()
+
+    run(world.gateway.prepare())
+
+    assert (world.first.is_prepared, world.second.is_prepared) == (True, True)

@@ -1,62 +1,16 @@
 """A run's row, its credits and its place in the queue change together or not at all."""
 
 import asyncio
-import uuid
 
 import asyncpg
 import pytest
 
-from features.runs.domain.run import Ending, NewRun
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
-from shared.ids import RunId
+from features.runs.domain.run import Ending
+from tests.infrastructure.database.run_rows import credits_of, findings, in_queue, new_run
 
 DONE = Ending(status="completed", outcome="completed", credits_charged=5)
 STOPPED = Ending(status="cancelled", outcome="cancelled")
 BROKEN = Ending(status="failed", outcome="internal_failure", error="internal_error")
-
-
-@pytest.fixture
-def session(database):
-    return database.admin("tests")
-
-
-@pytest.fixture
-def runs(session):
-    return PostgresRuns(session)
-
-
-@pytest.fixture
-def registry(session):
-    return PostgresWorkerRegistry(session)
-
-
-@pytest.fixture
-async def executor(registry):
-    """A name under which a process is known to work."""
-    name = str(uuid.uuid4())
-    await registry.enlist(name, host="here", queues=["tests"])
-    return name
-
-
-@pytest.fixture
-async def rich(owner, tenant):
-    await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
-    await owner.execute("update accounts set plan = 'enterprise' where id = $1", tenant.account_id)
-    return tenant
-
-
-def new_run(tenant, **changes):
-    values = {
-        "account_id": tenant.account_id,
-        "id": RunId(uuid.uuid4()),
-        "kind": "three_steps",
-        "subject": {"name": "ada"},
-        "credits_held": 5,
-        "transaction_type": "analysis",
-        "queue": "nobody_listens",
-    }
-    return NewRun(**values | changes)
 
 
 async def begun(runs, executor, new):
@@ -64,23 +18,6 @@ async def begun(runs, executor, new):
     outcome, run = await runs.begin(new.account_id, new.id, executor=executor, attempts_max=3)
     assert outcome == "begun"
     return run
-
-
-async def credits_of(owner, tenant):
-    row = await owner.fetchrow(
-        "select credits_available, credits_held from credit_accounts where account_id = $1", tenant.account_id
-    )
-    return tuple(row)
-
-
-async def in_queue(owner, run_id):
-    return await owner.fetchval(
-        "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
-    )
-
-
-async def findings(owner, tenant):
-    return await owner.fetch("select * from ledger.audit() where account_id = $1", tenant.account_id)
 
 
 async def test_a_started_run_has_its_credits_held_and_its_place_in_the_queue(runs, owner, rich):
@@ -320,7 +257,7 @@ async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner
     )
     await owner.execute("alter table runs disable trigger mark_change")
     await owner.execute(
-        "update runs set created_at = now() - interval '1 hour', updated_at = now() - interval '5 minutes'"
+        "update runs set admitted_at = now() - interval '1 hour', updated_at = now() - interval '5 minutes'"
         " where id = $1",
         lost.id,
     )

@@ -101,6 +101,7 @@ EXECUTORS = {
     "runs.finish": {"service_role"},
     "runs.request_cancel": {"service_role"},
     "runs.close_lost": {"service_role"},
+    "runs.forget_ended": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},

@@ -5,7 +5,9 @@ import uuid
 import asyncpg
 import pytest
 
+from infrastructure.database.probes import DatabaseProbes
 from infrastructure.database.workers import PostgresWorkerRegistry
+from tests.conftest import make_tenant
 from tests.support import dual_client
 
 GONE_AFTER_S = 10.0
@@ -13,6 +15,11 @@ SILENT = "update traffic.workers set heartbeat_at = now() - interval '1 minute' 
 STEADY = "update traffic.workers set steady_since = now() - interval '1 minute' where executor = $1"
 LEFT_WORK = """
 insert into dbos.workflow_status (workflow_uuid, status, name, executor_id) values ($1, 'PENDING', 'x', $2)
+"""
+
+QUEUED = """
+insert into runs (account_id, id, kind, subject, engine_id, admitted_at)
+select $1, gen_random_uuid(), 'x', '{}', 'e', now() - make_interval(secs => s) from unnest($2::integer[]) as s
 """
 
 
@@ -24,9 +31,14 @@ async def look(spoilable_addresses):
 
 
 @pytest.fixture
-async def registry(spoilable_addresses):
+async def client(spoilable_addresses):
     async with dual_client(spoilable_addresses) as database:
-        yield PostgresWorkerRegistry(database.admin("tests"))
+        yield database
+
+
+@pytest.fixture
+def registry(client):
+    return PostgresWorkerRegistry(client.admin("tests"))
 
 
 @pytest.fixture
@@ -105,3 +117,19 @@ async def test_a_worker_that_has_left_stays_away(registry, enlist):
     await registry.leave(executor)
 
     assert not (await beat(registry, executor)).is_alive
+
+
+async def test_the_health_page_hears_of_those_who_take_work_and_of_runs_that_wait_for_them(
+    client, look, registry, enlist
+):
+    alive, silent, draining, left = [await enlist() for _ in range(4)]
+    await look.execute(SILENT, silent)
+    await registry.beat(draining, gone_after_s=GONE_AFTER_S, is_draining=True)
+    await registry.leave(left)
+    account_id = (await make_tenant(look)).account_id
+    await look.execute(QUEUED, account_id, [None, 5, 90])  # one waits for its account's turn
+
+    found = await DatabaseProbes(client).work()
+
+    assert (found.executors, found.queued_count) == ([alive], 2)
+    assert 90 <= found.oldest_wait_s < 100

@@ -367,3 +367,9 @@ async def test_a_look_whose_slot_is_lost_stops_its_run(make_profiles, server, ca
 
     assert server.running == []
     assert calls.outcomes == ["cancelled"]
+
+
+async def test_the_client_may_be_made_ahead_and_asks_for_nothing(profiles, server, calls):
+    await profiles.prepare()
+
+    assert (server.calls, calls) == ([], [])

@@ -75,7 +75,13 @@ class Executions(Protocol):
         ...
 
     async def close_lost(self) -> int:
-        """End what nobody works on any more; how many it were."""
+        """End some of what nobody works on any more; how many it were, 0 when there are no more."""
+        ...
+
+    async def forget_ended(self) -> int:
+        """Delete what the engine remembers of some runs that ended long ago; how many it were, 0 when there
+        are no more. The runs themselves stay.
+        """
         ...
 
 

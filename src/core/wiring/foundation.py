@@ -1,0 +1,55 @@
+"""What the API and the engine stand on. A process that is both opens it once."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from core.engine.state import EngineState
+from core.health import VERSION
+from core.wiring.costs import Books, open_books
+from core.wiring.outside import simulators_of
+from core.wiring.place import (
+    Addresses,
+    Surroundings,
+    apply_migrations,
+    database_addresses,
+    open_database,
+)
+from core.wiring.providers import Providers, open_providers
+from infrastructure.database.sessions import Database
+from infrastructure.monitoring.sentry import sentry
+from infrastructure.simulators.supervisor import Simulators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    place: Surroundings
+    addresses: Addresses
+    database: Database
+    books: Books
+    simulators: Simulators
+    providers: Providers
+    engine: EngineState = field(default_factory=EngineState)
+
+
+@asynccontextmanager
+async def open_foundation(place: Surroundings) -> AsyncGenerator[Foundation]:
+    settings = place.settings
+    async with database_addresses(settings) as addresses:
+        if settings.is_local and addresses.owner:
+            await apply_migrations(settings, addresses)
+        async with (
+            sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),
+            open_database(place, addresses) as database,
+            open_books(database) as books,
+            simulators_of(place) as simulators,
+            open_providers(place, database, books, simulators) as providers,
+        ):
+            yield Foundation(
+                place=place,
+                addresses=addresses,
+                database=database,
+                books=books,
+                simulators=simulators,
+                providers=providers,
+            )

@@ -1,0 +1,100 @@
+"""One process that answers HTTP and carries out runs."""
+
+import asyncio
+import os
+import re
+import sys
+import time
+
+import httpx
+import pytest
+
+from tests.conftest import PROJECT
+from tests.core.engine.conftest import code_of
+from tests.core.engine.three_steps import run_server
+from tests.support import answers, free_port, until
+
+DRAINING = "select count(*) from traffic.workers where is_draining and gone_at is null"
+HEAD = b"GET /health HTTP/1.1\r\nHost: test\r\n"
+
+
+@pytest.fixture
+async def server(workers):
+    """Halting where runs say so, with its port."""
+    port = free_port()
+    process = await workers.start(
+        does=run_server, halts=True, OSLIRA_PORT=str(port), OSLIRA_DRAIN_SECONDS="3"
+    )
+    await until(lambda: answers(port))
+    return process, port
+
+
+async def test_runs_are_carried_out_while_requests_are_answered(server, book):
+    _, port = server
+    run_id, halted = await book.start(), await book.start(halt_at="inside:2")
+    await book.ended([run_id])
+    await book.noted([halted], "halted inside:2")
+
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        page = (await client.get("/health/ready")).json()
+
+    assert (await book.find(run_id)).status == "completed"
+    assert re.search(r"this process is [0-9a-f]{8}; 0 queued", page["bindings"]["engine"]["detail"])
+    assert await book.all_charged_once() is False  # the one at work holds its credits
+
+
+async def test_told_to_stop_it_answers_what_it_has_accepted_and_leaves_its_runs_to_others(
+    server, workers, book
+):
+    process, port = server
+    run_id = await book.start(halt_at="inside:2")
+    await book.noted([run_id], "halted inside:2")
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(HEAD)
+    await writer.drain()
+
+    told_at = time.monotonic()
+    process.terminate()
+    await until(lambda: book.owner.fetchval(DRAINING))
+    await until(lambda: not answers(port))
+    writer.write(b"\r\n")
+    answer = await reader.readuntil(b"\r\n")
+    writer.close()
+
+    assert answer == b"HTTP/1.1 200 OK\r\n"
+    assert await code_of(process) == 0
+    assert time.monotonic() - told_at < 20
+    run = await book.find(run_id)
+    assert (run.status, await book.in_engine(run_id)) == ("processing", "ENQUEUED")
+
+    await workers.start()
+    await book.ended([run_id])
+    assert (await book.find(run_id)).status == "completed"
+    assert (await book.notes(run_id)).count("step_1") == 1
+    assert await book.all_charged_once()
+
+
+async def test_the_command_answers_before_its_engine_is_there_and_ends_both(engine_addresses, tmp_path):
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PROJECT / "src"),
+            "DATABASE_URL": engine_addresses.owner,
+            "OSLIRA_DATA_DIR": str(tmp_path),
+        },
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await until(lambda: answers(port) or process.returncode is not None, timeout_s=120)
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        page = (await client.get("/health/ready")).json()
+    async for line in process.stderr:
+        if b"engine_running" in line:
+            break
+    process.terminate()
+    _, rest = await process.communicate()
+
+    assert "this process is about to" in page["bindings"]["engine"]["detail"]
+    assert process.returncode == 0
+    assert b"engine_stopped" in rest

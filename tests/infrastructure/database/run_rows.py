@@ -1,0 +1,36 @@
+"""Runs to start, and what is found of them."""
+
+import uuid
+
+from features.runs.domain.run import NewRun
+from shared.ids import RunId
+
+
+def new_run(tenant, **changes):
+    values = {
+        "account_id": tenant.account_id,
+        "id": RunId(uuid.uuid4()),
+        "kind": "three_steps",
+        "subject": {"name": "ada"},
+        "credits_held": 5,
+        "transaction_type": "analysis",
+        "queue": "nobody_listens",
+    }
+    return NewRun(**values | changes)
+
+
+async def credits_of(owner, tenant):
+    row = await owner.fetchrow(
+        "select credits_available, credits_held from credit_accounts where account_id = $1", tenant.account_id
+    )
+    return tuple(row)
+
+
+async def in_queue(owner, run_id):
+    return await owner.fetchval(
+        "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
+    )
+
+
+async def findings(owner, tenant):
+    return await owner.fetch("select * from ledger.audit() where account_id = $1", tenant.account_id)
