@@ -1,4 +1,5 @@
 import asyncio
+import logging
 import os
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,6 +8,7 @@ from functools import partial
 import asyncpg
 import httpx
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from core.app import create_app
@@ -21,6 +23,17 @@ def logs():
     """What was logged, as data instead of text on the terminal."""
     with capture_logs() as logs:
         yield logs
+
+
+@pytest.fixture
+def kept_logging(monkeypatch):
+    """Commands configure the logs of the whole process; everything is put back."""
+    root, before = logging.getLogger(), structlog.get_config()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", [])
+    yield
+    structlog.configure(**before)
+    root.setLevel(level)
 
 
 @pytest.fixture

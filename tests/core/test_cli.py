@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import logging
 import os
 import re
 import socket
@@ -14,7 +13,6 @@ from types import SimpleNamespace
 
 import asyncpg
 import pytest
-import structlog
 from click.testing import CliRunner
 
 from core.cli import main
@@ -28,16 +26,7 @@ from tests.conftest import PROJECT
 from tests.core.test_settings import SERVER
 from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_SCRAPE
 
-
-@pytest.fixture(autouse=True)
-def kept_logging(monkeypatch):
-    """Commands configure the logs of the whole process; everything is put back."""
-    root, before = logging.getLogger(), structlog.get_config()
-    level = root.level
-    monkeypatch.setattr(root, "handlers", [])
-    yield
-    structlog.configure(**before)
-    root.setLevel(level)
+pytestmark = pytest.mark.usefixtures("kept_logging")
 
 
 @pytest.fixture

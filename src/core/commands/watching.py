@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http import HTTPStatus
-from typing import Any
+from typing import IO, Any
 
 import click
 
@@ -31,6 +31,10 @@ class LeftAlone(click.ClickException):
             f"{said} Watch it again with: oslira runs watch {run_id}\n"
             f"Stop it with: oslira runs cancel {run_id}"
         )
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Not as an error: it is what was asked for."""
+        click.echo(self.message, file=file, err=True)
 
 
 async def watched(api: Api, run_id: str, show: Show) -> Run:

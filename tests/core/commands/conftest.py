@@ -1,24 +1,11 @@
 import asyncio
-import logging
 
 import pytest
-import structlog
 from click.testing import CliRunner
 
 from core.cli import main
 from core.commands.client import open_api
 from tests.scripted_server import ScriptedServer
-
-
-@pytest.fixture(autouse=True)
-def kept_logging(monkeypatch):
-    """Commands configure the logs of the whole process; everything is put back."""
-    root, before = logging.getLogger(), structlog.get_config()
-    level = root.level
-    monkeypatch.setattr(root, "handlers", [])
-    yield
-    structlog.configure(**before)
-    root.setLevel(level)
 
 
 @pytest.fixture
@@ -34,7 +21,7 @@ async def api(server):
 
 
 @pytest.fixture
-def oslira(server, tmp_path):
+def oslira(server, tmp_path, kept_logging):  # noqa: ARG001
     """A function: run a command against the scripted server, as somebody who has a token."""
 
     async def run(*arguments, given=None, **environ):
@@ -46,7 +33,7 @@ def oslira(server, tmp_path):
 
 
 @pytest.fixture
-def locally(server, tmp_path):
+def locally(server, tmp_path, kept_logging):  # noqa: ARG001
     """A function: the same on one's own machine, where nobody has a token."""
 
     async def run(*arguments, **environ):

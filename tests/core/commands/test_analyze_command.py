@@ -1,9 +1,14 @@
 """oslira analyze: from the question to the readable answer."""
 
+import asyncio
 import json
+import os
+import signal
+import sys
 
 import pytest
 
+from tests.conftest import PROJECT
 from tests.core.commands.answers import (
     ANALYSIS,
     BUSINESS_ID,
@@ -18,8 +23,8 @@ from tests.core.commands.answers import (
     shown,
 )
 from tests.core.test_settings import SERVER
-from tests.scripted_server import http
-from tests.support import free_port
+from tests.scripted_server import http, stall
+from tests.support import free_port, until
 
 FOR_BUSINESS = ("--business", BUSINESS_ID)
 NOT_MODIFIED = http(304, b"", retry_after="0")
@@ -93,6 +98,29 @@ async def test_a_cancelled_run_exits_as_an_interrupted_program_does(oslira, serv
 
     assert answer.exit_code == 130
     assert "2 credits charged, 3 credits returned. Models were at work." in answer.stderr
+
+
+async def test_ctrl_c_where_nobody_can_be_asked_cancels_the_run(server, tmp_path):
+    server.script(STARTED, shown(RUN), stall, http(200, RUN), shown(CANCELLED, '"5"'))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "core.cli", "analyze", "slow.kitchen", "--url", server.url, *FOR_BUSINESS),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PROJECT / "src"),
+            "OSLIRA_DATA_DIR": str(tmp_path),
+            "OSLIRA_TOKEN": "osl_live_x",
+        },
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await until(lambda: len(server.asked) == 3)
+
+    process.send_signal(signal.SIGINT)
+    _, said = await process.communicate()
+
+    assert process.returncode == 130
+    assert server.asked[3].path == f"/v1/runs/{RUN_ID}/cancel"
+    assert b"2 credits charged, 3 credits returned" in said
 
 
 async def test_a_refusal_is_a_sentence_and_exits_1(oslira, server):
