@@ -121,11 +121,15 @@ async def application(place):
         yield application
 
 
-@pytest.fixture(scope="session")
-async def client(application):
+def client_for(application):
     # Not Litestar's AsyncTestClient: it runs the app on a loop of its own, away from our pool.
     transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+    return httpx.AsyncClient(transport=transport, base_url="http://test")
+
+
+@pytest.fixture(scope="session")
+async def client(application):
+    async with client_for(application) as client:
         yield client
 
 

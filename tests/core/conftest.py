@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from core.app import create_app
 from core.wiring.application import build
 from core.wiring.place import surroundings
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, client_for
 from tests.support import answers, free_port, somebody_works, until
 
 
@@ -64,8 +64,7 @@ async def client_of():
     clients = []
 
     def make(application):
-        transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
-        clients.append(httpx.AsyncClient(transport=transport, base_url="http://test"))
+        clients.append(client_for(application))
         return clients[-1]
 
     yield make
