@@ -62,7 +62,7 @@ def worker_command(queues: str | None) -> None:
 @click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")
 def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     """Serve, take a tour of the API, and go on serving."""
-    place = read_surroundings(logging.WARNING, OSLIRA_PORT=port)
+    place = read_surroundings(logging.ERROR, OSLIRA_PORT=port)
     if not signs_tokens(place.settings):
         raise click.ClickException(
             "The tour signs its own tokens; it runs in a local environment without an identity service."
