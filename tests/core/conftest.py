@@ -78,7 +78,7 @@ async def servers(addresses, place):
             stderr=asyncio.subprocess.PIPE,
         )
         processes.append(process)
-        await until(lambda: answers(port) or process.returncode is not None)
+        await until(lambda: answers(port) or process.returncode is not None, timeout_s=120)
         return process, port
 
     yield start
