@@ -81,11 +81,13 @@ async def servers(addresses, place):
         await until(lambda: answers(port) or process.returncode is not None, timeout_s=120)
         return process, port
 
-    yield start
-    for process in processes:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+    try:
+        yield start
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
 
 
 @pytest.fixture
