@@ -67,11 +67,13 @@ async def copy_of(cluster, template):
     connection = await asyncpg.connect(cluster.url("postgres"))
     # Copied as files, half the work of writing every page anew.
     await connection.execute(f'create database "{name}" template "{template}" strategy file_copy')
-    yield Addresses(
-        owner=cluster.url(name), user=cluster.url(name, "app_user"), admin=cluster.url(name, "app_admin")
-    )
-    await connection.execute(f'drop database "{name}" with (force)')
-    await connection.close()
+    try:
+        yield Addresses(
+            owner=cluster.url(name), user=cluster.url(name, "app_user"), admin=cluster.url(name, "app_admin")
+        )
+    finally:
+        await connection.execute(f'drop database "{name}" with (force)')
+        await connection.close()
 
 
 @pytest.fixture(scope="session")

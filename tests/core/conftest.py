@@ -91,14 +91,16 @@ async def servers(addresses, place):
             stderr=asyncio.subprocess.PIPE,
         )
         processes.append(process)
-        await until(lambda: answers(port) or process.returncode is not None)
+        await until(lambda: answers(port) or process.returncode is not None, timeout_s=120)
         return process, port
 
-    yield start
-    for process in processes:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
+    try:
+        yield start
+    finally:
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
 
 
 @pytest.fixture
