@@ -15,13 +15,14 @@ from core.api_document import complete
 from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.doors import check_marks, document_marks, roles_table
 from core.health import VERSION, HealthController
+from core.progress.poll import Poll
 from core.strict_schemas import StrictStructs
 from core.wiring.application import Application
-from features.analysis.controllers.analyses_read import AnalysesReadController
+from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
+from features.analysis.controllers.lead_export import LeadExportController
 from features.analysis.controllers.leads import LeadsController
-from features.analysis.controllers.starts import AnalysisStartsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
@@ -32,6 +33,8 @@ from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
+from features.runs.controllers.refund_policy import RefundPolicyController
+from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
 from shared.middleware.access import PUBLIC
 from shared.middleware.bodies import StrictRequest
@@ -47,15 +50,17 @@ CONTROLLERS = (
     InvitationsController,
     ApiKeysController,
     BusinessProfilesController,
-    AnalysisStartsController,
+    AnalysesController,
     BulkController,
     AnonymousController,
     LeadsController,
-    AnalysesReadController,
+    LeadExportController,
     CreditsController,
     CreditsAdministrationController,
     CostReportsController,
     RunCostsController,
+    RunsController,
+    RefundPolicyController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -97,6 +102,10 @@ def create_app(application: Application) -> ASGIApp:
             "analyses": given(application.analyses),
             "cost_reports": given(application.cost_reports),
             "run_costs": given(application.run_costs),
+            "run_views": given(application.runs.views),
+            "run_streams": given(application.runs.streams),
+            "cancellations": given(application.runs.cancellations),
+            "retries": given(application.runs.retries),
         },
         middleware=[
             DefineMiddleware(
@@ -122,7 +131,7 @@ def create_app(application: Application) -> ASGIApp:
     document_marks(litestar)
     complete(litestar.openapi_schema, litestar.routes)
     return Edge(
-        litestar,
+        Poll(litestar, application.runs.live, application.door, application.rate_limits),
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
         https_only=not settings.is_local,
         record=application.record_request,

@@ -14,8 +14,7 @@ from granian.server.embed import Server
 
 from core.app import create_app
 from core.beside import Beside
-from core.settings import Settings
-from core.wiring.application import build
+from core.wiring.application import Application, build
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
 
@@ -80,7 +79,7 @@ async def serve(
             try:
                 if companion is not None and not await _unless_ended(companion(address), serving):
                     stop()
-                await _until_drained(serving, server, settings)
+                await _until_drained(serving, server, application)
             finally:
                 serving.cancel()
         log.info("stopped")
@@ -111,12 +110,14 @@ async def _unless_ended(work: Awaitable[bool], serving: asyncio.Task[None]) -> b
     return task.result()
 
 
-async def _until_drained(serving: asyncio.Task[None], server: Server, settings: Settings) -> None:
+async def _until_drained(serving: asyncio.Task[None], server: Server, application: Application) -> None:
     asked_to_stop = asyncio.create_task(server.main_loop_interrupt.wait())
     await asyncio.wait({serving, asked_to_stop}, return_when=asyncio.FIRST_COMPLETED)
     asked_to_stop.cancel()
-    log.info("draining", seconds_max=settings.drain_s)
-    done, _ = await asyncio.wait({serving}, timeout=settings.drain_s)
+    drain_s = application.settings.drain_s
+    log.info("draining", seconds_max=drain_s)
+    application.runs.live.close()  # whoever waits for a run would keep us waiting
+    done, _ = await asyncio.wait({serving}, timeout=drain_s)
     if not done:
         log.warning("drain_cut_short")
     for task in done:

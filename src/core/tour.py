@@ -1,87 +1,97 @@
-"""What `scripts/run` shows: one piece of paid work, over REST, from sign-up to statement."""
+"""What `scripts/run` shows: the main job over REST, from sign-up to the statement of credits."""
 
 import asyncio
-import uuid
-from collections.abc import AsyncIterator, Awaitable
-from typing import Any
 
+import click
 import httpx
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-CREDITS_HELD = 5
-CREDITS_SPENT = 3
-START_TIMEOUT_S = 30
-STEPS_COUNT = 4
+from core.commands.answers import Answer, Balance, Begun, Business, Run, RunCosts
+from core.commands.bars import run_bar
+from core.commands.businesses import EXAMPLE
+from core.commands.businesses import PATH as BUSINESSES
+from core.commands.client import Api, open_api
+from core.commands.report import Analysis, report_of
+from core.commands.watching import watched
+from core.commands.words import counted, ending_of
+
+USERNAME = "slow.kitchen"  # who does not exist; the simulators know them
+TYPE = "deep"
+START_TIMEOUT_S = 60
+RUN_TIMEOUT_S = 120
+
+
+class Entry(Answer, frozen=True, kw_only=True):
+    id: int
+    kind: str
+    transaction_type: str
+    credits_delta: int
+    held_delta: int
+    balance_after: int
+    reference: str
+
+
+class Statement(Answer, frozen=True, kw_only=True):
+    items: list[Entry]
 
 
 async def tour(address: str, *, token: str, operator_token: str, console: Console) -> None:
-    answers: dict[str, Any] = {}
-    bar = Progress(
-        TextColumn("{task.description:<12}"), BarColumn(), TextColumn("{task.completed}/{task.total}"),
-        console=console,
-    )  # fmt: skip
-    with bar:
-        progress = bar.add_task("start", total=STEPS_COUNT)
-        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
-            async for step, answer in _paid_work(client, token, operator_token):
-                answers[step] = answer
-                bar.update(progress, advance=1, description=step)
-    balances = Table("after", "available", "held", title="One piece of paid work")
-    for step in ("sign up", "hold", "settle"):
-        balance = answers[step]
-        balances.add_row(step, str(balance["credits_available"]), str(balance["credits_held"]))
-    console.print(balances)
-    console.print(_statement(answers["statement"]["items"]))
+    await _until_it_answers(address)
+    async with open_api(address, token) as api, open_api(address, operator_token) as operator:
+        balance = await api.get("/v1/credits/balance", Balance)
+        console.print(
+            f"Signed up: {counted(balance.credits_available, 'credit')} as a welcome.", markup=False
+        )
+        business = await api.post(BUSINESSES, Business, EXAMPLE)
+        console.print(f"Described a business: {business.name}.", markup=False)
+        console.print(f"A {TYPE} analysis of @{USERNAME}:", markup=False)
+        run = await _analysed(api, business.id, console)
+        if run.status != "completed":
+            raise click.ClickException(f"The analysis: {ending_of(run)}")
+        analysis = await api.get(f"/v1/analyses/{run.run_id}", Analysis)
+        costs = await operator.get(f"/v1/admin/runs/{run.run_id}/costs", RunCosts)
+        console.print(report_of(analysis, run, costs))
+        statement = await api.get("/v1/credits/transactions", Statement, limit=10)
+        console.print(_statement(statement.items))
 
 
-async def _paid_work(
-    client: httpx.AsyncClient, token: str, operator_token: str
-) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    """Each step's name and answer, as it is done."""
-    user = {"Authorization": f"Bearer {token}"}
-    operator = {"Authorization": f"Bearer {operator_token}"}
-    reference = f"tour:{uuid.uuid4().hex[:8]}"
-    await _until_it_answers(client)
-    balance = await _json(client.get("/v1/credits/balance", headers=user))
-    yield "sign up", balance
-    account = f"/v1/admin/accounts/{balance['account_id']}/credits"
-    hold = {"reference": reference, "credits": CREDITS_HELD, "description": "Tour"}
-    yield "hold", await _json(client.post(f"{account}/holds", headers=operator, json=hold))
-    settlement = {"reference": reference, "credits_spent": CREDITS_SPENT}
-    yield "settle", await _json(client.post(f"{account}/settlements", headers=operator, json=settlement))
-    yield "statement", await _json(client.get("/v1/credits/transactions?limit=5", headers=user))
-
-
-async def _until_it_answers(client: httpx.AsyncClient) -> None:
-    async with asyncio.timeout(START_TIMEOUT_S):
+async def _until_it_answers(address: str) -> None:
+    async with asyncio.timeout(START_TIMEOUT_S), httpx.AsyncClient(base_url=address) as client:
         while True:
             try:
                 await client.get("/health")
-            except httpx.ConnectError:
+            except httpx.TransportError:
                 await asyncio.sleep(0.02)
             else:
                 return
 
 
-async def _json(request: Awaitable[httpx.Response]) -> dict[str, Any]:
-    response = await request
-    if response.is_error:
-        raise RuntimeError(f"{response.request.url} answered {response.status_code}: {response.text}")
-    return response.json()
+async def _analysed(api: Api, business_id: str, console: Console) -> Run:
+    """Waits for the engine as well, which comes up after the API."""
+    asked = {"username": USERNAME, "type": TYPE, "business_profile_id": business_id}
+    begun = await api.post("/v1/analyses", Begun, asked)
+    try:
+        async with asyncio.timeout(RUN_TIMEOUT_S):
+            with run_bar(console) as show:
+                return await watched(api, begun.run_id, show)
+    except TimeoutError:
+        raise click.ClickException(
+            f"The analysis has not ended within {RUN_TIMEOUT_S} s. Look at it with: oslira runs show"
+            f" {begun.run_id}"
+        ) from None
 
 
-def _statement(items: list[dict[str, Any]]) -> Table:
+def _statement(entries: list[Entry]) -> Table:
     table = Table("#", "kind", "for", "credits", "held", "balance", "reference", title="Statement")
-    for item in items:
+    for entry in entries:
         table.add_row(
-            str(item["id"]),
-            item["kind"],
-            item["transaction_type"],
-            f"{item['credits_delta']:+d}",
-            f"{item['held_delta']:+d}",
-            str(item["balance_after"]),
-            item["reference"],
+            str(entry.id),
+            entry.kind,
+            entry.transaction_type,
+            f"{entry.credits_delta:+d}",
+            f"{entry.held_delta:+d}",
+            str(entry.balance_after),
+            entry.reference,
         )
     return table

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import httpx
 from place import BenchFailed, Place
-from processes import open_app, oslira, wrk
+from processes import open_app, oslira
 from rounds import Pair, Round
+from tools import wrk
 
 from core.wiring.place import local_issuer
 

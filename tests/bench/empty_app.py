@@ -1,4 +1,4 @@
-"""The floor of HTTP: a Litestar route that does nothing, served exactly as ``core.server`` serves ours.
+"""The floor of HTTP: Litestar routes that do nothing, served exactly as ``core.server`` serves ours.
 
 Usage: empty_app.py PORT
 """
@@ -11,7 +11,7 @@ import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
-from litestar import Litestar, get
+from litestar import Litestar, get, post
 from litestar.types import ASGIApp
 
 from core.server import BACKLOG
@@ -20,6 +20,11 @@ from core.settings import Settings
 
 @get("/")
 async def nothing() -> None:
+    pass
+
+
+@post("/", status_code=202)
+async def nothing_again() -> None:
     pass
 
 
@@ -43,7 +48,9 @@ def server_of(app: ASGIApp, port: int) -> Server:
 
 
 async def serve(port: int) -> None:
-    server = server_of(Litestar([nothing, health], openapi_config=None, logging_config=None), port)
+    server = server_of(
+        Litestar([nothing, nothing_again, health], openapi_config=None, logging_config=None), port
+    )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stop)

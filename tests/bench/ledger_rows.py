@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from statistics import median
 
 from place import BenchFailed, Place
-from processes import pgbench
 from rounds import Pair, Round, calls_per_s
 from tenants import BALANCE, ENTRIES_FEW, make_tenant, open_database, settle
+from tools import pgbench
 
 ACCOUNTS_COUNT = 1_000
 ENTRIES_MANY = 1_000_000

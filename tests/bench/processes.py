@@ -1,19 +1,17 @@
-"""Programs beside this one: servers to measure, and the tools that load them."""
+"""Programs beside this one: servers to measure, and workers."""
 
 import asyncio
-import re
-import shutil
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import DEVNULL, STDOUT, Process
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 from place import PROJECT, BenchFailed, Place
 
 from core.server import free_port
-from infrastructure.database.embedded import packaged_binaries
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60
@@ -26,11 +24,47 @@ OURS = Path(sys.executable)  # not resolved: it is the link that makes the envir
 PEERS = PROJECT / ".venv-peer" / "bin" / "python"
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Started, and ended by whoever started it."""
+
+    name: str
+    process: Process
+    log: Path
+
+    def failure(self, what: str) -> BenchFailed:
+        tail = self.log.read_text(errors="replace")[-LOG_TAIL_LENGTH:]
+        return BenchFailed(f"{self.name} {what}. Its last words:\n{tail}")
+
+    def check(self) -> None:
+        """Raises BenchFailed when it has ended."""
+        if self.process.returncode is not None:
+            raise self.failure(f"ended with {self.process.returncode}")
+
+
 @asynccontextmanager
-async def oslira(place: Place) -> AsyncGenerator[str]:
+async def program(
+    name: str, command: tuple[object, ...], environ: Mapping[str, str], folder: Path
+) -> AsyncGenerator[Program]:
+    log = folder / f"{name}.log"
+    with log.open("ab") as output:
+        process = await asyncio.create_subprocess_exec(
+            *map(str, command), stdin=DEVNULL, stdout=output, stderr=STDOUT, env=environ
+        )
+    try:
+        yield Program(name, process, log)
+    finally:
+        await end(process)
+
+
+@asynccontextmanager
+async def oslira(
+    place: Place, command: str = "api", environ: Mapping[str, str] | None = None
+) -> AsyncGenerator[str]:
+    """``api`` only answers HTTP, ``serve`` carries out runs as well."""
     port = free_port(HOST, 0)
-    command = (OURS.with_name("oslira"), "serve", "--port", port)
-    async with _server("oslira", command, place.environ, place.folder, port) as address:
+    line = (OURS.with_name("oslira"), command, "--port", port)
+    async with _server("oslira", line, {**place.environ, **(environ or {})}, place.folder, port) as address:
         yield address
 
 
@@ -51,13 +85,25 @@ async def open_app(place: Place, principals: int) -> AsyncGenerator[str]:
 
 
 @asynccontextmanager
-async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
+async def step_worker(place: Place) -> AsyncGenerator[Program]:
+    command = (OURS, BENCH / "step_worker.py")
+    async with program("step_worker", command, place.environ, place.folder) as worker:
+        yield worker
+
+
+def peers_python() -> Path:
     if not PEERS.exists():
         raise BenchFailed("The peer's environment is missing: start this with scripts/bench.")
+    return PEERS
+
+
+@asynccontextmanager
+async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
     port = free_port(HOST, 0)
     command = (
-        PEERS, "-m", "uvicorn", "app:app", "--app-dir", BENCH / "peer", "--host", HOST, "--port", port,
-        "--loop", "uvloop", "--http", "httptools", "--no-access-log", "--log-level", "warning",
+        peers_python(), "-m", "uvicorn", "app:app", "--app-dir", BENCH / "peer",
+        "--host", HOST, "--port", port, "--loop", "uvloop", "--http", "httptools",
+        "--no-access-log", "--log-level", "warning",
     )  # fmt: skip
     environ = {
         **place.environ,
@@ -74,19 +120,11 @@ async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
 async def _server(
     name: str, command: tuple[object, ...], environ: Mapping[str, str], folder: Path, port: int
 ) -> AsyncGenerator[str]:
-    log = folder / f"{name}.log"
     address = f"http://{HOST}:{port}"
-    with log.open("ab") as output:
-        process = await asyncio.create_subprocess_exec(
-            *map(str, command), stdin=DEVNULL, stdout=output, stderr=STDOUT, env=environ
-        )
-    try:
-        if not await _answers(address, process):
-            tail = log.read_text(errors="replace")[-LOG_TAIL_LENGTH:]
-            raise BenchFailed(f"{name} did not come up on {address}. Its last words:\n{tail}")
+    async with program(name, command, environ, folder) as server:
+        if not await _answers(address, server.process):
+            raise server.failure(f"did not come up on {address}")
         yield address
-    finally:
-        await _end(process)
 
 
 async def _answers(address: str, process: Process) -> bool:
@@ -102,7 +140,7 @@ async def _answers(address: str, process: Process) -> bool:
     return False
 
 
-async def _end(process: Process) -> None:
+async def end(process: Process) -> None:
     if process.returncode is not None:
         return
     process.terminate()
@@ -112,52 +150,3 @@ async def _end(process: Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-async def run(*command: object, environ: Mapping[str, str] | None = None) -> str:
-    """What a program prints. Raises BenchFailed with what it complains of."""
-    process = await asyncio.create_subprocess_exec(
-        *map(str, command), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environ
-    )
-    try:
-        output, complaint = await process.communicate()
-    finally:
-        await _end(process)
-    if process.returncode != 0:
-        raise BenchFailed(f"{command[0]} failed:\n{complaint.decode(errors='replace')}")
-    return output.decode()
-
-
-async def wrk(url: str, seconds: int, headers: Mapping[str, str], script: Path | None = None) -> float:
-    """Requests per second over 32 connections. A single refusal or broken connection is a failure."""
-    program = shutil.which("wrk")
-    if program is None:
-        raise BenchFailed("wrk is missing: apt install wrk, or brew install wrk.")
-    options = [option for item in headers.items() for option in ("-H", ": ".join(item))]
-    options += ["-s", str(script)] if script else []
-    # Slow is slow, not broken: the rate tells.
-    output = await run(program, "-t1", "-c32", f"-d{seconds}s", "--timeout", "30s", *options, url)
-    if "Non-2xx" in output or "Socket errors" in output:
-        raise BenchFailed(f"{url} did not answer every request with success:\n{output}")
-    return _number(r"Requests/sec:\s+([\d.]+)", output)
-
-
-async def pgbench(url: str, script: Path, seconds: int) -> tuple[float, int]:
-    """Transactions per second of 16 connections, and how many transactions that were."""
-    output = await run(
-        packaged_binaries() / "pgbench", "--no-vacuum", "--client=16", "--jobs=1", "--protocol=prepared",
-        f"--time={seconds}", f"--file={script}", url,
-    )  # fmt: skip
-    if _number(r"number of failed transactions: (\d+)", output):
-        raise BenchFailed(f"Transactions of pgbench failed:\n{output}")
-    return (
-        _number(r"tps = ([\d.]+)", output),
-        int(_number(r"number of transactions actually processed: (\d+)", output)),
-    )
-
-
-def _number(pattern: str, output: str) -> float:
-    match = re.search(pattern, output)
-    if match is None:
-        raise BenchFailed(f"No {pattern!r} in:\n{output}")
-    return float(match[1])

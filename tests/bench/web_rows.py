@@ -6,8 +6,9 @@ from typing import Any
 
 import httpx
 from place import BenchFailed, Place
-from processes import OURS, empty_app, oslira, peer, run, wrk
+from processes import OURS, empty_app, oslira, peer
 from rounds import Pair, Round
+from tools import run, wrk
 
 from core.wiring.place import local_issuer
 

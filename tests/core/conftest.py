@@ -1,17 +1,20 @@
 import asyncio
+import logging
 import os
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import asyncpg
 import httpx
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from core.app import create_app
 from core.wiring.application import build
 from core.wiring.place import surroundings
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, client_for
 from tests.support import answers, free_port, somebody_works, until
 
 
@@ -20,6 +23,17 @@ def logs():
     """What was logged, as data instead of text on the terminal."""
     with capture_logs() as logs:
         yield logs
+
+
+@pytest.fixture
+def kept_logging(monkeypatch):
+    """Commands configure the logs of the whole process; everything is put back."""
+    root, before = logging.getLogger(), structlog.get_config()
+    level = root.level
+    monkeypatch.setattr(root, "handlers", [])
+    yield
+    structlog.configure(**before)
+    root.setLevel(level)
 
 
 @pytest.fixture
@@ -50,8 +64,7 @@ async def client_of():
     clients = []
 
     def make(application):
-        transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
-        clients.append(httpx.AsyncClient(transport=transport, base_url="http://test"))
+        clients.append(client_for(application))
         return clients[-1]
 
     yield make
@@ -59,8 +72,8 @@ async def client_of():
         await client.aclose()
 
 
-@pytest.fixture
-async def start(addresses, place):
+@asynccontextmanager
+async def servers(addresses, place):
     """A function that starts `oslira api`, or another that serves, and waits until it answers."""
     processes = []
 
@@ -89,20 +102,25 @@ async def start(addresses, place):
 
 
 @pytest.fixture
+async def start(addresses, place):
+    """The same for one test."""
+    async with servers(addresses, place) as start:
+        yield start
+
+
+async def set_limit(addresses, route_class, requests_max, *, plan="free", window_s=3_600):
+    connection = await asyncpg.connect(addresses.owner)
+    await connection.execute(
+        "update rate_limits set requests_max = $3, window_s = $4 where plan = $1 and route_class = $2",
+        *(plan, route_class, requests_max, window_s),
+    )
+    await connection.close()
+
+
+@pytest.fixture
 async def limit(spoilable_addresses):
     """A function: set a limit, for the free plan unless another is named."""
-
-    async def limit(route_class, requests_max, *, plan="free", window_s=3_600):
-        connection = await asyncpg.connect(spoilable_addresses.owner)
-        await connection.execute(
-            """
-            update rate_limits set requests_max = $3, window_s = $4 where plan = $1 and route_class = $2
-            """,
-            *(plan, route_class, requests_max, window_s),
-        )
-        await connection.close()
-
-    return limit
+    return partial(set_limit, spoilable_addresses)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import logging
 import os
 import re
 import socket
@@ -14,11 +13,10 @@ from types import SimpleNamespace
 
 import asyncpg
 import pytest
-import structlog
 from click.testing import CliRunner
 
-from core import cli as cli_module
 from core.cli import main
+from core.commands import credits as credits_commands
 from core.settings import Settings
 from core.wiring.place import local_issuer
 from features.credits.domain.ledger import Finding
@@ -28,16 +26,7 @@ from tests.conftest import PROJECT
 from tests.core.test_settings import SERVER
 from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_SCRAPE
 
-
-@pytest.fixture(autouse=True)
-def kept_logging(monkeypatch):
-    """Commands configure the logs of the whole process; everything is put back."""
-    root, before = logging.getLogger(), structlog.get_config()
-    level = root.level
-    monkeypatch.setattr(root, "handlers", [])
-    yield
-    structlog.configure(**before)
-    root.setLevel(level)
+pytestmark = pytest.mark.usefixtures("kept_logging")
 
 
 @pytest.fixture
@@ -75,7 +64,7 @@ def test_help_lists_every_command(oslira):
 
     assert answer.exit_code == 0
     commands = "serve api worker run migrate token simulators health providers costs credits"
-    for command in commands.split():
+    for command in f"{commands} analyze bulk runs leads".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -95,6 +84,15 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["analyze"],
+        ["bulk"],
+        ["leads"],
+        ["runs"],
+        ["runs", "list"],
+        ["runs", "show"],
+        ["runs", "cancel"],
+        ["runs", "retry"],
+        ["runs", "watch"],
     ],
     ids=" ".join,
 )
@@ -400,7 +398,7 @@ def wrong_books(monkeypatch):
     async def build(_):
         yield SimpleNamespace(upkeep=WrongBooks())
 
-    monkeypatch.setattr(cli_module, "build", build)
+    monkeypatch.setattr(credits_commands, "build", build)
 
 
 @pytest.mark.usefixtures("wrong_books")

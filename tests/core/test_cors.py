@@ -5,14 +5,17 @@ import dataclasses
 import msgspec
 import pytest
 
+from tests.conftest import client_for
+
 ORIGIN = "https://app.example"
 
 
-@pytest.fixture
-def foreign(application, client_of):
+@pytest.fixture(scope="module")
+async def foreign(application):
     """A client of an application that knows one origin."""
     settings = msgspec.structs.replace(application.settings, cors_origins=(ORIGIN,))
-    return client_of(dataclasses.replace(application, settings=settings))
+    async with client_for(dataclasses.replace(application, settings=settings)) as client:
+        yield client
 
 
 @pytest.mark.parametrize("path", ["/health", "/v1/credits/balance", "/nothing"])

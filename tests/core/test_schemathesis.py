@@ -15,19 +15,23 @@ import httpx
 import pytest
 
 from tests.conftest import PROJECT
+from tests.infrastructure.database.rows import NEW_PROFILE, new_analysis
 
 SEED = 25
 FUZZING = PROJECT / "tests" / "core" / "fuzzing"
 KEY = {
     "name": "key",
-    "scopes": ["account:read", "credits:read", "business_profiles:read", "business_profiles:write"],
+    "scopes": [
+        *("account:read", "credits:read", "business_profiles:read", "business_profiles:write"),
+        *("leads:read", "leads:write"),
+    ],
 }
 
 
 @dataclass
 class Stage:
     """A server of its own, and an account on the pro plan in which somebody else is an admin: whatever
-    they do, they cannot delete it.
+    they do, they cannot delete it. It has a lead.
     """
 
     address: str
@@ -53,6 +57,8 @@ async def stage(start, spoilable_addresses, token):
             "insert into memberships (account_id, user_id, role) values ($1, $2, 'admin')",
             *(UUID(account_id), UUID(mine["id"])),
         )
+        await owner.execute(NEW_PROFILE, UUID(account_id))
+        await new_analysis(owner, UUID(account_id))
         headers = {"Authorization": f"Bearer {tokens['operator']}"}
         tokens["key"] = (await client.post("/v1/api-keys", headers=headers, json=KEY)).json()["key"]
     await owner.close()

@@ -9,9 +9,18 @@ import httpx
 import pytest
 
 from tests.conftest import PROJECT
+from tests.core.conftest import servers
 from tests.support import answers, until
 
 BODY = b'{"reference": "r", "credits": 1}'
+
+
+@pytest.fixture(scope="module")
+async def impatient_port(addresses, place):
+    """Where a server listens that gives its clients a second."""
+    async with servers(addresses, place) as start:
+        _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
+        yield port
 
 
 def grant_request(account_id, token):
@@ -67,9 +76,8 @@ async def test_a_request_that_never_ends_does_not_keep_the_process_alive(start, 
     ],
     ids=["says nothing", "half a line", "half a head", "idle after its answer"],
 )
-async def test_a_client_that_dawdles_is_hung_up_on(start, beginning):
-    _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def test_a_client_that_dawdles_is_hung_up_on(impatient_port, beginning):
+    reader, writer = await asyncio.open_connection("127.0.0.1", impatient_port)
 
     writer.write(beginning)
 
@@ -79,9 +87,8 @@ async def test_a_client_that_dawdles_is_hung_up_on(start, beginning):
     writer.close()
 
 
-async def test_a_slow_body_is_cut_off_with_a_reason(start, tenant, token):
-    _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def test_a_slow_body_is_cut_off_with_a_reason(impatient_port, tenant, token):
+    reader, writer = await asyncio.open_connection("127.0.0.1", impatient_port)
 
     writer.write(grant_request(tenant.account_id, token(is_operator=True)) + BODY[:10])
 
@@ -92,11 +99,9 @@ async def test_a_slow_body_is_cut_off_with_a_reason(start, tenant, token):
     writer.close()
 
 
-async def test_a_taken_port_is_said_plainly(start):
-    _, port = await start()
-
+async def test_a_taken_port_is_said_plainly(impatient_port):
     second = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+        *(sys.executable, "-m", "core.cli", "serve", "--port", str(impatient_port)),
         env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
         stderr=asyncio.subprocess.PIPE,
     )

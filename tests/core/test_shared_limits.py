@@ -2,15 +2,19 @@
 
 import asyncio
 import itertools
+from contextlib import AsyncExitStack
 
 import httpx
 import pytest
 
+from tests.conftest import copy_of
 from tests.core.calls import BALANCE
+from tests.core.conftest import servers, set_limit
 from tests.infrastructure.redis_server import BINARY, address_of, redis_server
 
 REQUESTS = 240
 TASKS = 24
+READS_MAX, ANONYMOUS_MAX = 50, 30
 needs_redis = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
 
 
@@ -20,15 +24,19 @@ async def redis_address(tmp_path_factory):
         yield address_of(port)
 
 
-@pytest.fixture(params=["postgres", pytest.param("redis", marks=needs_redis)])
+@pytest.fixture(scope="module", params=["postgres", pytest.param("redis", marks=needs_redis)])
 def store(request):
     return request.param if request.param == "postgres" else request.getfixturevalue("redis_address")
 
 
-@pytest.fixture
-async def two_processes(start, spoilable_addresses, store):
-    environ = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_RATE_LIMIT_STORE": store}
-    return [f"http://127.0.0.1:{port}" for _, port in [await start(**environ), await start(**environ)]]
+@pytest.fixture(scope="module")
+async def two_processes(cluster, template, place, store):
+    """Their addresses. Tests call them as different people, who are counted apart."""
+    async with copy_of(cluster, template) as addresses, servers(addresses, place) as start:
+        await set_limit(addresses, "read", READS_MAX)
+        await set_limit(addresses, "public", ANONYMOUS_MAX)
+        ports = [(await start(OSLIRA_RATE_LIMIT_STORE=store))[1] for _ in range(2)]
+        yield [f"http://127.0.0.1:{port}" for port in ports]
 
 
 async def burst(addresses, headers):
@@ -36,29 +44,30 @@ async def burst(addresses, headers):
     numbers = itertools.count()
     statuses = []
 
-    async def work(address):
-        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
-            while (number := next(numbers)) < REQUESTS:
-                statuses.append((await client.get(BALANCE, headers=headers(number))).status_code)
+    async def work(client):
+        while (number := next(numbers)) < REQUESTS:
+            statuses.append((await client.get(BALANCE, headers=headers(number))).status_code)
 
-    await asyncio.gather(*(work(addresses[task % len(addresses)]) for task in range(TASKS)))
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(httpx.AsyncClient(base_url=address, timeout=30))
+            for address in addresses
+        ]
+        await asyncio.gather(*(work(clients[task % len(clients)]) for task in range(TASKS)))
     return {status: statuses.count(status) for status in set(statuses)}
 
 
-async def test_a_burst_on_two_processes_is_granted_exactly_the_limit(two_processes, limit, bearer):
-    await limit("read", 50)
+async def test_a_burst_on_two_processes_is_granted_exactly_the_limit(two_processes, bearer):
     who = bearer()
 
     found = await burst(two_processes, lambda _: who)
 
-    assert found == {200: 50, 429: REQUESTS - 50}
+    assert found == {200: READS_MAX, 429: REQUESTS - READS_MAX}
 
 
-async def test_rotating_addresses_do_not_help_an_anonymous_burst(two_processes, limit):
-    await limit("public", 30)
-
+async def test_rotating_addresses_do_not_help_an_anonymous_burst(two_processes):
     found = await burst(
         two_processes, lambda number: {"X-Forwarded-For": f"10.0.{number}.1, 10.1.1.{number}"}
     )
 
-    assert found == {401: 30, 429: REQUESTS - 30}
+    assert found == {401: ANONYMOUS_MAX, 429: REQUESTS - ANONYMOUS_MAX}

@@ -23,6 +23,7 @@ from shared.errors import Unavailable
 
 STRAYS_INTERVAL_S = 5.0
 LOST_INTERVAL_S = 60.0
+FORGET_INTERVAL_S = 600.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
@@ -74,7 +75,12 @@ class Engine:
             await _declare(queue)
         self._upkeep = [
             asyncio.create_task(work)
-            for work in (self._hand_on_strays(), self._close_lost(), self._warm_up())
+            for work in (
+                self._hand_on_strays(),
+                self._close_lost(),
+                self._forget_ended(),
+                self._warm_up(),
+            )
         ]
         log.info("engine_running", executor=self.executor, queues=sorted(parts.listens_to))
 
@@ -126,8 +132,15 @@ class Engine:
         while True:
             await asyncio.sleep(LOST_INTERVAL_S)
             with suppress(Unavailable):
-                if count := await self._parts.executions.close_lost():
+                while count := await self._parts.executions.close_lost():
                     log.error("lost_runs_closed", count=count)
+
+    async def _forget_ended(self) -> None:
+        while True:
+            with suppress(Unavailable):
+                while count := await self._parts.executions.forget_ended():
+                    log.info("ended_work_forgotten", count=count)
+            await asyncio.sleep(FORGET_INTERVAL_S)
 
     async def _warm_up(self) -> None:
         try:

@@ -14,6 +14,7 @@ from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
 from core.wiring.providers import utc_now
+from core.wiring.runs import Runs, open_runs
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.leads import Leads
 from features.analysis.application.profiles import Profiles
@@ -96,6 +97,7 @@ class Application:
     data_points: PostgresDataPoints
     run_costs: RunCosts
     cost_reports: CostReports
+    runs: Runs
     gateway: Gateway
     profiles: Profiles
     beginnings: Beginnings
@@ -109,6 +111,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
         open_beginnings(foundation.database, foundation.providers.profiles) as beginnings,
+        open_runs(place, foundation.addresses, foundation.database) as runs,
     ):
         database = foundation.database
         traffic = Traffic(
@@ -118,7 +121,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             windows=_windows(place, database),
         )
         try:
-            yield _application(foundation, keys, mail, traffic, beginnings)
+            yield _application(foundation, keys, mail, traffic, beginnings, runs)
         finally:
             await traffic.close()
 
@@ -155,7 +158,12 @@ async def _redis_address(place: Surroundings, address: str) -> str:
 
 
 def _application(
-    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, beginnings: Beginnings
+    foundation: Foundation,
+    keys: Keys,
+    mail: InvitationMail,
+    traffic: Traffic,
+    beginnings: Beginnings,
+    runs: Runs,
 ) -> Application:
     place, database = foundation.place, foundation.database
     books, providers = foundation.books, foundation.providers
@@ -199,6 +207,7 @@ def _application(
         data_points=books.points,
         run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
         cost_reports=CostReports(PostgresFigures(database), utc_now),
+        runs=runs,
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,

@@ -31,6 +31,8 @@ class PostgresPrices(Prices):
         return self._credits[analysis_type]
 
     async def _refresh(self) -> None:
+        if self._credits and self._reading.locked():
+            return  # with old prices nobody waits
         async with self._reading:
             if self._now_s() < self._until_s:
                 return

@@ -32,7 +32,11 @@ FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3,
 CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
 LOST_AFTER = timedelta(minutes=1)
 STUCK_AFTER = timedelta(minutes=15)  # C-12: the last resort; heartbeats notice within seconds
-LOST_MAX = 1_000
+LOST_MAX = 100  # at a time: their accounts' credits are locked meanwhile
+FORGET_ENDED: LiteralString = "select runs.forget_ended($1, $2) as forgotten"
+# A run is tried again from the results that its steps left, and they are tenants' data.
+WORK_KEPT_FOR = timedelta(days=7)
+WORKS_MAX = 500
 
 
 class PostgresRuns(RunStarts, Executions):
@@ -57,21 +61,21 @@ class PostgresRuns(RunStarts, Executions):
             run.refund_policy,
             run.retry_of,
         )
-        return Started(outcome=row["answer"], credits_available=row["credits_available"], run=_run(row))
+        return Started(outcome=row["answer"], credits_available=row["credits_available"], run=run_of(row))
 
     async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
         (row,) = await self._session.fetch(REQUEST_CANCEL, account_id, run_id)
-        return row["answer"], _run(row)
+        return row["answer"], run_of(row)
 
     async def find(self, account_id: AccountId, run_id: RunId) -> Run | None:
         rows = await self._session.fetch(FIND, account_id, run_id)
-        return _run(rows[0]) if rows else None
+        return run_of(rows[0]) if rows else None
 
     async def begin(
         self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
     ) -> tuple[BeginOutcome, Run | None]:
         (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max)
-        return row["answer"], _run(row)
+        return row["answer"], run_of(row)
 
     async def progress(
         self, run: Run, percent: int, *, step: str, is_paused: bool = False
@@ -103,8 +107,12 @@ class PostgresRuns(RunStarts, Executions):
         (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
         return row["closed"]
 
+    async def forget_ended(self) -> int:
+        (row,) = await self._session.fetch(FORGET_ENDED, WORK_KEPT_FOR, WORKS_MAX)
+        return row["forgotten"]
 
-def _run(row: Record) -> Run | None:
+
+def run_of(row: Record) -> Run | None:
     if row["id"] is None:
         return None
     columns = {name: row[name] for name in Run.__struct_fields__ if name not in {"subject", "steps"}}

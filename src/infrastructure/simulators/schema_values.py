@@ -41,7 +41,7 @@ class SchemaValues:
         self._root = root
 
     def value(self, schema: Schema, name: str, number: int, depth: int) -> Value:
-        """``name`` is the property's, ``number`` that of the item in a list."""
+        """``name`` is the property's, ``number`` that of the item in a list, also of one around it."""
         schema = self._plainly(schema, depth)
         if "const" in schema:
             return schema["const"]
@@ -50,9 +50,9 @@ class SchemaValues:
         made: Value = None
         match _kind_of(schema):
             case "object":
-                made = self._object(schema, depth)
+                made = self._object(schema, number, depth)
             case "array":
-                made = self._array(schema, name, depth)
+                made = self._array(schema, name, number, depth)
             case "integer" | "number" as kind:
                 made = self._number(schema, name, number, is_whole=kind == "integer")
             case "boolean":
@@ -94,13 +94,13 @@ class SchemaValues:
         present = [member for member in members if member is not None] or members
         return present[(self._known.choice(name, len(present)) + number) % len(present)]
 
-    def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
+    def _object(self, schema: Schema, number: int, depth: int) -> dict[str, Any]:
         properties: dict[str, Schema] = schema.get("properties", {})
         required = set(schema.get("required", ()))
         wanted = [key for key in properties if depth < DEPTH_MAX or key in required]
-        return {key: self.value(properties[key], key, 0, depth + 1) for key in wanted}
+        return {key: self.value(properties[key], key, number, depth + 1) for key in wanted}
 
-    def _array(self, schema: Schema, name: str, depth: int) -> list[Any]:
+    def _array(self, schema: Schema, name: str, before: int, depth: int) -> list[Any]:
         low = schema.get("minItems", 0)
         usual = low if depth >= DEPTH_MAX else max(low, ITEMS_USUAL)
         count = min(usual, schema.get("maxItems", usual))
@@ -108,9 +108,9 @@ class SchemaValues:
         ids = self._known.ids()
         if ids and EVIDENCE & set(plain(name).split("_")) and self._is_text(item, depth):
             count = max(low, min(count, len(ids)))
-            start = self._known.choice(name, len(ids))
+            start = self._known.choice(name, len(ids)) + before
             return [ids[(start + number) % len(ids)] for number in range(count)]
-        values = [self.value(item, name, number, depth + 1) for number in range(count)]
+        values = [self.value(item, name, before + number, depth + 1) for number in range(count)]
         return _unlike(values) if schema.get("uniqueItems") else values
 
     def _is_text(self, schema: Schema, depth: int) -> bool:

@@ -14,9 +14,7 @@ async def in_queue(owner, run_id):
     )
 
 
-async def test_an_analysis_is_queued_with_its_credits_set_aside(
-    analyse, owner, runs_of, credits_of, business
-):
+async def test_an_analysis_is_queued_with_its_credits_set_aside(analyse, owner, credits_of):
     answer = await analyse("https://www.instagram.com/NatGeo/")
 
     assert answer.status_code == 202

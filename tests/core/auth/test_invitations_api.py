@@ -7,6 +7,7 @@ import pytest
 
 from features.auth.application import invitations as invitations_module
 from features.auth.domain.errors import InvitationNotSent
+from tests.conftest import client_for
 from tests.core.problems import assert_problem
 
 
@@ -37,10 +38,11 @@ def empty(postbox):
     postbox.is_broken = False
 
 
-@pytest.fixture
-def client(application, postbox, client_of):
+@pytest.fixture(scope="module")
+async def client(application, postbox):
     invitations = dataclasses.replace(application.invitations, mail=postbox)
-    return client_of(dataclasses.replace(application, invitations=invitations))
+    async with client_for(dataclasses.replace(application, invitations=invitations)) as client:
+        yield client
 
 
 def invitations_of(person):

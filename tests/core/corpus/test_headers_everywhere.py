@@ -23,7 +23,11 @@ async def test_an_account_header_that_is_no_id_is_refused(operations, send, acco
 
 @pytest.mark.parametrize("value", [b"", b"short", b"x" * 256, b"a key with blanks", b"\xff" * 16, b"*"])
 async def test_an_idempotency_key_that_is_none_is_refused(operations, send, value):
-    posts = [(path, operation) for method, path, operation in operations if method == "POST"]
+    posts = [
+        (path, operation)
+        for method, path, operation in operations
+        if method == "POST" and operation.get("security") != [{}]  # who is nobody cannot be told from others
+    ]
 
     assert len(posts) > 10
     for path, operation in posts:

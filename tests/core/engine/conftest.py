@@ -85,11 +85,12 @@ class Book:
         self.owner = owner
         self.tenant = tenant
 
-    async def start(self, *, kind=KIND, queue="hot", beside=None, **subject):
-        """``beside``: what else happens in the transaction, given the run's id."""
+    async def start(self, *, kind=KIND, queue="hot", run_id=None, beside=None, **subject):
+        """``run_id``: one that may have been started before. ``beside``: what else happens in the
+        transaction, given the run's id."""
         new = NewRun(
             account_id=self.tenant.account_id,
-            id=RunId(uuid.uuid4()),
+            id=run_id or RunId(uuid.uuid4()),
             kind=kind,
             subject=subject,
             credits_held=5,
@@ -97,7 +98,8 @@ class Book:
             queue=queue,
         )
         async with self.session.transaction():
-            assert (await self.runs.start(new)).outcome == "started"
+            started = await self.runs.start(new)
+            assert started.outcome == "started" or (started.outcome == "repeated" and run_id)
             if beside is not None:
                 await beside(new.id)
         return new.id

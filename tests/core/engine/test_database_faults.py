@@ -1,8 +1,10 @@
 """The database goes away under the workers, or stands behind a pooler."""
 
+import asyncio
 import os
 import shutil
 import signal
+import uuid
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -13,6 +15,7 @@ from core.engine.schema import migrate_engine
 from core.wiring.place import Addresses, surroundings
 from infrastructure.database.embedded import embedded_postgres
 from infrastructure.database.migrate import migrate
+from shared.ids import RunId
 from tests.conftest import make_tenant
 from tests.core.engine.conftest import CREDITS, Book, Workers
 from tests.core.engine.three_steps import NOTES, parts
@@ -20,6 +23,10 @@ from tests.infrastructure.database.pgbouncer import transaction_pooler
 from tests.infrastructure.database.test_faults import persist, pid_of
 from tests.support import dual_client, until
 
+CUT = """
+select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid()
+"""
 ALIVE = "select count(*) from traffic.workers where gone_at is null and heartbeat_at > $1"
 
 
@@ -36,8 +43,9 @@ async def book_on(addresses):
         await owner.close()
 
 
-async def the_restart(folder, *, runs_count, kills):
-    """Two workers have runs at work while the server is killed. What is left when all have ended."""
+async def the_restart(folder, *, runs_count, kills, late_count=0):
+    """Two workers have runs at work, and others are started, while the server is killed. What is left when
+    all have ended."""
     async with embedded_postgres(folder / "postgres", "bank") as server:
         addresses = Addresses(
             owner=server.url("bank"),
@@ -53,9 +61,11 @@ async def the_restart(folder, *, runs_count, kills):
                     await workers.start()
                 runs = [await book.start(seconds=0.3) for _ in range(runs_count)]
                 await book.noted(runs[:2], "step_1")
+                starting = asyncio.create_task(start_stubbornly(book, late_count))
                 for _ in range(kills):
                     os.kill(pid_of(folder / "postgres"), signal.SIGKILL)
                     await persist(lambda: beating(book))
+                runs += await starting
                 await persist(lambda: book.ended(runs))
                 statuses = {(await book.find(run_id)).status for run_id in runs}
                 gone = await book.owner.fetchval(
@@ -64,6 +74,14 @@ async def the_restart(folder, *, runs_count, kills):
                 return statuses, gone, await book.all_charged_once()
         finally:
             await workers.end_all()
+
+
+async def start_stubbornly(book, runs_count):
+    """One after the other, each under one id until the answer is heard."""
+    run_ids = [RunId(uuid.uuid4()) for _ in range(runs_count)]
+    for run_id in run_ids:
+        await persist(lambda run_id=run_id: book.start(run_id=run_id))
+    return run_ids
 
 
 async def beating(book):
@@ -87,6 +105,26 @@ async def test_the_database_is_killed_under_load_and_nobody_is_given_up_and_noth
 @pytest.mark.battery
 async def test_the_database_is_killed_again_and_again(tmp_path):
     statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=60, kills=4)
+
+    assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
+
+
+async def test_every_connection_is_cut_with_runs_at_work_and_nothing_is_lost(engine_place, book):
+    async with parts(engine_place) as opened, running_engine(opened):
+        runs = [await book.start(seconds=0.1) for _ in range(6)]
+        await book.noted(runs, "step_1")
+        for _ in range(3):
+            await until(lambda: book.owner.fetchval(CUT))
+        await persist(lambda: book.ended(runs))
+
+    assert {(await book.find(run_id)).status for run_id in runs} == {"completed"}
+    assert all([(await book.notes(run_id)).count("delivered") == 1 for run_id in runs])
+    assert await book.all_charged_once()
+
+
+@pytest.mark.battery
+async def test_runs_are_started_while_the_database_is_killed_again_and_again(tmp_path):
+    statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=40, kills=4, late_count=100)
 
     assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
 

@@ -70,6 +70,30 @@ async def test_what_the_first_run_would_wait_for_is_made_ready_beside_the_work(e
     assert [entry["error"] for entry in warned] == ["LookupError"]
 
 
+async def test_what_is_kept_of_old_runs_is_forgotten(engine_place, engine_owner, book):
+    old, young = await book.start(), await book.start()
+    async with parts(engine_place) as opened:
+        async with running_engine(opened):
+            await book.ended([old, young])
+            await until(lambda: both_succeeded(book, old, young))
+        await engine_owner.execute(
+            "update dbos.workflow_status set completed_at = 0 where workflow_uuid = $1", str(old)
+        )
+        async with running_engine(opened):
+            await until(lambda: is_forgotten(book, old))
+
+    assert (await book.find(old)).status == "completed"
+    assert await book.in_engine(young) == "SUCCESS"
+
+
+async def both_succeeded(book, *run_ids):
+    return all([await book.in_engine(run_id) == "SUCCESS" for run_id in run_ids])
+
+
+async def is_forgotten(book, run_id):
+    return await book.in_engine(run_id) is None
+
+
 async def test_threads_serve_the_process_after_the_engine_has_ended(engine_place):
     async with parts(engine_place) as opened, running_engine(opened):
         pass

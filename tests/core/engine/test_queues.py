@@ -1,5 +1,7 @@
 """How many runs are worked on at once, by however many workers, and whose turn it is."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support import until
@@ -69,3 +71,24 @@ async def test_a_run_that_is_cancelled_in_its_queue_is_never_begun(workers, book
     assert await book.notes(run_id) == []
     assert (await book.find(run_id)).outcome == "cancelled_queued"
     assert await book.all_charged_once()
+
+
+@pytest.mark.battery
+async def test_a_worker_needs_no_more_memory_for_its_last_runs_than_for_its_first(workers, make_book):
+    book = await make_book()
+    await book.owner.execute(
+        "select ledger.grant_credits($1, 100000, 'more', 'purchase')", book.tenant.account_id
+    )
+    worker = await workers.start()
+    resident = []
+    for _ in range(6):
+        runs = [await book.start() for _ in range(300)]
+        await book.ended(runs)
+        resident.append(memory_pages(worker))
+
+    print(f"pages of memory after each 300 runs: {resident}")  # noqa: T201
+    assert resident[-1] <= 1.1 * resident[1]
+
+
+def memory_pages(process):
+    return int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])

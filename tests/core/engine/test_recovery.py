@@ -80,7 +80,8 @@ async def test_the_books_agree_after_the_crash(after_the_crash):
     assert await book.all_charged_once()
 
 
-async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(workers, book):
+async def the_return(workers, book):
+    """A worker is stopped with runs in its hands, others end them, and it goes on where it was."""
     zombie = await workers.start(halts=True)
     runs = [await book.start(halt_at=place) for place in ("inside:2", "after:2", "after:3")]
     for run_id, place in zip(runs, ("inside:2", "after:2", "after:3"), strict=True):
@@ -88,16 +89,34 @@ async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(w
     await workers.start()
     os.kill(zombie.pid, signal.SIGSTOP)
     await book.ended(runs)
-    before = [(await book.find(run_id), await book.notes(run_id)) for run_id in runs]
+    before = [await book.find(run_id) for run_id in runs]
 
     workers.go_on.touch()  # its steps are over the moment it wakes up
     os.kill(zombie.pid, signal.SIGCONT)
-    code = await code_of(zombie)
+    assert await code_of(zombie) == 1
+    return runs, before
 
-    assert code == 1
-    after = [(await book.find(run_id), await book.notes(run_id)) for run_id in runs]
-    assert [run for run, _ in after] == [run for run, _ in before]
-    assert all(notes.count("delivered") == 1 for _, notes in after)
+
+async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(workers, book):
+    runs, before = await the_return(workers, book)
+
+    assert [await book.find(run_id) for run_id in runs] == before
+    assert all([(await book.notes(run_id)).count("delivered") == 1 for run_id in runs])
+    assert await book.all_charged_once()
+
+
+@pytest.mark.battery
+@pytest.mark.parametrize("repetition", range(50))
+async def test_no_zombie_ever_writes(engine_addresses, book, tmp_path, repetition):
+    workers = Workers(engine_addresses, tmp_path / str(repetition))
+    workers.go_on.parent.mkdir()
+    try:
+        runs, before = await the_return(workers, book)
+    finally:
+        await workers.end_all()
+
+    assert [await book.find(run_id) for run_id in runs] == before
+    assert all([(await book.notes(run_id)).count("delivered") == 1 for run_id in runs])
     assert await book.all_charged_once()
 
 

@@ -14,7 +14,11 @@ import schemathesis
 KEY_PATTERN = "^[!-~]{16,255}$"
 EXPIRY_YEARS_MAX = 4
 TRANSACTION_TYPES = {"grants": "admin_grant", "holds": "admin_charge"}
+SORTS = ("-last_analysed_at", "-score", "score", "username", "-followers")
 FOLLOWERS = ("followers_min", "followers_max")
+USERNAME_LENGTH_MAX = 300
+ROWS_MAX = 500
+USERNAMES_MAX = 100  # of the stage's plan
 
 
 @schemathesis.hook
@@ -22,11 +26,14 @@ def before_call(context, case, kwargs):
     del context, kwargs
     _own_key(case)
     _recent(case)
+    _of_its_sort(case)
     if isinstance(case.body, dict):
         case.body = _whole(case.body)
         _coming(case.body)
         _known(case.body, case.path.rpartition("/")[2])
         _ordered(case.body.get("ideal_customer"))
+        if case.path.startswith("/v1/analyses"):
+            _named(case.body)
 
 
 def _own_key(case):
@@ -52,6 +59,17 @@ def _recent(case):
                 query[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
         except (KeyError, TypeError, ValueError):
             continue  # not there, or no instant: left as it is
+
+
+def _of_its_sort(case):
+    """A cursor of a list with several sorts belongs to the one that it was made for."""
+    query = case.query or {}
+    try:
+        sort = bytes.fromhex(query["cursor"]).decode().removeprefix("s").partition(":")[0]
+    except (KeyError, TypeError, ValueError):
+        return  # not there, or no cursor: left as it is
+    if sort in SORTS and query.get("sort", sort) in SORTS:
+        query["sort"] = sort
 
 
 def _whole(value):
@@ -90,3 +108,16 @@ def _ordered(ideal_customer):
         others = [ideal_customer[name] for name in FOLLOWERS if name in ideal_customer]
         if len(others) == len(sent):
             ideal_customer["followers_min"], ideal_customer["followers_max"] = min(sent), max(sent)
+
+
+def _named(body):
+    """What a username is takes more than a pattern, and how many there may be depends on the plan."""
+    if _is_text(body.get("username")) and body["username"]:
+        body["username"] = f"user{uuid.uuid4().hex[:12]}"
+    rows = body.get("usernames")
+    if isinstance(rows, list) and 0 < len(rows) <= ROWS_MAX and all(_is_text(row) for row in rows):
+        body["usernames"] = [f"user{uuid.uuid4().hex[:12]}" for _ in rows[:USERNAMES_MAX]]
+
+
+def _is_text(value):
+    return isinstance(value, str) and len(value) <= USERNAME_LENGTH_MAX

@@ -54,8 +54,16 @@ def for_business(needs):
     return Rule(needs, body_ids={"business_profile_id": "profile"})
 
 
+def on_lead(needs, kind="lead"):
+    return Rule(needs, ids={"lead_id": kind})
+
+
 def on_key(needs):
     return Rule(needs, ids={"key_id": "key"})
+
+
+def on_run(needs, kind="run"):
+    return Rule(needs, ids={"run_id": kind})
 
 
 def by_operator(*before):
@@ -101,6 +109,14 @@ RULES = {
     "getBulkAnalysis": Rule("runs:read", ids={"run_id": "bulk"}),
     "startAnonymousAnalysis": Rule("public", "none"),
     "getAnonymousAnalysis": Rule("public", "none", {"token": "anonymous_token"}),
+    "listLeads": Rule("leads:read"),
+    "exportLeads": Rule("leads:read"),
+    "getLead": on_lead("leads:read"),
+    "listLeadAnalyses": on_lead("leads:read"),
+    "deleteLead": on_lead("leads:write"),
+    "restoreLead": on_lead("leads:write", "deleted_lead"),
+    "listAnalyses": Rule("leads:read"),
+    "getAnalysis": Rule("leads:read", ids={"analysis_id": "analysis"}),
     "getCreditBalance": Rule("credits:read"),
     "listCreditTransactions": Rule("credits:read"),
     "exportCreditTransactions": Rule("credits:read"),
@@ -115,11 +131,22 @@ RULES = {
     "reportSuccess": Rule("operators_only", "none"),
     "reportCosts": Rule("operators_only", "none"),
     "getRunCosts": Rule("operators_only", "none", {"run_id": "run"}),
+    "listRuns": Rule("runs:read"),
+    "getRun": on_run("runs:read"),
+    "streamRunEvents": on_run("runs:read", "cancelled_run"),  # which ends
+    "cancelRun": on_run("runs:write"),
+    "retryRun": on_run("runs:write", "cancelled_run"),
+    "getRefundPolicy": Rule("public", "none"),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
-HARMLESS_QUERIES = {"limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run"}
-HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key"}
+HARMLESS_QUERIES = {
+    *("limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run", "status", "wait"),
+    *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
+}
+TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
+TRIED_ELSEWHERE = {"parent_id"}  # by the tests of the list of runs
+HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
 FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}

@@ -10,13 +10,16 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 
 from features.auth.domain.roles import Scope
+from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
-from tests.infrastructure.database.rows import NEW_MODEL_CALL
+from tests.features.analysis.examples import LEAD_KEY, analysis, changed
+from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_analysis
 
 KINDS = {
-    *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile", "run"),
-    *("bulk", "anonymous_token"),
+    *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
+    *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
 }
+NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -87,7 +90,7 @@ class World:
         """A new person, whose account has room for everything."""
         person = self.person(name)
         account_id = (await self.made("getMe", person.headers, {}))["account"]["id"]
-        await self.owner.execute("update accounts set plan = 'pro' where id = $1", uuid.UUID(account_id))
+        await self.owner.execute("update accounts set plan = 'agency' where id = $1", uuid.UUID(account_id))
         return replace(person, headers=person.choosing(account_id), ids={**person.ids, "account": account_id})
 
     async def joined(self, tenant, name, person=None):
@@ -125,18 +128,44 @@ class World:
             made = await self.made("createAccount", tenant.headers, {})
             await self.made("deleteAccount", tenant.headers, {"account_id": made["id"]})
             return made["id"]
+        return tenant.ids["account"] if kind == "account" else await self.started(kind, tenant)
+
+    async def lead_of(self, tenant, kind):
+        """A new one, or its analysis, for a business that the tenant has or gets."""
+        assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
+        account_id = uuid.UUID(tenant.ids["account"])
+        if not await self.owner.fetchval(ANY_PROFILE, account_id):
+            await self.made("createBusinessProfile", tenant.headers, {})
+        made, lead_id = await new_analysis(self.owner, account_id, username=f"n{uuid.uuid4().hex[:20]}")
+        if kind == "deleted_lead":
+            await self.made("deleteLead", tenant.headers, {"lead_id": lead_id})
+        return str(made.id if kind == "analysis" else lead_id)
+
+    async def analysed_again(self, tenant):
+        """The tenant's lead has a history."""
+        row = await self.owner.fetchrow(
+            "select account_id, username, business_profile_id from leads where id = $1",
+            uuid.UUID(tenant.ids["lead"]),
+        )
+        await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
+
+    async def started(self, kind, tenant):
         if kind == "bulk":
             business = {"business_profile_id": await self.thing("profile", tenant)}
             return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
         if kind == "anonymous_token":
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
-        assert kind in ("account", "run"), f"nobody knows how to make a {kind}"
-        return tenant.ids["account"] if kind == "account" else await self.run_of(tenant)
+        if kind in ("run", "cancelled_run"):
+            return await self.run_of(tenant, kind)
+        return await self.lead_of(tenant, kind)
 
-    async def run_of(self, tenant):
+    async def run_of(self, tenant, kind):
         """One that called a model."""
-        run_id = uuid.uuid4()
-        await self.owner.execute(NEW_MODEL_CALL, uuid.UUID(tenant.ids["account"]), run_id)
+        account_id, run_id = uuid.UUID(tenant.ids["account"]), uuid.uuid4()
+        await self.owner.execute(NEW_MODEL_CALL, account_id, run_id)
+        await self.owner.execute(NEW_RUN, account_id, run_id)
+        if kind == "cancelled_run":
+            await self.owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
         return str(run_id)
 
     async def furnished(self, tenant):

@@ -1,3 +1,6 @@
+from infrastructure.database.leads import PostgresResults
+from tests.features.analysis.examples import LEAD_KEY, analysis, changed
+
 NEW_PROFILE = """
 insert into public.business_profiles (account_id, id, name, created_by)
 values ($1, gen_random_uuid(), 'Alpine Coffee', 'user:x')
@@ -18,3 +21,11 @@ insert into public.scrape_logs (
 )
 values (gen_random_uuid(), now(), $1, $2, 'apify', 'natgeo', 'ok', 12, 12, 3000000, true, 8000, true)
 """
+ANY_PROFILE = "select id from public.business_profiles where account_id = $1 limit 1"
+
+
+async def new_analysis(owner, account_id, **fields):
+    """A light one, of a lead of a business that the account has; and the lead's id."""
+    business_id = await owner.fetchval(ANY_PROFILE, account_id)
+    made = analysis(changed(LEAD_KEY, account_id=account_id, business_profile_id=business_id, **fields))
+    return made, (await PostgresResults(owner).save(made)).lead_id

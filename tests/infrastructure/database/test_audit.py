@@ -20,7 +20,7 @@ PLANTED = {
         "available is not the sum of the entries",
         "available is not the sum of the lots",
     },
-    "update credit_accounts set credits_held = credits_held - 1": {
+    "update credit_accounts set credits_held = credits_held - 1 where credits_held > 0": {
         "held is not the sum of the entries",
         "held is not the sum of the lots",
         "held is not the sum of the open holds",

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tests.conftest import make_tenant
-from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE
+from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE, new_analysis
 from tests.support import claims_of
 
 # Whether members may read the table. A new table fails the first test until it stands here.
@@ -30,6 +30,8 @@ TABLES = {
     "public.analysis_costs": False,
     "public.anonymous_analyses": False,
     "public.anonymous_tokens": False,
+    "public.leads": True,
+    "public.analyses": True,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -45,15 +47,19 @@ TABLES = {
     "traffic.workers": False,
     "oslira.migrations": False,
 }
-# What members may write themselves, in their own accounts: the column to try it with. Nothing else.
-WRITABLE = {"public.business_profiles": "name"}
+# What members may write themselves, in their own accounts: how, and the column to try it with. Nothing else.
+WRITABLE = {
+    "public.business_profiles": (("insert", "update"), "name"),
+    "public.leads": (("update",), "deleted_at"),
+    "public.analyses": (("update",), "deleted_at"),
+}
 STRANGERS = ("other tenant", "anonymous", "no claims", "empty claims")
 COMMANDS = ("select", "insert", "upsert", "update", "delete", "truncate")
 FORBIDDEN = [
     (table, command)
     for table in TABLES
     for command in ("insert", "update", "delete", "truncate")
-    if table not in WRITABLE or command not in ("insert", "update")
+    if table not in WRITABLE or command not in WRITABLE[table][0]
 ]
 
 # Callers may not even look into the engine's schema; tests/core/engine holds that.
@@ -129,6 +135,7 @@ async def victim(owner):
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
     await owner.execute(NEW_PROFILE, tenant.account_id)
+    await new_analysis(owner, tenant.account_id)
     await owner.execute(NEW_MODEL_CALL, tenant.account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, tenant.account_id, uuid.uuid4())
     await owner.execute(DATA_POINT, tenant.account_id)
@@ -166,7 +173,7 @@ async def enter(connection, who, stranger):
 
 async def statement_for(owner, command, table):
     columns = await owner.fetchval(COLUMNS, table)
-    column = WRITABLE.get(table) or columns.split(", ")[0]
+    column = WRITABLE[table][1] if table in WRITABLE else columns.split(", ")[0]
     insert = f"insert into {table} ({columns}) select {columns} from jsonb_populate_record(null::{table}, $1)"
     return {
         "select": f"select * from {table}",
@@ -287,6 +294,15 @@ async def test_a_member_adds_no_profile_to_another_account(owner, app_user, vict
         await as_member(app_user, stranger, NEW_PROFILE, victim.account_id)
 
     assert await belonging_to(owner, "public.business_profiles", victim) == before
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("leads", "score"), ("leads", "account_id"), ("analyses", "result"), ("analyses", "lead_id")],
+)
+async def test_what_was_found_out_is_not_for_members_to_change(app_user, victim, table, column):
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await as_member(app_user, victim, f"update public.{table} set {column} = {column}")
 
 
 @pytest.mark.parametrize("column", ["account_id", "id", "created_by", "created_at"])

@@ -1,62 +1,16 @@
 """A run's row, its credits and its place in the queue change together or not at all."""
 
 import asyncio
-import uuid
 
 import asyncpg
 import pytest
 
-from features.runs.domain.run import Ending, NewRun
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
-from shared.ids import RunId
+from features.runs.domain.run import Ending
+from tests.infrastructure.database.run_rows import credits_of, findings, in_queue, make_older, new_run
 
 DONE = Ending(status="completed", outcome="completed", credits_charged=5)
 STOPPED = Ending(status="cancelled", outcome="cancelled")
 BROKEN = Ending(status="failed", outcome="internal_failure", error="internal_error")
-
-
-@pytest.fixture
-def session(database):
-    return database.admin("tests")
-
-
-@pytest.fixture
-def runs(session):
-    return PostgresRuns(session)
-
-
-@pytest.fixture
-def registry(session):
-    return PostgresWorkerRegistry(session)
-
-
-@pytest.fixture
-async def executor(registry):
-    """A name under which a process is known to work."""
-    name = str(uuid.uuid4())
-    await registry.enlist(name, host="here", queues=["tests"])
-    return name
-
-
-@pytest.fixture
-async def rich(owner, tenant):
-    await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", tenant.account_id)
-    await owner.execute("update accounts set plan = 'enterprise' where id = $1", tenant.account_id)
-    return tenant
-
-
-def new_run(tenant, **changes):
-    values = {
-        "account_id": tenant.account_id,
-        "id": RunId(uuid.uuid4()),
-        "kind": "three_steps",
-        "subject": {"name": "ada"},
-        "credits_held": 5,
-        "transaction_type": "analysis",
-        "queue": "nobody_listens",
-    }
-    return NewRun(**values | changes)
 
 
 async def begun(runs, executor, new):
@@ -64,23 +18,6 @@ async def begun(runs, executor, new):
     outcome, run = await runs.begin(new.account_id, new.id, executor=executor, attempts_max=3)
     assert outcome == "begun"
     return run
-
-
-async def credits_of(owner, tenant):
-    row = await owner.fetchrow(
-        "select credits_available, credits_held from credit_accounts where account_id = $1", tenant.account_id
-    )
-    return tuple(row)
-
-
-async def in_queue(owner, run_id):
-    return await owner.fetchval(
-        "select status from dbos.workflow_status where workflow_uuid = $1", str(run_id)
-    )
-
-
-async def findings(owner, tenant):
-    return await owner.fetch("select * from ledger.audit() where account_id = $1", tenant.account_id)
 
 
 async def test_a_started_run_has_its_credits_held_and_its_place_in_the_queue(runs, owner, rich):
@@ -318,13 +255,7 @@ async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner
     await owner.execute(
         "delete from dbos.workflow_status where workflow_uuid = any ($1)", [str(lost.id), str(young.id)]
     )
-    await owner.execute("alter table runs disable trigger mark_change")
-    await owner.execute(
-        "update runs set created_at = now() - interval '1 hour', updated_at = now() - interval '5 minutes'"
-        " where id = $1",
-        lost.id,
-    )
-    await owner.execute("alter table runs enable trigger mark_change")
+    await make_older(owner, lost, minutes=5)
 
     await runs.close_lost()
 
@@ -332,6 +263,66 @@ async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner
     assert (ended.status, ended.error, ended.credits_charged) == ("failed", "lost", 0)
     assert (await runs.find(young.account_id, young.id)).status == "processing"
     assert await credits_of(owner, rich) == (95, 5)
+
+
+async def test_a_run_that_has_not_moved_for_a_quarter_of_an_hour_ends_once_and_costs_nothing(
+    runs, owner, rich, executor
+):
+    stuck, slow = await begun(runs, executor, new_run(rich)), await begun(runs, executor, new_run(rich))
+    paused = await begun(runs, executor, new_run(rich))
+    await runs.progress(paused, 10, step="waiting_for_credits", is_paused=True)
+    for run, minutes in ((stuck, 16), (slow, 14), (paused, 60)):
+        await make_older(owner, run, minutes=minutes)
+
+    closed = await asyncio.gather(*(runs.close_lost() for _ in range(4)))
+
+    ended = await runs.find(stuck.account_id, stuck.id)
+    assert sum(closed) == 1
+    assert (ended.status, ended.outcome, ended.credits_charged) == ("failed", "timeout", 0)
+    assert await runs.finish(stuck, DONE) == "ended"
+    assert [(await runs.find(run.account_id, run.id)).is_ended for run in (slow, paused)] == [False] * 2
+    assert await credits_of(owner, rich) == (90, 10)
+
+
+async def the_sweep_against_the_end(runs, owner, rich, executor, *, races):
+    """A stuck run ends at the very moment it is given up; how often the end was first."""
+    ended_count = 0
+    for _ in range(races):
+        run, delivered = await begun(runs, executor, new_run(rich)), []
+        await make_older(owner, run, minutes=16)
+
+        async def deliver(delivered=delivered):
+            delivered.append(True)
+
+        sweeps = [runs.close_lost() for _ in range(2)]
+        outcome, *_ = await asyncio.gather(runs.finish(run, DONE, deliver), *sweeps)
+        after = await runs.find(run.account_id, run.id)
+        ends = {
+            "done": ("completed", "completed", 5, [True]),
+            "ended": ("failed", "timeout", 0, []),
+        }
+        assert (after.status, after.outcome, after.credits_charged, delivered) == ends[outcome]
+        ended_count += outcome == "done"
+    assert await credits_of(owner, rich) == (100 - 5 * ended_count, 0)
+    return ended_count
+
+
+async def test_a_run_that_is_given_up_as_it_ends_is_either_paid_and_delivered_or_neither(
+    runs, owner, rich, executor
+):
+    await the_sweep_against_the_end(runs, owner, rich, executor, races=20)
+
+    assert not await findings(owner, rich)
+
+
+@pytest.mark.battery
+async def test_a_thousand_runs_are_given_up_as_they_end(runs, owner, make_rich, executor):
+    ends = [
+        await the_sweep_against_the_end(runs, owner, await make_rich(), executor, races=20) for _ in range(50)
+    ]
+
+    assert 0 < sum(ends) < 1_000, "both have to win at times, or it was no race"
+    assert not await owner.fetch("select * from ledger.audit()")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE
+from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE, new_analysis
 
-OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs')"
+OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads')"
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -102,6 +102,9 @@ EXECUTORS = {
     "runs.finish": {"service_role"},
     "runs.request_cancel": {"service_role"},
     "runs.close_lost": {"service_role"},
+    "runs.retry": {"service_role"},
+    "leads.save": {"service_role"},
+    "runs.forget_ended": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -112,6 +115,15 @@ EXECUTORS = {
     "caller.business_profiles": {"app_user"},
     "caller.analysis_terms": {"app_user"},
     "caller.bulk_analysis": {"app_user"},
+    "caller.with_children": {"app_user"},
+    "caller.run": {"app_user"},
+    "caller.runs": {"app_user"},
+    "caller.leads": {"app_user"},
+    "caller.lead": {"app_user"},
+    "caller.delete_lead": {"app_user"},
+    "caller.restore_lead": {"app_user"},
+    "caller.analyses": {"app_user"},
+    "caller.analysis": {"app_user"},
 }
 
 
@@ -137,6 +149,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
     await owner.execute(NEW_PROFILE, account_id)
+    await new_analysis(owner, account_id)
     await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
     await owner.execute(
@@ -150,7 +163,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 16
+    assert len(tables) == 18
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

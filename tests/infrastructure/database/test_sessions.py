@@ -18,6 +18,7 @@ MINE = "select account_id from public.memberships"
 BALANCE = "select account_id from caller.credit_balance($1, null)"
 LEFT_OVER = "select nullif(current_setting('request.jwt.claims', true), '') as claims"
 BALANCES = "select account_id from caller.credit_balances($1, $2)"
+many_calls = pytest.mark.parametrize("calls", [2_000, pytest.param(20_000, marks=pytest.mark.battery)])
 
 
 @pytest.fixture(scope="module")
@@ -87,21 +88,25 @@ async def leaks(database, tenants, calls, seed):
     return found
 
 
-async def test_ten_thousand_pooled_calls_leak_no_row(small_database, tenants):
+@many_calls
+async def test_thousands_of_pooled_calls_leak_no_row(small_database, tenants, calls):
     seed = random.randrange(2**32)
 
-    assert await leaks(small_database, tenants, 10_000, seed) == [], f"seed {seed}"
+    assert await leaks(small_database, tenants, calls, seed) == [], f"seed {seed}"
 
 
 @pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="no transaction pooler installed")
-async def test_ten_thousand_calls_through_a_transaction_pooler_leak_no_row(addresses, tenants, tmp_path):
+@many_calls
+async def test_thousands_of_calls_through_a_transaction_pooler_leak_no_row(
+    addresses, tenants, tmp_path, calls
+):
     seed = random.randrange(2**32)
 
     async with (
         transaction_pooler(addresses, tmp_path) as pooled,
         dual_client(pooled, pool_size=16, statement_cache=False) as database,
     ):
-        assert await leaks(database, tenants, 10_000, seed) == [], f"seed {seed}"
+        assert await leaks(database, tenants, calls, seed) == [], f"seed {seed}"
 
 
 async def test_one_round_trip_for_many_answers_each_under_their_own_claims(database, tenants):

@@ -33,4 +33,5 @@ class AnonymousAnalyses:
 
 
 def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()
+    # What an address holds may be any text; a token of ours is ASCII.
+    return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -1,4 +1,4 @@
-"""What a client gets of an analysis: everything by name, with null for what this type does not have."""
+"""What a client gets of an analysis."""
 
 from datetime import datetime
 from typing import Literal
@@ -6,25 +6,13 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.analysis import AnalysisEntry, Answers, EvidencePost, KeptAnalysis
-from features.analysis.domain.answers import (
-    CommercialAnswer,
-    DeepCoreAnswer,
-    LightAnswer,
-    OutreachAnswer,
-    PersonalityAnswer,
-    PsychographicAnswer,
-    Reason,
-)
+from features.analysis.controllers.model_answers import AnswersOut, Out, ReasonOut
+from features.analysis.domain.analysis import AnalysisEntry, EvidencePost, KeptAnalysis
 from features.analysis.domain.cleaning import Removal
 from features.analysis.domain.facts import Facts
 from features.analysis.domain.fit import Fit, Match
 from features.analysis.domain.profile import AnalysisType, Platform
 from features.analysis.domain.scoring import Component, Tier
-
-
-class Out(msgspec.Struct, frozen=True, kw_only=True):
-    pass
 
 
 class AnalysisEntryOut(Out, frozen=True, kw_only=True):
@@ -78,15 +66,6 @@ class FitOut(Out, frozen=True, kw_only=True):
     post_ids: list[str]
 
 
-class AnswersOut(Out, frozen=True, kw_only=True):
-    light: LightAnswer | None
-    core: DeepCoreAnswer | None
-    outreach: OutreachAnswer | None
-    personality: PersonalityAnswer | None
-    psychographic: PsychographicAnswer | None
-    commercial: CommercialAnswer | None
-
-
 class AnalysisOut(AnalysisEntryOut, frozen=True, kw_only=True):
     """``score`` is the sum of its components' points."""
 
@@ -95,7 +74,7 @@ class AnalysisOut(AnalysisEntryOut, frozen=True, kw_only=True):
     fit: FitOut
     components: list[Component]
     evidence_dropped: int
-    reasons: list[Reason]
+    reasons: list[ReasonOut]
     evidence: list[EvidencePost]
     answers: AnswersOut
     removals: list[Removal]
@@ -108,6 +87,7 @@ def entry_out(entry: AnalysisEntry) -> AnalysisEntryOut:
 
 def analysis_out(kept: KeptAnalysis) -> AnalysisOut:
     analysis, score = kept.analysis, kept.analysis.score
+    answers = msgspec.convert(analysis.answers, AnswersOut, from_attributes=True)
     return AnalysisOut(
         id=analysis.id,
         lead_id=kept.lead_id,
@@ -131,9 +111,9 @@ def analysis_out(kept: KeptAnalysis) -> AnalysisOut:
         fit=_fit_out(analysis.fit),
         components=[*score.components],
         evidence_dropped=score.evidence_dropped,
-        reasons=_reasons(analysis.answers),
+        reasons=answers.reasons,
         evidence=[*analysis.evidence],
-        answers=msgspec.convert(analysis.answers, AnswersOut, from_attributes=True),
+        answers=answers,
         removals=[*analysis.removals],
         models=[*analysis.models],
     )
@@ -146,9 +126,3 @@ def _fit_out(fit: Fit) -> FitOut:
         exclusions=[*fit.exclusions],
         post_ids=sorted(fit.post_ids),
     )
-
-
-def _reasons(answers: Answers) -> list[Reason]:
-    """Of the one answer that judges."""
-    judgement = answers.light or answers.core or answers.commercial
-    return [] if judgement is None else [*judgement.reasons]

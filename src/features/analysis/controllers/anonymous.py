@@ -13,7 +13,7 @@ from litestar.params import PathParameter
 
 from features.analysis.application.anonymous import AnonymousAnalyses
 from features.analysis.controllers.bodies import AnonymousBody
-from features.analysis.controllers.starts import POLL_AFTER_S, RUN_EXAMPLE
+from features.analysis.controllers.start_answers import POLL_AFTER_S, RUN_EXAMPLE
 from features.analysis.domain.visitors import VisitorResult
 from shared.middleware.access import PUBLIC, counts_as
 from shared.middleware.answer_headers import RETRY_AFTER
@@ -82,6 +82,7 @@ ANONYMOUS_EXAMPLE = {
 class AnonymousController(Controller):
     path = PATH
     tags = ("Analyses",)
+    security = ({},)  # no token needed
 
     @post(
         "/",

@@ -22,7 +22,7 @@ from features.analysis.controllers.bulk_answers import (
     bulk_quote_out,
     bulk_started_out,
 )
-from features.analysis.controllers.starts import POLL_AFTER_S
+from features.analysis.controllers.start_answers import POLL_AFTER_S
 from shared.caller import Caller
 from shared.ids import RunId
 from shared.middleware.access import counts_as, needs

@@ -9,7 +9,7 @@ import msgspec
 from features.analysis.application.bulk_starts import BulkReport
 from features.analysis.application.ports import StartedRun
 from features.analysis.controllers.bodies import BUSINESS_EXAMPLE
-from features.analysis.controllers.starts import RUN_EXAMPLE
+from features.analysis.controllers.start_answers import RUN_EXAMPLE
 from features.analysis.domain.bulk import BulkPage, ItemStatus, PageItem, Rejection
 from features.analysis.domain.profile import AnalysisType
 

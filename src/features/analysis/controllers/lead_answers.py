@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.controllers.analysis_answers import AnalysisEntryOut, Out, entry_out
+from features.analysis.controllers.analysis_answers import AnalysisEntryOut, entry_out
+from features.analysis.controllers.model_answers import Out
 from features.analysis.domain.analysis import KnownLead
 from features.analysis.domain.comparison import Comparison
 from features.analysis.domain.leads import CSV_COLUMNS, Lead, csv_cells

@@ -17,14 +17,20 @@ NICHE_LENGTH_MAX = 500
 WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL does not know
 _ONE_TIER = f"({'|'.join(get_args(Tier))})"
 
+
+def _score(description: str) -> QueryParameter:
+    # Litestar leaves a minimum of 0 out of the document.
+    return QueryParameter(ge=0, le=100, description=description, schema_extra={"minimum": 0})
+
+
 Tiers = Annotated[
     str | None,
     QueryParameter(
         pattern=f"^{_ONE_TIER}(,{_ONE_TIER}){{0,3}}$", description="One or several: `hot` or `hot,warm`."
     ),
 ]
-ScoreMin = Annotated[int | None, QueryParameter(ge=0, le=100, description="The least score.")]
-ScoreMax = Annotated[int | None, QueryParameter(ge=0, le=100, description="The greatest score.")]
+ScoreMin = Annotated[int | None, _score("The least score.")]
+ScoreMax = Annotated[int | None, _score("The greatest score.")]
 Niche = Annotated[
     str | None,
     QueryParameter(

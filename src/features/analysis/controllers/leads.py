@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -7,7 +6,6 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery
-from litestar.response import Stream
 
 from features.analysis.application.leads import Leads
 from features.analysis.controllers.analysis_answers import AnalysesOut, entry_out
@@ -16,7 +14,6 @@ from features.analysis.controllers.lead_answers import (
     KnownLeadOut,
     LeadOut,
     LeadsOut,
-    csv_text,
     known_lead_out,
     lead_out,
 )
@@ -31,7 +28,7 @@ from features.analysis.controllers.lead_queries import (
     Words,
     lead_filter,
 )
-from features.analysis.domain.leads import CSV_COLUMNS, Lead, LeadId, Sort
+from features.analysis.domain.leads import LeadId, Sort
 from shared.caller import Caller
 from shared.middleware.access import needs
 from shared.middleware.answer_headers import ENTITY_TAG
@@ -102,55 +99,6 @@ class LeadsController(Controller):
         )
         page = await leads.page(request.user, only, sort=sort, cursor=cursor, limit=limit)
         return LeadsOut(items=[lead_out(lead) for lead in page.items], next_cursor=page.next_cursor)
-
-    @get(
-        "/export",
-        operation_id="exportLeads",
-        summary="Export as CSV",
-        media_type="text/csv",
-        responses={
-            200: ResponseSpec(
-                str,
-                description="A file",
-                media_type="text/csv",
-                examples=[Example(value=",".join(CSV_COLUMNS))],
-            ),
-        },
-    )
-    async def export(
-        self,
-        request: Asked,
-        leads: Kept,
-        business_profile_id: OfBusiness = None,
-        tier: Tiers = None,
-        score_min: ScoreMin = None,
-        score_max: ScoreMax = None,
-        niche: Niche = None,
-        q: Words = None,
-        analysis_type: OfType = None,
-        deleted: FromQuery[bool] = False,  # noqa: FBT002  a query has names
-    ) -> Stream:
-        """All leads as one file, by username, with the same filters. Texts that a spreadsheet would run as a
-        formula begin with an apostrophe.
-        """
-        only = lead_filter(
-            business_profile_id=business_profile_id,
-            tier=tier,
-            score_min=score_min,
-            score_max=score_max,
-            niche=niche,
-            q=q,
-            analysis_type=analysis_type,
-            deleted=deleted,
-        )
-        chunks = leads.export(request.user, only)
-        # The first chunk is read before the answer starts, so that a refusal is still a problem.
-        first = await anext(chunks)
-        return Stream(
-            csv_text(_chain(first, chunks)),
-            media_type="text/csv",
-            headers={"Content-Disposition": 'attachment; filename="leads.csv"'},
-        )
 
     @get(
         "/{lead_id:uuid}",
@@ -238,9 +186,3 @@ class LeadsController(Controller):
         """
         lead = await leads.restore(request.user, LeadId(lead_id))
         return Response(lead_out(lead), headers={"ETag": entity_tag(lead.version)})
-
-
-async def _chain(first: list[Lead], rest: AsyncIterator[list[Lead]]) -> AsyncIterator[list[Lead]]:
-    yield first
-    async for chunk in rest:
-        yield chunk

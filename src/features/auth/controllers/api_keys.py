@@ -273,5 +273,8 @@ class ApiKeysController(Controller):
         key_id: FromPath[UUID],
         api_keys: NamedDependency[ApiKeys],
     ) -> None:
-        """End a key for good. Every process refuses it within five seconds. Repeatable."""
+        """End a key for good. Every process refuses it within five seconds. Repeatable.
+
+        The key is still shown, with the time of its end.
+        """
         await api_keys.revoke(request.user, key_id)

@@ -1,10 +1,16 @@
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Literal, Protocol
+from uuid import UUID
 
 import msgspec
 
-from features.runs.domain.run import Ending, NewRun, Run
-from shared.ids import AccountId, RunId
+from features.runs.domain.estimates import QueueFigures, Sample
+from features.runs.domain.run import Ending, NewRun, Run, Status
+from features.runs.domain.view import Sight
+from shared.caller import Caller
+from shared.ids import AccountId, RunId, UserId
+from shared.pages import Place
 
 StartOutcome = Literal[
     "started",
@@ -75,7 +81,13 @@ class Executions(Protocol):
         ...
 
     async def close_lost(self) -> int:
-        """End what nobody works on any more; how many it were."""
+        """End some of what nobody works on any more; how many it were, 0 when there are no more."""
+        ...
+
+    async def forget_ended(self) -> int:
+        """Delete what the engine remembers of some runs that ended long ago; how many it were, 0 when there
+        are no more. The runs themselves stay.
+        """
         ...
 
 
@@ -96,4 +108,58 @@ class WorkerRegistry(Protocol):
 
     async def leave(self, executor: str) -> None:
         """In good order: its runs are others' from this moment."""
+        ...
+
+
+# Reading
+
+
+class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Without ``parent_id`` no children are shown. ``since`` is included, ``until`` is not."""
+
+    status: Status | None = None
+    kind: str | None = None
+    parent_id: RunId | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class RunReads(Protocol):
+    """What a caller may see. Raises AccountNotFound or AccountNotChosen."""
+
+    async def find(self, caller: Caller, run_id: RunId) -> Sight | None: ...
+
+    async def list(
+        self, caller: Caller, only: RunFilter, *, after: Place | None, runs_max: int
+    ) -> list[Sight]:
+        """Newest first, from behind the place."""
+        ...
+
+
+class Measurements(Protocol):
+    """Over all accounts: how busy it is, and how long things took."""
+
+    async def queue_figures(self, account_id: AccountId, run_id: RunId) -> QueueFigures | None:
+        """None when the run does not wait."""
+        ...
+
+    async def samples(self, kind: str) -> list[Sample]:
+        """The newest runs of the kind that completed."""
+        ...
+
+
+class RunRetries(Protocol):
+    async def retry(
+        self,
+        account_id: AccountId,
+        tried_id: RunId,
+        run_id: RunId,
+        *,
+        user_id: UserId | None,
+        api_key_id: UUID | None,
+        refund_policy: int,
+    ) -> Run | None:
+        """The new run, or the one in progress that does the same. None: there is none to try again. Raises
+        RunNotRetryable, and what the ledger raises when credits are short. Repeatable by ``run_id``.
+        """
         ...

@@ -1,33 +1,92 @@
+"""Analyses: asked for, asked about, and read when they are there."""
+
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, get
+from litestar import Controller, Request, Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.ports import AnalysisFilter
+from features.analysis.application.quotes import Quotes
+from features.analysis.application.starts import AnalysisStarts
 from features.analysis.controllers.analysis_answers import AnalysesOut, AnalysisOut, analysis_out, entry_out
+from features.analysis.controllers.bodies import AnalysisBody
 from features.analysis.controllers.examples import ANALYSIS_EXAMPLE, ENTRY_EXAMPLE
 from features.analysis.controllers.lead_queries import OfBusiness
+from features.analysis.controllers.quote_answers import QUOTE_EXAMPLE, QuoteOut, quote_out
+from features.analysis.controllers.start_answers import (
+    POLL_AFTER_S,
+    STARTED_EXAMPLE,
+    StartedOut,
+    started_out,
+)
 from features.analysis.domain.leads import BusinessProfileId, LeadId
 from features.analysis.domain.profile import AnalysisType
 from shared.caller import Caller
 from shared.ids import RunId
-from shared.middleware.access import needs
+from shared.middleware.access import counts_as, needs
+from shared.middleware.answer_headers import RETRY_AFTER, RUN_LOCATION
+from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
+from shared.middleware.problems import refusals
 
 OfLead = Annotated[UUID | None, QueryParameter(description="Of this lead alone.")]
 OfType = Annotated[AnalysisType | None, QueryParameter(name="type", description="Of this type alone.")]
 Kept = NamedDependency[Analyses]
+Asked = Request[Caller, Any, Any]
 
 
-class AnalysesReadController(Controller):
+class AnalysesController(Controller):
     path = "/v1/analyses"
     tags = ("Analyses",)
     opt = needs("leads:read")
+
+    @post(
+        "/",
+        operation_id="startAnalysis",
+        summary="Analyse a profile",
+        status_code=202,
+        opt={**needs("runs:write"), **counts_as("analysis")},
+        response_headers=(RUN_LOCATION, RETRY_AFTER),
+        responses={
+            202: ResponseSpec(
+                StartedOut,
+                description="The run; `Location` is where to follow it",
+                examples=[Example(value=STARTED_EXAMPLE)],
+            ),
+            200: ResponseSpec(
+                QuoteOut,
+                description="With `dry_run=true`: what it would cost",
+                examples=[Example(value=QUOTE_EXAMPLE)],
+            ),
+            **refusals(402),
+        },
+    )
+    async def start(
+        self,
+        request: Asked,
+        data: AnalysisBody,
+        analysis_starts: NamedDependency[AnalysisStarts],
+        quotes: NamedDependency[Quotes],
+        dry_run: FromQuery[bool] = False,  # noqa: FBT002  a query has names
+    ) -> Response[StartedOut | QuoteOut]:
+        """Analyse a profile on behalf of a business. The price is set aside now and charged by how the run
+        ends, see `GET /v1/refund-policy`. While the same analysis is in progress you get its run, and pay
+        once.
+
+        With `dry_run=true` nothing is started: you learn the price, whether you can afford it, what is known
+        about the profile, and how long it will take once it is its turn. A test key can ask for nothing else.
+        """
+        if dry_run:
+            return Response(quote_out(await quotes.quote(request.user, data.order)), status_code=200)
+        run_id = RunId(effect_id(request.scope))
+        out = started_out(await analysis_starts.start(request.user, run_id, data.order))
+        headers = {"Location": out.poll_url, "Retry-After": POLL_AFTER_S}
+        return Response(out, status_code=202, headers=headers)
 
     @get(
         "/",
@@ -43,7 +102,7 @@ class AnalysesReadController(Controller):
     )
     async def page(
         self,
-        request: Request[Caller, Any, Any],
+        request: Asked,
         analyses: Kept,
         lead_id: OfLead = None,
         business_profile_id: OfBusiness = None,
@@ -72,9 +131,7 @@ class AnalysesReadController(Controller):
             ),
         },
     )
-    async def read(
-        self, request: Request[Caller, Any, Any], analysis_id: FromPath[UUID], analyses: Kept
-    ) -> AnalysisOut:
+    async def read(self, request: Asked, analysis_id: FromPath[UUID], analyses: Kept) -> AnalysisOut:
         """An analysis has its run's id, and is here from the moment its run has completed. However old it
         is, it can be read by its id.
 

@@ -1,0 +1,28 @@
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from features.runs.application.ports import Measurements
+from features.runs.domain.estimates import StepTimes, step_times
+
+REMEMBERED_FOR_S = 30.0
+KINDS_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """How long the steps of a kind take, measured over all accounts and remembered for half a minute."""
+
+    measurements: Measurements
+    now_s: Callable[[], float] = time.monotonic
+    _known: dict[str, tuple[StepTimes, float]] = field(default_factory=dict, init=False)
+
+    async def of(self, kind: str) -> StepTimes:
+        known = self._known.get(kind)
+        if known is not None and self.now_s() < known[1]:
+            return known[0]
+        times = step_times(kind, await self.measurements.samples(kind))
+        if len(self._known) >= KINDS_MAX:
+            self._known.clear()
+        self._known[kind] = (times, self.now_s() + REMEMBERED_FOR_S)
+        return times

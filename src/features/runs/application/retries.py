@@ -1,0 +1,47 @@
+from dataclasses import dataclass
+
+from features.runs.application.ports import RunRetries, RunStarts
+from features.runs.application.views import RunViews
+from features.runs.application.watching import RunView
+from features.runs.domain.errors import RunNotFound
+from features.runs.domain.refunds import REFUND_POLICY_VERSION
+from features.runs.domain.run import Run
+from shared.caller import Caller
+from shared.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellations:
+    views: RunViews
+    runs: RunStarts
+
+    async def cancel(self, caller: Caller, run_id: RunId) -> RunView:
+        """The run as it is afterwards: ended, or asked to stop. May be repeated. Raises RunNotFound."""
+        view = await self.views.look(caller, run_id)
+        outcome, _ = await self.runs.request_cancel(view.account_id, run_id)
+        if outcome == "unknown":
+            raise RunNotFound
+        return await self.views.look(caller, run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    views: RunViews
+    retries: RunRetries
+
+    async def retry(self, caller: Caller, tried_id: RunId, run_id: RunId) -> Run:
+        """The new run, or the one in progress that does the same. May be repeated with the same new id.
+        Raises RunNotFound, RunNotRetryable, and what the ledger raises when credits are short.
+        """
+        tried = await self.views.look(caller, tried_id)
+        run = await self.retries.retry(
+            tried.account_id,
+            tried_id,
+            run_id,
+            user_id=caller.user_id if caller.kind == "user" else None,
+            api_key_id=caller.id if caller.kind == "api_key" else None,
+            refund_policy=REFUND_POLICY_VERSION,
+        )
+        if run is None:
+            raise RunNotFound
+        return run

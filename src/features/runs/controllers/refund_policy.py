@@ -1,0 +1,33 @@
+from litestar import Controller, get
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+
+from features.runs.controllers.answers import POLICY_EXAMPLE, RefundPoliciesOut
+from features.runs.domain.refunds import REFUND_POLICIES, REFUND_POLICY_VERSION
+from shared.middleware.access import PUBLIC
+
+POLICIES = RefundPoliciesOut(current_version=REFUND_POLICY_VERSION, policies=list(REFUND_POLICIES.values()))
+
+
+class RefundPolicyController(Controller):
+    path = "/v1/refund-policy"
+    tags = ("Runs",)
+    opt = PUBLIC
+    security = ({},)
+
+    @get(
+        "/",
+        operation_id="getRefundPolicy",
+        summary="Refund policy",
+        sync_to_thread=False,
+        responses={
+            200: ResponseSpec(
+                RefundPoliciesOut, description="Every version", examples=[Example(value=POLICY_EXAMPLE)]
+            )
+        },
+    )
+    def policies(self) -> RefundPoliciesOut:
+        """What a run costs, by how it ended: which share of the credits that were set aside is charged. A run
+        is settled by the version that was current when it was started.
+        """
+        return POLICIES

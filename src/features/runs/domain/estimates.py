@@ -1,0 +1,89 @@
+"""How long it will take, from how long it took others. Whole seconds: an estimate that changes with every
+look would be news each time.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from statistics import median
+
+import msgspec
+
+from features.runs.domain.run import ENDED, Run, StepBegun
+
+# Until there are runs to learn from.
+TOTAL_S_USUAL = 30.0
+TOTAL_S: dict[str, float] = {"light_analysis": 12.0, "deep_analysis": 30.0, "xray_analysis": 35.0}
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that completed."""
+
+    started_at: datetime
+    ended_at: datetime
+    steps: tuple[StepBegun, ...]
+
+
+class StepTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long the steps of a kind usually take, in the order in which they usually begin."""
+
+    total_s: float
+    steps_s: tuple[tuple[str, float], ...] = ()
+
+
+class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run that waits has in front of it: the account's own runs whose turn comes first, and those in
+    the engine's queue.
+    """
+
+    is_admitted: bool
+    account_ahead: int
+    engine_ahead: int
+    at_work: int  # of this queue, whoever's
+    runs_at_once: int  # of this account
+
+
+class QueuePlace(msgspec.Struct, frozen=True, kw_only=True):
+    position: int
+    starts_in_s: int
+
+
+def step_times(kind: str, samples: Sequence[Sample]) -> StepTimes:
+    if not samples:
+        return StepTimes(total_s=TOTAL_S.get(kind, TOTAL_S_USUAL))
+    durations_s: defaultdict[str, list[float]] = defaultdict(list)
+    offsets_s: defaultdict[str, list[float]] = defaultdict(list)
+    for sample in samples:
+        ends = [*(step.at for step in sample.steps[1:]), sample.ended_at]
+        for step, end in zip(sample.steps, ends, strict=False):
+            durations_s[step.step].append((end - step.at).total_seconds())
+            offsets_s[step.step].append((step.at - sample.started_at).total_seconds())
+    order = sorted(offsets_s, key=lambda step: median(offsets_s[step]))
+    return StepTimes(
+        total_s=median((sample.ended_at - sample.started_at).total_seconds() for sample in samples),
+        steps_s=tuple((step, median(durations_s[step])) for step in order),
+    )
+
+
+def seconds_left(run: Run, times: StepTimes) -> int | None:
+    """Of a run at work, from the beginning of its current step on. A step that nobody has met before, a
+    batch's for example, tells as much as the progress does. None: nobody knows, or there is nothing left.
+    """
+    if run.status in ENDED or run.status == "paused":
+        return None
+    names = [name for name, _ in times.steps_s]
+    if run.current_step in names:
+        return math.ceil(sum(seconds for _, seconds in times.steps_s[names.index(run.current_step) :]))
+    return math.ceil(times.total_s * (100 - run.progress) / 100)
+
+
+def place_in_queue(figures: QueueFigures, times: StepTimes) -> QueuePlace:
+    """Lanes move on together, each by one run in the time that a run takes."""
+    waits = figures.engine_ahead / max(figures.at_work, 1)
+    if not figures.is_admitted:
+        # One of the account's own has to end first.
+        waits += (figures.account_ahead + 1) / figures.runs_at_once
+    return QueuePlace(
+        position=figures.account_ahead + figures.engine_ahead, starts_in_s=math.ceil(waits * times.total_s)
+    )

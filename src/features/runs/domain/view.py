@@ -1,0 +1,147 @@
+"""A run as its account sees it."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from features.runs.domain.estimates import QueueFigures, QueuePlace, StepTimes, place_in_queue, seconds_left
+from features.runs.domain.refunds import REFUND_POLICIES
+from features.runs.domain.run import Run, Status, StepBegun
+
+# Live progress is kept that long after the end; then the row alone tells what was.
+LIVE_AFTER_END = timedelta(hours=1)
+NANODOLLARS = 1_000_000_000
+NOT_IN_POLICY = "Your policy does not know this outcome, so nothing is charged."
+
+
+class Children(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over a run's children, which count as its own."""
+
+    count: int = 0
+    credits_held: int = 0
+    credits_charged: int = 0
+    cost_nanodollars: int | None = 0  # None: not known of one of them
+
+
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of a run and its children."""
+
+    run: Run
+    children: Children
+
+
+class ResultLink(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a kind's result is. ``is_early``: it is there, in parts, before the run has ended."""
+
+    template: str
+    is_early: bool = False
+
+
+class RefundOut(msgspec.Struct, frozen=True, kw_only=True):
+    policy_version: int
+    percent_charged: int
+    explanation: str
+
+
+class RunOut(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: UUID
+    kind: str
+    status: Status
+    progress: int
+    current_step: str | None
+    should_cancel: bool
+    steps: tuple[StepBegun, ...]
+    queue: QueuePlace | None
+    eta_s: int | None
+    credits_held: int
+    credits_charged: int
+    cost_usd: float | None
+    outcome: str | None
+    error: str | None
+    refund: RefundOut | None
+    result_url: str | None
+    parent_id: UUID | None
+    retry_of: UUID | None
+    subject: dict[str, Any]
+    is_live: bool
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    version: int
+
+
+def run_out(
+    sight: Sight,
+    *,
+    links: Mapping[str, ResultLink],
+    times: StepTimes,
+    figures: QueueFigures | None,
+    at: datetime,
+) -> RunOut:
+    """``figures``: of a run that waits; without them its place in the queue is left out."""
+    run, children = sight.run, sight.children
+    place = place_in_queue(figures, times) if figures and run.status == "queued" else None
+    return RunOut(
+        run_id=run.id,
+        kind=run.kind,
+        status=run.status,
+        progress=run.progress,
+        current_step=run.current_step,
+        should_cancel=run.should_cancel,
+        steps=run.steps,
+        queue=place,
+        eta_s=_eta_s(run, times, place),
+        credits_held=run.credits_held + children.credits_held,
+        credits_charged=run.credits_charged + children.credits_charged,
+        cost_usd=_cost_usd(sight),
+        outcome=run.outcome,
+        error=run.error,
+        refund=_refund(run),
+        result_url=_result_url(run, links.get(run.kind)),
+        parent_id=run.parent_id,
+        retry_of=run.retry_of,
+        subject=run.subject,
+        is_live=run.ended_at is None or at < run.ended_at + LIVE_AFTER_END,
+        created_at=run.created_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        version=run.version,
+    )
+
+
+def _eta_s(run: Run, times: StepTimes, place: QueuePlace | None) -> int | None:
+    left_s = seconds_left(run, times)
+    if run.status != "queued" or left_s is None:
+        return left_s
+    return None if place is None else place.starts_in_s + left_s
+
+
+def _cost_usd(sight: Sight) -> float | None:
+    """What a run that has ended has cost includes its children's; before that it is known of them alone."""
+    run, children = sight.run, sight.children
+    if run.ended_at is not None:
+        cost = run.cost_nanodollars
+    else:
+        cost = children.cost_nanodollars if children.count else None
+    return None if cost is None else cost / NANODOLLARS
+
+
+def _refund(run: Run) -> RefundOut | None:
+    policy = REFUND_POLICIES.get(run.refund_policy)
+    if run.outcome is None or policy is None:
+        return None
+    rule = next((rule for rule in policy.rules if rule.outcome == run.outcome), None)
+    return RefundOut(
+        policy_version=policy.version,
+        percent_charged=rule.percent_charged if rule else 0,
+        explanation=rule.explanation if rule else NOT_IN_POLICY,
+    )
+
+
+def _result_url(run: Run, link: ResultLink | None) -> str | None:
+    if link is None or not (link.is_early or run.status == "completed"):
+        return None
+    return link.template.format(run_id=run.id)

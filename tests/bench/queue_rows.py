@@ -1,0 +1,104 @@
+"""Whether the ten-thousandth run costs more than the first."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+from customers import PLAN, SMALL_PLAN, make_account
+from meters import resident_mb
+from place import Place
+from processes import step_worker
+from rounds import Pair, Round
+from runs import forget_runs, moments_of_runs, start_runs, until_completed
+from tenants import open_database, settle
+
+from infrastructure.database.runs import PostgresRuns
+
+RUNS_COUNT = 10_000
+PART = 1_000
+MANY = 50
+
+
+class CarriedOut(msgspec.Struct, frozen=True):
+    """Ten thousand runs, once."""
+
+    first_s: float  # between the first end and the thousandth
+    last_s: float
+    first_mb: float  # the worker's memory after a thousand
+    last_mb: float
+
+
+@asynccontextmanager
+async def last_and_first_started(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
+    """By accounts that may work on one at a time: the others wait. New accounts every round, and nothing
+    is left of the rounds before.
+    """
+    async with open_database(place) as database:
+        runs = PostgresRuns(database.admin("benchmark"))
+
+        async def measure_round(_: int) -> Pair:
+            accounts = [await make_account(place.owner, plan=SMALL_PLAN) for _ in range(accounts_count)]
+            await forget_runs(place.owner)
+            await settle(place.owner)
+            moments = await start_runs(runs, accounts, RUNS_COUNT, steps=1)
+            return Pair(
+                subject=(moments[-1] - moments[-PART]) * 1_000,
+                floor=(moments[PART - 1] - moments[0]) * 1_000,
+            )
+
+        try:
+            yield measure_round
+        finally:
+            await forget_runs(place.owner)
+
+
+@asynccontextmanager
+async def last_and_first_carried_out(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
+    """For accounts with twenty at once, by one worker. Ten thousand take minutes: they are carried out once,
+    and every round is the same pair.
+    """
+    carried_out = await _carried_out(place, accounts_count=accounts_count)
+
+    async def measure_round(_: int) -> Pair:
+        return Pair(subject=carried_out.last_s * 1_000, floor=carried_out.first_s * 1_000)
+
+    yield measure_round
+
+
+@asynccontextmanager
+async def memory_at_the_end_and_early(place: Place) -> AsyncGenerator[Round]:
+    """Of the worker that carried them out for fifty accounts: every round is the same pair."""
+    carried_out = await _carried_out(place, accounts_count=MANY)
+
+    async def measure_round(_: int) -> Pair:
+        return Pair(subject=carried_out.last_mb, floor=carried_out.first_mb)
+
+    yield measure_round
+
+
+async def _carried_out(place: Place, *, accounts_count: int) -> CarriedOut:
+    """Two rows ask for the same: the first one to come has them carried out."""
+    kept = place.folder / f"carried-out-{accounts_count}.json"
+    if kept.exists():
+        return msgspec.json.decode(kept.read_bytes(), type=CarriedOut)
+    accounts = [await make_account(place.owner, plan=PLAN) for _ in range(accounts_count)]
+    async with open_database(place) as database:
+        await start_runs(PostgresRuns(database.admin("benchmark")), accounts, RUNS_COUNT, steps=1)
+    try:
+        await settle(place.owner)
+        async with step_worker(place) as worker:
+            await until_completed(place.owner, worker, PART)
+            first_mb = resident_mb(worker.process.pid)
+            await until_completed(place.owner, worker, RUNS_COUNT)
+            last_mb = resident_mb(worker.process.pid)
+        ends_s = [moments.ended_s for moments in await moments_of_runs(place.owner)]
+    finally:
+        await forget_runs(place.owner)
+    carried_out = CarriedOut(
+        first_s=ends_s[PART - 1] - ends_s[0],
+        last_s=ends_s[-1] - ends_s[-PART],
+        first_mb=first_mb,
+        last_mb=last_mb,
+    )
+    kept.write_bytes(msgspec.json.encode(carried_out))
+    return carried_out

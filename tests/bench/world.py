@@ -1,0 +1,87 @@
+"""The application in this process, with simulators of its own for providers."""
+
+import itertools
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+from place import Place
+from tenants import ENTRIES_FEW, make_tenant
+
+from core.wiring.application import Application, build
+from core.wiring.place import surroundings
+from infrastructure.simulators.supervisor import Simulators
+from shared.ids import AccountId
+from shared.questions import Question, Spender
+
+TASK = "analysis.deep.core"
+STABLE = ("The business sells flour and yeast to bakers. " * 80, "Judge how well the profile fits. " * 10)
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    overall_score: int
+    niche_fit: int
+    summary: str
+    reasons: list[str]
+
+
+class World:
+    """The application as it is wired, with simulators that take no time."""
+
+    def __init__(
+        self,
+        application: Application,
+        http: httpx.AsyncClient,
+        spender: Spender,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.application = application
+        self.http = http
+        self.address = str(http.base_url).rstrip("/")
+        self.spender = spender
+        self.environ = environ  # for other processes that should ask the same simulators
+        self._numbers = itertools.count()
+
+    def question(self) -> Question[Verdict]:
+        """Another one every time: the same would be remembered."""
+        text = f"followers: {next(self._numbers)}\nbiography: bread, every morning\n" * 20
+        return Question(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
+
+    async def ask(self) -> None:
+        await self.application.gateway.answer(self.question())
+
+    async def take_ms(self, routes: Mapping[str, int]) -> None:
+        """From now on every answer of these routes takes so long."""
+        fixed = [{"route": route, "distribution": "fixed", "ms": ms} for route, ms in routes.items()]
+        await self.tell("/_latency", {"routes": fixed})
+
+    async def tell(self, path: str, content: dict[str, Any]) -> None:
+        (await self.http.post(path, json=content)).raise_for_status()
+
+
+@asynccontextmanager
+async def open_world(place: Place, **environ: str) -> AsyncGenerator[World]:
+    account_id, _ = await make_tenant(place.owner, ENTRIES_FEW)
+    simulators = Simulators((str(place.folder), "http://127.0.0.1/auth/v1", "authenticated", "0"))
+    address = await simulators.address()
+    given = {
+        **place.environ,
+        "DATABASE_URL": place.addresses.owner,
+        "OPENAI_API_KEY": "bench",
+        "OPENAI_BASE_URL": f"{address}/openai/v1",
+        "ANTHROPIC_API_KEY": "bench",
+        "ANTHROPIC_BASE_URL": f"{address}/anthropic",
+        "APIFY_TOKEN": "bench",
+        "APIFY_API_URL": f"{address}/apify",
+        **environ,
+    }
+    try:
+        async with (
+            build(surroundings(given)) as application,
+            httpx.AsyncClient(base_url=address, timeout=30) as http,
+        ):
+            yield World(application, http, Spender(account_id=AccountId(account_id)), given)
+    finally:
+        await simulators.close()

@@ -1,0 +1,44 @@
+import asyncio
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli import main
+from core.commands.client import open_api
+from tests.scripted_server import ScriptedServer
+
+
+@pytest.fixture
+async def server():
+    async with ScriptedServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def api(server):
+    async with open_api(server.url, "token") as api:
+        yield api
+
+
+@pytest.fixture
+def oslira(server, tmp_path, kept_logging):  # noqa: ARG001
+    """A function: run a command against the scripted server, as somebody who has a token."""
+
+    async def run(*arguments, given=None, **environ):
+        environ = {"OSLIRA_DATA_DIR": str(tmp_path), "OSLIRA_TOKEN": "osl_live_x", **environ}
+        words = [*arguments, "--url", server.url]
+        return await asyncio.to_thread(CliRunner().invoke, main, words, input=given, env=environ)
+
+    return run
+
+
+@pytest.fixture
+def locally(server, tmp_path, kept_logging):  # noqa: ARG001
+    """A function: the same on one's own machine, where nobody has a token."""
+
+    async def run(*arguments, **environ):
+        port = server.url.rpartition(":")[2]
+        environ = {"OSLIRA_DATA_DIR": str(tmp_path), "OSLIRA_PORT": port, **environ}
+        return await asyncio.to_thread(CliRunner().invoke, main, arguments, env=environ)
+
+    return run

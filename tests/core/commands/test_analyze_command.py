@@ -1,0 +1,292 @@
+"""oslira analyze: from the question to the readable answer."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+
+import pytest
+
+from tests.conftest import PROJECT
+from tests.core.commands.answers import (
+    ANALYSIS,
+    BUSINESS_ID,
+    CANCELLED,
+    COMPLETED,
+    COSTS,
+    FAILED,
+    RUN,
+    RUN_ID,
+    STARTED,
+    problem,
+    shown,
+)
+from tests.core.test_settings import SERVER
+from tests.scripted_server import http, stall
+from tests.support import free_port, until
+
+FOR_BUSINESS = ("--business", BUSINESS_ID)
+NOT_MODIFIED = http(304, b"", retry_after="0")
+BUSINESS = {"id": BUSINESS_ID, "name": "Seasonal Table"}
+
+
+async def test_a_run_is_watched_to_its_end_and_its_result_can_be_read(oslira, server):
+    server.script(
+        STARTED, shown(RUN), NOT_MODIFIED, shown(COMPLETED, '"5"'), http(200, ANALYSIS), http(500, {})
+    )
+
+    answer = await oslira("analyze", "@Slow.Kitchen", "--type", "deep", "--fresh", *FOR_BUSINESS)
+
+    assert answer.exit_code == 0
+    assert server.asked[0].json == {
+        "username": "slow.kitchen",
+        "type": "deep",
+        "business_profile_id": BUSINESS_ID,
+        "is_fresh": True,
+    }
+    assert server.asked[2].headers["if-none-match"] == '"4"'
+    assert [asked.path.partition("?")[0] for asked in server.asked] == [
+        "/v1/analyses",
+        *[f"/v1/runs/{RUN_ID}"] * 3,
+        f"/v1/analyses/{RUN_ID}",
+    ]
+    for said in (
+        "72 of 100, warm",
+        "provider: simulator; models: openai/gpt-5",
+        "A cook with a loyal crowd.",
+        "+ Cooks by season. (p1)",
+        "- Sells a box already [/x][31m.",
+        "p1: https://instagram.com/p/1",
+        "14 of 18",
+        "78 at 80 %",
+        "Email: A box",
+        "Your soup for eight!",
+        "taste ours?",
+        "Warm and steady.",
+        "relationship first",
+        "5 credits charged. It was delivered.",
+    ):
+        assert said in answer.stdout
+    assert "\x1b" not in answer.stdout
+    assert "Completed" in answer.stderr
+
+
+async def test_as_json_the_document_is_all_that_is_printed(oslira, server):
+    server.script(STARTED, shown(COMPLETED), http(200, ANALYSIS))
+
+    answer = await oslira("analyze", "slow.kitchen", "--json", *FOR_BUSINESS)
+
+    assert (answer.exit_code, json.loads(answer.stdout)) == (0, ANALYSIS)
+
+
+async def test_a_failure_says_why_and_what_came_back(oslira, server):
+    server.script(STARTED, shown(FAILED), http(500, {}))
+
+    answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
+
+    assert answer.exit_code == 1
+    assert "failed (private). @slow.kitchen is private. Nothing charged, 5 credits returned." in answer.stderr
+    assert "There was nothing to analyse." in answer.stderr
+    assert answer.stdout == ""
+
+
+async def test_a_cancelled_run_exits_as_an_interrupted_program_does(oslira, server):
+    server.script(STARTED, shown(CANCELLED), http(500, {}))
+
+    answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
+
+    assert answer.exit_code == 130
+    assert "2 credits charged, 3 credits returned. Models were at work." in answer.stderr
+
+
+async def test_ctrl_c_where_nobody_can_be_asked_cancels_the_run(server, tmp_path):
+    server.script(STARTED, shown(RUN), stall, http(200, RUN), shown(CANCELLED, '"5"'))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "core.cli", "analyze", "slow.kitchen", "--url", server.url, *FOR_BUSINESS),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PROJECT / "src"),
+            "OSLIRA_DATA_DIR": str(tmp_path),
+            "OSLIRA_TOKEN": "osl_live_x",
+        },
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    await until(lambda: len(server.asked) == 3)
+
+    process.send_signal(signal.SIGINT)
+    _, said = await process.communicate()
+
+    assert process.returncode == 130
+    assert server.asked[3].path == f"/v1/runs/{RUN_ID}/cancel"
+    assert b"2 credits charged, 3 credits returned" in said
+
+
+async def test_a_refusal_is_a_sentence_and_exits_1(oslira, server):
+    server.script(problem(402, "insufficient_credits", "This needs 5 credits; 1 is available."))
+
+    answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
+
+    assert answer.exit_code == 1
+    assert answer.stderr == "Error: This needs 5 credits; 1 is available. (insufficient_credits)\n"
+
+
+async def test_on_ones_own_machine_a_token_a_business_and_the_margin_come_by_themselves(locally, server):
+    server.script(
+        http(200, {"items": [], "next_cursor": None}),
+        http(201, BUSINESS),
+        STARTED,
+        shown(COMPLETED),
+        http(200, ANALYSIS),
+        http(200, COSTS),
+    )
+
+    answer = await locally("analyze", "slow.kitchen", "--email", "ada@example.com")
+
+    assert answer.exit_code == 0
+    assert f"created an example, Seasonal Table ({BUSINESS_ID})" in answer.stderr
+    assert server.asked[2].json["business_profile_id"] == BUSINESS_ID
+    assert server.asked[-1].path == f"/v1/admin/runs/{RUN_ID}/costs"
+    tokens = [asked.headers["authorization"] for asked in server.asked]
+    assert len(set(tokens[:-1])) == 1
+    assert tokens[-1] != tokens[0]  # the operator's
+    assert "Cost: 0.0151 dollars" in answer.stdout
+    assert "margin 4.8349 (99.7 %)" in answer.stdout
+
+
+async def test_a_result_is_shown_even_where_the_margin_is_nobodys_business(locally, server):
+    server.script(STARTED, shown(COMPLETED), http(200, ANALYSIS), problem(403, "not_permitted", "No."))
+
+    answer = await locally("analyze", "slow.kitchen", *FOR_BUSINESS)
+
+    assert answer.exit_code == 0
+    assert "72 of 100" in answer.stdout
+    assert "margin" not in answer.stdout
+
+
+async def test_the_only_business_there_is_is_meant(oslira, server):
+    server.script(
+        http(200, {"items": [BUSINESS], "next_cursor": None}), STARTED, shown(COMPLETED), http(200, ANALYSIS)
+    )
+
+    answer = await oslira("analyze", "slow.kitchen")
+
+    assert answer.exit_code == 0
+    assert server.asked[1].json["business_profile_id"] == BUSINESS_ID
+
+
+async def test_of_several_businesses_none_is_guessed(oslira, server):
+    server.script(http(200, {"items": [BUSINESS, {"id": "b2", "name": "Other"}], "next_cursor": None}))
+
+    answer = await oslira("analyze", "slow.kitchen")
+
+    assert answer.exit_code == 2
+    assert f"{BUSINESS_ID}  Seasonal Table" in answer.stderr
+    assert len(server.asked) == 1
+
+
+async def test_in_somebodys_real_account_no_business_is_made_up(oslira, server):
+    server.script(http(200, {"items": [], "next_cursor": None}))
+
+    answer = await oslira("analyze", "slow.kitchen")
+
+    assert answer.exit_code == 1
+    assert "no business profile yet" in answer.stderr
+    assert len(server.asked) == 1
+
+
+QUOTE = {
+    "credits": 5,
+    "credits_available": 3,
+    "is_affordable": False,
+    "is_duplicate": False,
+    "duplicate_run_id": None,
+    "is_cached": True,
+    "checks": {"outcome": "private", "violations": []},
+    "eta_s": 12,
+    "plan": {"name": "free", "runs_at_once": 2, "runs_at_work": 1, "light_per_hour": 10, "bulk_max": 10},
+    "refund_policy": {
+        "version": 1,
+        "url": "/v1/refund-policy",
+        "rules": [
+            {"outcome": "completed", "percent_charged": 100, "explanation": ""},
+            {"outcome": "not_found", "percent_charged": 0, "explanation": ""},
+        ],
+    },
+}
+
+
+async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
+    server.script(http(200, QUOTE), http(500, {}))
+
+    answer = await oslira("analyze", "slow.kitchen", "--dry-run", *FOR_BUSINESS)
+
+    assert answer.exit_code == 0
+    assert [asked.path for asked in server.asked] == ["/v1/analyses?dry_run=true"]
+    for said in (
+        "nothing was started",
+        "5 credits",
+        "3 credits, which is too few",
+        "not found",
+        "1 of 2 runs",
+    ):
+        assert said in answer.stdout
+    assert "known already: private, so nothing would be charged" in answer.stdout
+
+
+@pytest.mark.parametrize("name", ["not a name", "https://example.com/x", ""])
+async def test_what_is_nobodys_name_is_refused_before_anybody_is_asked(oslira, server, name):
+    server.script(http(500, {}))
+
+    answer = await oslira("analyze", name)
+
+    assert answer.exit_code == 2
+    assert "not an Instagram username" in answer.stderr
+    assert server.asked == []
+
+
+async def test_where_nobody_answers_is_said_with_what_to_do(locally):
+    port = str(free_port())
+
+    answer = await locally("analyze", "slow.kitchen", OSLIRA_PORT=port)
+
+    assert answer.exit_code == 1
+    assert f"Nothing answers at http://127.0.0.1:{port}." in answer.stderr
+    assert "oslira serve" in answer.stderr
+
+
+async def test_a_token_and_a_key_are_one_too_many(oslira):
+    answer = await oslira("analyze", "slow.kitchen", "--token", "a", "--key", "b")
+
+    assert answer.exit_code == 2
+    assert "--token or --key, not both" in answer.stderr
+
+
+async def test_what_is_given_outranks_the_variable(oslira, server):
+    server.script(problem(401, "token_invalid", "Who?"))
+
+    await oslira("analyze", "slow.kitchen", "--key", "osl_live_given", *FOR_BUSINESS)
+
+    assert server.asked[0].headers["authorization"] == "Bearer osl_live_given"
+
+
+@pytest.mark.parametrize("token", ["two words", "ünicode", "line\nbreak"])
+async def test_what_cannot_be_a_token_is_refused_without_showing_it(oslira, token):
+    answer = await oslira("analyze", "slow.kitchen", "--token", token)
+
+    assert answer.exit_code == 2
+    assert "neither a token nor a key" in answer.stderr
+    assert token not in answer.output
+
+
+@pytest.mark.parametrize(
+    ("words", "environ"),
+    [(("--url", "https://api.example.com"), {}), ((), SERVER)],
+    ids=["another machine", "another environment"],
+)
+async def test_what_we_sign_ourselves_is_for_our_own_machine_only(locally, words, environ):
+    answer = await locally("analyze", "slow.kitchen", *words, **environ)
+
+    assert answer.exit_code == 2
+    assert "Who are you? Set OSLIRA_TOKEN" in answer.stderr

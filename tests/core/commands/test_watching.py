@@ -1,0 +1,116 @@
+"""Watching a run, and what Ctrl-C means meanwhile."""
+
+import asyncio
+from contextlib import contextmanager
+
+import pytest
+
+from core.commands.watching import LeftAlone, attended, watched
+from tests.core.commands.answers import CANCELLED, COMPLETED, RUN, RUN_ID, problem, shown
+from tests.scripted_server import http, stall
+from tests.support import until
+
+HELD = (stall,)  # the server keeps the question until there is news
+
+
+@pytest.fixture
+def seen():
+    return []
+
+
+@pytest.fixture
+def bar(seen):
+    @contextmanager
+    def bar():
+        yield lambda run: seen.append((run.status, run.progress))
+
+    return bar
+
+
+class Keys:
+    """Ctrl-C, pressed as soon as the run has been seen so often; by the turn of waiting."""
+
+    def __init__(self, seen, *turns):
+        self.seen, self.turns = seen, list(turns)
+
+    @contextmanager
+    def __call__(self):
+        pressed = asyncio.Event()
+        count = self.turns.pop(0) if self.turns else None
+
+        async def press():
+            await until(lambda: len(self.seen) >= count)
+            pressed.set()
+
+        task = asyncio.create_task(press()) if count is not None else None
+        yield pressed
+        if task:
+            task.cancel()
+
+
+async def test_news_is_waited_for_with_the_tag_that_is_known(api, server, seen):
+    server.script(shown(RUN), http(304, b"", retry_after="0"), shown(COMPLETED, '"5"'))
+
+    run = await watched(api, RUN_ID, lambda run: seen.append(run.progress))
+
+    assert (run.status, seen) == ("completed", [40, 100])
+    assert [asked.path for asked in server.asked] == [
+        f"/v1/runs/{RUN_ID}",
+        f"/v1/runs/{RUN_ID}?wait=10",
+        f"/v1/runs/{RUN_ID}?wait=10",
+    ]
+
+
+async def test_a_server_that_does_not_hold_the_question_is_asked_no_more_often_than_it_says(api, server):
+    server.script(shown(RUN), http(304, b"", retry_after="1"), shown(COMPLETED))
+    loop = asyncio.get_running_loop()
+    began_at = loop.time()
+
+    await watched(api, RUN_ID, lambda _: None)
+
+    assert loop.time() - began_at >= 1
+
+
+async def test_ctrl_c_and_yes_cancels_and_waits_for_the_end(api, server, seen, bar):
+    server.script(shown(RUN), HELD, http(200, RUN), shown(CANCELLED, '"6"'))
+
+    run = await attended(api, RUN_ID, bar, keys=Keys(seen, 1), asks=lambda: True)
+
+    assert (run.status, run.credits_charged) == ("cancelled", 2)
+    assert server.asked[2].path == f"/v1/runs/{RUN_ID}/cancel"
+    assert "idempotency-key" in server.asked[2].headers
+
+
+async def test_what_is_completed_before_the_cancellation_is_completed(api, server, seen, bar):
+    server.script(shown(RUN), HELD, http(200, COMPLETED), shown(COMPLETED, '"6"'))
+
+    run = await attended(api, RUN_ID, bar, keys=Keys(seen, 1), asks=lambda: True)
+
+    assert run.status == "completed"
+
+
+async def test_ctrl_c_and_no_leaves_the_run_alone_and_says_how_to_come_back(api, server, seen, bar):
+    server.script(shown(RUN), HELD)
+
+    with pytest.raises(LeftAlone) as left:
+        await attended(api, RUN_ID, bar, keys=Keys(seen, 1), asks=lambda: False)
+
+    assert left.value.exit_code == 130
+    assert f"oslira runs watch {RUN_ID}" in left.value.message
+    assert all("/cancel" not in asked.path for asked in server.asked)
+
+
+async def test_whoever_does_not_wait_for_the_cancellation_is_told_that_it_is_under_way(
+    api, server, seen, bar
+):
+    server.script(shown(RUN), HELD, http(200, RUN), shown(RUN), HELD)
+
+    with pytest.raises(LeftAlone, match="asked to stop and has not stopped yet"):
+        await attended(api, RUN_ID, bar, keys=Keys(seen, 1, 2), asks=lambda: True)
+
+
+async def test_a_refusal_while_watching_is_not_swallowed(api, server, bar):
+    server.script(problem(404, "run_not_found", "There is no such run."))
+
+    with pytest.raises(Exception, match="no such run"):
+        await attended(api, RUN_ID, bar, keys=Keys([]))

@@ -1,0 +1,35 @@
+"""A retry with the engine itself: it takes up where the run went wrong."""
+
+import uuid
+
+from core.engine.engine import running_engine
+from infrastructure.database.run_reads import PostgresRetries
+from tests.core.engine.three_steps import parts
+
+# As if its second step had been refused.
+REFUSE = """
+with step as (
+    update dbos.operation_outputs set output = '{"refusal":["x","y"]}'
+    where workflow_uuid = $1 and function_name = 'step_2'
+)
+delete from dbos.operation_outputs where workflow_uuid = $1 and function_name = 'step_3'
+"""
+FAIL = """
+update public.runs set status = 'failed', outcome = 'provider_failure', error = 'x' where id = $1
+"""
+
+
+async def test_a_retry_takes_up_at_the_step_that_went_wrong(engine_place, engine_owner, book):
+    async with parts(engine_place) as opened, running_engine(opened):
+        tried = await book.start()
+        await book.ended([tried])
+        await engine_owner.execute(REFUSE, str(tried))
+        await engine_owner.execute(FAIL, tried)
+
+        run = await PostgresRetries(book.session).retry(
+            book.tenant.account_id, tried, uuid.uuid4(), user_id=None, api_key_id=None, refund_policy=1
+        )
+        await book.ended([run.id])
+
+    assert (await book.find(run.id)).outcome == "completed"
+    assert await book.notes(run.id) == ["step_2", "step_3", "delivered"]

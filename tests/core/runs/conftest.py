@@ -1,0 +1,110 @@
+import uuid
+
+import pytest
+
+from features.runs.domain.run import Ending, NewRun
+from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.workers import PostgresWorkerRegistry
+from shared.ids import RunId
+from tests.support import until
+
+RUNS = "/v1/runs"
+GRANT = "select ledger.grant_credits($1, 75, 'g', 'admin_grant')"  # with the bonus: 100
+DONE = Ending(status="completed", outcome="completed", credits_charged=5)
+FAILED = Ending(status="failed", outcome="provider_failure", error="provider_failure")
+
+
+class Book:
+    """The runs of one account, moved by hand."""
+
+    def __init__(self, runs, executor, account_id, headers):
+        self.runs = runs
+        self.executor = executor
+        self.account_id = account_id
+        self.headers = headers
+
+    async def queued(self, **changes):
+        values = {
+            "account_id": self.account_id,
+            "id": RunId(uuid.uuid4()),
+            "kind": "deep_analysis",
+            "subject": {"username": "ada"},
+            "credits_held": 5,
+            "transaction_type": "analysis",
+            "queue": "nobody_listens",
+        }
+        started = await self.runs.start(NewRun(**values | changes))
+        assert started.outcome == "started"
+        return started.run
+
+    async def begun(self, **changes):
+        return await self.begin(await self.queued(**changes))
+
+    async def begin(self, run):
+        outcome, run = await self.runs.begin(run.account_id, run.id, executor=self.executor, attempts_max=3)
+        assert outcome == "begun"
+        return run
+
+    async def ended(self, ending=DONE, **changes):
+        run = await self.begun(**changes)
+        assert await self.runs.finish(run, ending) == "done"
+        return run
+
+
+@pytest.fixture
+def live(application):
+    return application.runs.live
+
+
+@pytest.fixture
+async def hearing(live):
+    """The store, told of every change by the database."""
+    await until(lambda: live.is_hearing)
+    return live
+
+
+@pytest.fixture
+async def executor(database):
+    name = str(uuid.uuid4())
+    await PostgresWorkerRegistry(database.admin("tests")).enlist(name, host="here", queues=["tests"])
+    return name
+
+
+@pytest.fixture
+async def make_book(client, bearer, owner, database, executor):
+    """A function: a new user with credits and a plan that has room."""
+
+    async def make(headers=None):
+        headers = headers or bearer()
+        me = await client.get("/v1/me", headers=headers)
+        account_id = uuid.UUID(me.json()["account"]["id"])
+        await owner.execute("update accounts set plan = 'enterprise' where id = $1", account_id)
+        await owner.execute(GRANT, account_id)
+        return Book(PostgresRuns(database.admin("tests")), executor, account_id, headers)
+
+    return make
+
+
+@pytest.fixture
+async def book(make_book):
+    return await make_book()
+
+
+@pytest.fixture
+def get(client, book):
+    """A function: a run as its account sees it."""
+
+    async def get(run_id, headers=None, **query):
+        return await client.get(f"{RUNS}/{run_id}", headers={**book.headers, **(headers or {})}, params=query)
+
+    return get
+
+
+@pytest.fixture
+def poll(get):
+    """A function: the same, by somebody who has seen a state of it."""
+
+    async def poll(run_id, seen, **query):
+        return await get(run_id, {"If-None-Match": seen.headers["etag"]}, **query)
+
+    return poll

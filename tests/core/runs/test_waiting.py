@@ -1,0 +1,233 @@
+"""Whoever waits for a run is told of every change at once, and nobody waits for ever."""
+
+import asyncio
+import dataclasses
+import json
+
+import pytest
+
+from core.app import create_app
+from features.runs.application.streams import STREAMS_MAX, RunStreams
+from features.runs.application.watching import LiveRuns
+from tests.core.problems import assert_problem
+from tests.core.runs.conftest import DONE, RUNS
+from tests.support import until
+
+pytestmark = pytest.mark.usefixtures("hearing")
+
+
+class Streaming:
+    """One answer as it arrives, which the usual client would collect first."""
+
+    def __init__(self, app, path, headers):
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "scheme": "http",
+            "query_string": b"",
+            "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+            "client": ("198.51.100.1", 1),
+            "server": ("test", 80),
+        }
+        self.status = None
+        self.events = []
+        self._gone = asyncio.Event()
+        self.task = asyncio.create_task(app(scope, self._receive, self._send))
+
+    async def _receive(self):
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message):
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.events += [frame for frame in message["body"].decode().split("\n\n") if frame]
+            if not message.get("more_body"):
+                self._gone.set()  # what a server says when it has sent everything
+
+    async def hang_up(self):
+        self._gone.set()
+        await self.task
+
+    @property
+    def told(self):
+        """(event, id) of each, and the comments as they are."""
+        return [
+            event
+            if event.startswith(":")
+            else (fields := dict(line.split(": ", 1) for line in event.splitlines()))["event"]
+            + " "
+            + fields["id"]
+            for event in self.events
+        ]
+
+
+@pytest.fixture
+def stream(client, book):
+    app = client._transport.app  # noqa: SLF001  another takes a second to make
+    streams = []
+
+    def open_one(run_id, app=app, **headers):
+        streams.append(Streaming(app, f"{RUNS}/{run_id}/events", {**book.headers, **headers}))
+        return streams[-1]
+
+    yield open_one
+    for one in streams:
+        one.task.cancel()
+
+
+async def waiting(live, run, count=1):
+    await until(lambda: len(live._waiters.get(str(run.id), ())) == count)  # noqa: SLF001
+
+
+async def test_a_long_poll_is_answered_when_something_is_new(live, book, get, poll):
+    run = await book.begun()
+    seen = await get(run.id)
+    asked = asyncio.create_task(poll(run.id, seen, wait=25))
+    await waiting(live, run)
+
+    await book.runs.progress(run, 40, step="core")
+
+    async with asyncio.timeout(5):
+        answer = await asked
+    assert (answer.status_code, answer.json()["progress"]) == (200, 40)
+
+
+async def test_a_long_poll_does_not_wait_when_something_is_new_already(book, get):
+    run = await book.begun()
+    async with asyncio.timeout(5):
+        answers = [
+            await get(run.id, wait=25),
+            await get(run.id, {"If-None-Match": '"1.x"'}, wait=25),
+        ]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+
+
+async def test_a_long_poll_does_not_wait_for_a_run_that_has_ended(book, get, poll):
+    run = await book.ended()
+    seen = await get(run.id)
+    async with asyncio.timeout(5):
+        answer = await poll(run.id, seen, wait=25)
+
+    assert answer.status_code == 304
+
+
+async def test_a_long_poll_ends_when_its_time_is_over(book, get, poll):
+    run = await book.begun()
+    seen = await get(run.id)
+
+    assert (await poll(run.id, seen, wait=1)).status_code == 304
+
+
+async def test_a_thousand_wait_for_one_run_and_all_are_told(application, live, book):
+    views = application.runs.views
+    caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
+    run = await book.begun()
+    view = await views.look(caller, run.id)
+    tasks = [asyncio.create_task(live.wait(view, 60)) for _ in range(1_000)]
+    await waiting(live, run, 1_000)
+
+    await book.runs.progress(run, 40, step="core")
+
+    assert all(await asyncio.gather(*tasks))
+    assert not live._waiters  # noqa: SLF001
+
+
+async def test_nobody_waits_for_a_process_that_ends(application, client_of, book):
+    views = dataclasses.replace(application.runs.views, live=LiveRuns(application.runs.views.now))
+    runs = dataclasses.replace(application.runs, live=views.live, views=views, streams=RunStreams(views))
+    app = dataclasses.replace(application, runs=runs)
+    run = await book.begun()
+    client = client_of(app)
+    seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
+    known = {**book.headers, "If-None-Match": seen.headers["etag"]}
+    polled = asyncio.create_task(client.get(f"{RUNS}/{run.id}", headers=known, params={"wait": 25}))
+    streamed = Streaming(create_app(app), f"{RUNS}/{run.id}/events", book.headers)
+    await waiting(views.live, run, 2)
+
+    views.live.close()
+
+    async with asyncio.timeout(5):
+        assert (await polled).status_code == 304
+        await streamed.task
+    assert streamed.told == [f"run {run.version}"]
+
+
+async def test_a_stream_tells_every_change_until_the_end(live, stream, book):
+    run = await book.begun()
+    opened = stream(run.id)
+    await waiting(live, run)
+    await book.runs.progress(run, 40, step="core")
+    await until(lambda: len(opened.events) == 2)
+
+    await book.runs.finish(run, DONE)
+    async with asyncio.timeout(5):
+        await opened.task
+
+    assert opened.status == 200
+    assert opened.told == [f"run {run.version + number}" for number in range(3)] + [f"end {run.version + 2}"]
+    data = json.loads(opened.events[-2].partition("data: ")[2])
+    assert (data["status"], data["version"]) == ("completed", run.version + 2)
+
+
+async def test_a_stream_goes_on_where_it_was_left(live, stream, book):
+    run = await book.begun()
+    await book.runs.progress(run, 40, step="core")
+    behind = stream(run.id, **{"Last-Event-ID": str(run.version)})
+    level = stream(run.id, **{"Last-Event-ID": str(run.version + 1)})
+    await waiting(live, run, 2)
+
+    await book.runs.finish(run, DONE)
+    await behind.task
+    await level.task
+
+    version = run.version
+    assert behind.told == [f"run {version + 1}", f"run {version + 2}", f"end {version + 2}"]
+    assert level.told == [f"run {version + 2}", f"end {version + 2}"]
+
+
+async def test_whoever_has_seen_the_end_is_told_that_it_was_the_end(client, book):
+    run = await book.ended()
+    headers = {**book.headers, "Last-Event-ID": str(run.version + 1)}
+
+    answer = await client.get(f"{RUNS}/{run.id}/events", headers=headers)
+
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.text == f"id: {run.version + 1}\nevent: end\ndata: {{}}\n\n"
+
+
+async def test_a_stream_gives_signs_of_life_and_ends_with_the_callers_access(
+    application, stream, owner, book
+):
+    streams = RunStreams(application.runs.views, heartbeat_s=0.05)
+    runs = dataclasses.replace(application.runs, streams=streams)
+    run = await book.begun()
+    opened = stream(run.id, create_app(dataclasses.replace(application, runs=runs)))
+    await until(lambda: ": alive" in opened.events)
+
+    await owner.execute("delete from memberships where account_id = $1", book.account_id)
+
+    async with asyncio.timeout(5):
+        await opened.task
+    assert [one for one in opened.told if one.startswith("end")] == []
+
+
+async def test_a_caller_has_so_many_streams_and_no_more(live, stream, client, book):
+    run = await book.begun()
+    opened = [stream(run.id) for _ in range(STREAMS_MAX)]
+    await waiting(live, run, STREAMS_MAX)
+
+    refused = await client.get(f"{RUNS}/{run.id}/events", headers=book.headers)
+    assert_problem(refused, 429, "too_many_streams")
+    assert refused.headers["retry-after"] == "15"
+
+    await opened[0].hang_up()
+    again = stream(run.id)
+    await until(lambda: again.status == 200)

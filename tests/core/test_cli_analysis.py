@@ -1,0 +1,45 @@
+"""The main job as somebody types it: the real server, the real engine, simulated providers."""
+
+import asyncio
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli import main
+
+
+@pytest.fixture
+async def oslira(start, place, kept_logging):  # noqa: ARG001
+    """A function: run a command against a server of its own, as a new local user."""
+    _, port = await start(OSLIRA_SIMULATED_LATENCY="0")
+    environ = {"OSLIRA_PORT": str(port), "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
+
+    async def run(*arguments):
+        words = [*arguments, "--email", "typist@example.com"]
+        return await asyncio.to_thread(CliRunner().invoke, main, words, env=environ)
+
+    return run
+
+
+async def test_an_analysis_a_bulk_their_runs_and_their_leads(oslira, tmp_path):
+    (tmp_path / "people.csv").write_text("username\nslow.kitchen\nprivate.person\nnot a name\n")
+
+    analysis = await oslira("analyze", "@slow.kitchen", "--type", "deep")
+    bulk = await oslira("bulk", str(tmp_path / "people.csv"), "--type", "light", "--yes")
+    runs = await oslira("runs", "--json")
+    leads = await oslira("leads", "--json")
+
+    assert (analysis.exit_code, bulk.exit_code) == (0, 0), analysis.output + bulk.output
+    assert "created an example" in analysis.stderr
+    for said in ("of 100", "provider: simulator", "Personality", "5 credits charged", "margin"):
+        assert said in analysis.stdout
+    assert "not a name" in bulk.stderr
+    assert "1 credit charged" in bulk.stdout
+    assert "private" in bulk.stdout
+    found = [json.loads(line) for line in runs.stdout.splitlines()]
+    assert [(run["kind"], run["status"]) for run in found] == [
+        ("bulk_analysis", "completed"),
+        ("deep_analysis", "completed"),
+    ]
+    assert [json.loads(line)["username"] for line in leads.stdout.splitlines()] == ["slow.kitchen"]

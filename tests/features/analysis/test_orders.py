@@ -1,0 +1,81 @@
+"""What is asked for: how a run keeps it, which rows are taken, what is given away."""
+
+from uuid import UUID
+
+import msgspec
+import pytest
+
+from features.analysis.domain.bulk import checked
+from features.analysis.domain.estimates import eta_s
+from features.analysis.domain.facts import facts_of
+from features.analysis.domain.fit import fit_of
+from features.analysis.domain.leads import BusinessProfileId
+from features.analysis.domain.orders import AnalysisOrder, BulkOrder
+from features.analysis.domain.scoring import score_of
+from features.analysis.domain.visitors import visitor_result
+from tests.features.analysis.examples import BUSINESS, LIGHT, profile
+from tests.support import NOON
+
+BUSINESS_ID = BusinessProfileId(UUID(int=7))
+BULK = BulkOrder(analysis_type="xray", business_profile_id=BUSINESS_ID, is_fresh=True, count=2)
+
+
+def test_an_order_is_kept_as_its_runs_subject():
+    order = BULK.of("ann")
+
+    assert order.subject == {
+        "username": "ann",
+        "type": "xray",
+        "business_profile_id": str(BUSINESS_ID),
+        "is_fresh": True,
+    }
+    assert msgspec.convert(order.subject, AnalysisOrder) == order
+    assert msgspec.convert(BULK.subject, BulkOrder) == BULK
+    assert (order.kind, order.dedup_key) == ("xray_analysis", f"analysis:xray:{BUSINESS_ID}:ann")
+
+
+def test_an_order_without_a_business_is_a_visitors():
+    order = AnalysisOrder(username="ann", analysis_type="light", business_profile_id=None)
+
+    assert (order.kind, order.subject["business_profile_id"]) == ("anonymous_analysis", None)
+
+
+def test_rows_keep_their_places_and_the_first_of_two_is_taken():
+    rows = checked(["b", "@a", "!", "https://instagram.com/A", "a" * 31])
+
+    assert rows.usernames == ((1, "b"), (2, "a"))
+    assert [(one.position, one.code) for one in rows.rejections] == [
+        (3, "username_invalid"),
+        (4, "duplicate_in_list"),
+        (5, "username_invalid"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["\0", "\x1b[2J", "\u202e", "a\nb", "x" * 300, "\ud800"])
+def test_what_is_refused_can_be_shown_and_kept(text):
+    (rejection,) = checked([text]).rejections
+
+    assert rejection.text.isprintable()
+    assert len(rejection.text) <= 100
+    assert rejection.reason.isprintable()
+    assert len(rejection.reason) <= 500
+
+
+def test_what_was_seen_before_takes_less_time():
+    assert all(
+        eta_s(name, is_cached=True) < eta_s(name, is_cached=False) for name in ("light", "deep", "xray")
+    )
+
+
+def test_a_visitor_is_shown_a_part_of_the_analysis():
+    seen = profile()
+    facts = facts_of(seen, NOON)
+    fit = fit_of(seen, BUSINESS.ideal_customer)
+    score = score_of("light", facts, fit, judgement=LIGHT, post_ids={})
+
+    result = visitor_result(seen, facts, score, LIGHT, is_simulated=True)
+
+    assert (result.score, result.tier, result.username) == (score.total, score.tier, "ana.bakes")
+    assert [reason.text for reason in result.reasons] == [reason.text for reason in LIGHT.reasons]
+    assert result.facts.followers == 12_000
+    assert msgspec.json.decode(msgspec.json.encode(result), type=type(result)) == result

@@ -1,0 +1,178 @@
+"""How long it will take, from how long it took others."""
+
+import uuid
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from features.runs.domain.estimates import (
+    QueueFigures,
+    Sample,
+    StepTimes,
+    place_in_queue,
+    seconds_left,
+    step_times,
+)
+from features.runs.domain.run import Run, StepBegun
+from features.runs.domain.view import Children, ResultLink, Sight, run_out
+from tests.support import NOON
+
+TIMES = StepTimes(total_s=20.0, steps_s=(("scrape", 8.0), ("core", 10.5), ("save", 0.2)))
+
+
+def after(seconds):
+    return NOON + timedelta(seconds=seconds)
+
+
+def sample(total_s, **begun_s):
+    steps = tuple(StepBegun(step, after(seconds)) for step, seconds in begun_s.items())
+    return Sample(started_at=NOON, ended_at=after(total_s), steps=steps)
+
+
+def a_run(**changes):
+    values = {
+        **dict.fromkeys(Run.__struct_fields__),
+        "account_id": uuid.UUID(int=1),
+        "id": uuid.UUID(int=2),
+        "kind": "deep_analysis",
+        "status": "processing",
+        "progress": 0,
+        "should_cancel": False,
+        "subject": {},
+        "credits_held": 5,
+        "credits_charged": 0,
+        "refund_policy": 1,
+        "steps": (),
+        "created_at": NOON,
+        "version": 3,
+    }
+    return Run(**values | changes)
+
+
+def shown(run, *, children=None, at=NOON, figures=None, links=None):
+    sight = Sight(run=run, children=children or Children())
+    return run_out(sight, links=links or {}, times=TIMES, figures=figures, at=at)
+
+
+def test_a_step_takes_until_the_next_one_begins_and_the_last_until_the_end():
+    times = step_times("x", [sample(10, scrape=1, core=4, save=9)])
+
+    assert times == StepTimes(total_s=10.0, steps_s=(("scrape", 3.0), ("core", 5.0), ("save", 1.0)))
+
+
+def test_the_usual_time_is_the_one_in_the_middle():
+    samples = [sample(total_s, scrape=0, core=begun_s) for total_s, begun_s in ((10, 4), (100, 50), (12, 5))]
+
+    assert step_times("x", samples) == StepTimes(total_s=12.0, steps_s=(("scrape", 5.0), ("core", 7.0)))
+
+
+def test_steps_are_in_the_order_in_which_they_usually_begin():
+    samples = [sample(9, outreach=2, core=3), sample(9, core=2, outreach=5), sample(9, core=1, outreach=6)]
+
+    assert [step for step, _ in step_times("x", samples).steps_s] == ["core", "outreach"]
+
+
+@pytest.mark.parametrize(("kind", "total_s"), [("light_analysis", 12.0), ("something_new", 30.0)])
+def test_without_samples_a_guess_is_made(kind, total_s):
+    assert step_times(kind, []) == StepTimes(total_s=total_s)
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_s"),
+    [
+        ({"current_step": "scrape"}, 19),
+        ({"current_step": "core", "progress": 99}, 11),
+        ({"current_step": "save"}, 1),
+        ({"current_step": "batch 3 of 10", "progress": 30}, 14),
+        ({"current_step": None}, 20),
+        ({"status": "paused", "current_step": "core"}, None),
+        ({"status": "completed", "current_step": "save"}, None),
+    ],
+    ids=str,
+)
+def test_what_is_left_is_the_current_step_and_those_after_it(changes, left_s):
+    assert seconds_left(a_run(**changes), TIMES) == left_s
+
+
+def figures(**changes):
+    values = {
+        "is_admitted": True,
+        "account_ahead": 0,
+        "engine_ahead": 0,
+        "at_work": 0,
+        "runs_at_once": 1,
+    }
+    return QueueFigures(**values | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "position", "starts_in_s"),
+    [
+        ({}, 0, 0),
+        ({"engine_ahead": 3}, 3, 60),
+        ({"engine_ahead": 3, "at_work": 6}, 3, 10),
+        ({"is_admitted": False}, 0, 20),
+        ({"is_admitted": False, "account_ahead": 3, "runs_at_once": 2}, 3, 40),
+        ({"is_admitted": False, "account_ahead": 1, "engine_ahead": 2, "at_work": 2}, 3, 60),
+    ],
+    ids=str,
+)
+def test_a_place_is_how_many_come_first_and_how_long_they_take(changes, position, starts_in_s):
+    place = place_in_queue(figures(**changes), TIMES)
+
+    assert (place.position, place.starts_in_s) == (position, starts_in_s)
+
+
+def test_who_waits_is_told_when_it_will_be_done():
+    run = a_run(status="queued")
+
+    assert shown(run, figures=figures(engine_ahead=1)).eta_s == 40
+    assert (shown(run).queue, shown(run).eta_s) == (None, None)
+
+
+def test_costs_of_parts_are_counted_once():
+    children = Children(count=2, credits_held=10, credits_charged=5, cost_nanodollars=2_000_000_000)
+
+    running = shown(a_run(credits_held=1), children=children)
+    ended = shown(
+        a_run(status="completed", outcome="completed", ended_at=NOON, cost_nanodollars=3_000_000_000),
+        children=children,
+    )
+
+    assert (running.credits_held, running.credits_charged, running.cost_usd) == (11, 5, 2.0)
+    assert ended.cost_usd == 3.0
+    assert shown(a_run()).cost_usd is None
+    assert shown(a_run(), children=msgspec.structs.replace(children, cost_nanodollars=None)).cost_usd is None
+
+
+@pytest.mark.parametrize(("minutes", "is_live"), [(0, True), (59, True), (60, False)])
+def test_a_run_is_live_until_an_hour_after_its_end(minutes, is_live):
+    run = a_run(status="completed", outcome="completed", ended_at=NOON)
+
+    assert shown(run, at=NOON + timedelta(minutes=minutes)).is_live is is_live
+    assert shown(a_run(), at=NOON + timedelta(days=9)).is_live
+
+
+@pytest.mark.parametrize(
+    ("outcome", "percent"), [("completed", 100), ("cancelled_analyzing", 50), ("cancelled", 0)]
+)
+def test_an_end_tells_its_share_by_the_policy_of_its_time(outcome, percent):
+    run = a_run(status="cancelled", outcome=outcome, ended_at=NOON)
+
+    assert (shown(run).refund.percent_charged, shown(run).refund.policy_version) == (percent, 1)
+    assert shown(run).refund.explanation
+    assert shown(a_run(status="failed", outcome=outcome, ended_at=NOON, refund_policy=99)).refund is None
+    assert shown(a_run()).refund is None
+
+
+def test_a_result_is_linked_when_it_is_there_or_comes_in_parts():
+    links = {
+        "deep_analysis": ResultLink(template="/a/{run_id}"),
+        "bulk": ResultLink(template="/b/{run_id}", is_early=True),
+    }
+    done = a_run(status="completed", outcome="completed", ended_at=NOON)
+
+    assert shown(done, links=links).result_url == f"/a/{done.id}"
+    assert shown(a_run(), links=links).result_url is None
+    assert shown(a_run(kind="bulk"), links=links).result_url == f"/b/{done.id}"

@@ -1,0 +1,31 @@
+"""Every application of a test process describes the same routes, and half of making one is that description.
+
+So it is made once for each set of routes. The applications' documents are then one object.
+"""
+
+from functools import wraps
+
+from litestar._openapi.plugin import OpenAPIPlugin
+
+from core import app
+
+
+def share_documents(monkeypatch):
+    documents, completed = {}, []
+    build, complete = OpenAPIPlugin._build_openapi, app.complete  # noqa: SLF001  Litestar offers no other way
+
+    @wraps(build)
+    def build_once(plugin):
+        routes = tuple(plugin.included_routes)
+        if routes not in documents:
+            documents[routes] = build(plugin)
+        return documents[routes]
+
+    @wraps(complete)
+    def complete_once(document, routes):
+        if not any(document is other for other in completed):
+            complete(document, routes)
+            completed.append(document)
+
+    monkeypatch.setattr(OpenAPIPlugin, "_build_openapi", build_once)
+    monkeypatch.setattr(app, "complete", complete_once)
