@@ -31,6 +31,7 @@ alter table public.runs
     -- Which step began when: [{"step": text, "at": instant}]. What follows a step tells how long it took.
     add column steps jsonb not null default '[]' check (jsonb_typeof(steps) = 'array'),
     add column retry_of uuid,
+    add column turn integer check (turn > 0),  -- its place in the engine's queue
     add constraint runs_retry_of foreign key (account_id, retry_of)
         references public.runs (account_id, id) on delete set null (retry_of);
 
@@ -38,35 +39,85 @@ update public.runs set admitted_at = created_at where admitted_at is null;
 alter table public.runs add check (admitted_at is not null or status in ('queued', 'failed', 'cancelled'));
 
 drop index public.runs_queued;
+drop index public.runs_unended;
 create index runs_waiting on public.runs (account_id, created_at, id)
     where status = 'queued' and admitted_at is null;
 create index runs_in_turn on public.runs (account_id)
     where takes_turn and admitted_at is not null and status in ('queued', 'processing', 'paused');
 create index runs_by_retry on public.runs (account_id, retry_of) where retry_of is not null;
+-- Those that the engine has: few, however many wait for their account's turn. It serves whoever looks for
+-- the lost among them, and the health page.
+create index runs_admitted on public.runs (admitted_at)
+    where admitted_at is not null and status in ('queued', 'processing', 'paused');
+create index runs_next_turn on public.runs (account_id, queue, turn)
+    where status = 'queued' and admitted_at is not null;
 
--- Puts a run into the engine's queue. priority is when its turn would be: now, and the more of the
--- account's are at work, the later, each by its plan's step. So the twentieth of one account comes after
--- the first of another, and nobody waits for ever, because everybody else's time goes on.
-create function runs.enqueue(account uuid, id uuid, at_work bigint, step_s integer) returns void
+-- Whose turn it is --------------------------------------------------------------------------------
+
+-- The place of an account's next run in a queue; the lower, the sooner. An account's first comes right
+-- behind the run that is next, however long others' runs have been waiting; each further one comes later by
+-- its plan's step, and after the account's own. Places are seconds, and an hour later nobody gets one as
+-- early any more: nobody waits for ever.
+create function runs.turn_of(account uuid, queue text, at_work bigint, step_s integer) returns integer
 language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
     epoch constant timestamptz := '2026-01-01 00:00:00+00';
-    run public.runs;
+    overtaken_s_max constant integer := 3600;
+    now_s constant integer := extract(epoch from clock_timestamp() - epoch);
+    apart constant integer := 2 * step_s;  -- so that there is a place between any two of one account
+    next_turn integer;
+    own_last integer;
 begin
-    update public.runs as r set admitted_at = clock_timestamp()
+    select min(w.priority) into next_turn from dbos.workflow_status as w
+    where w.queue_name = turn_of.queue and w.status = 'ENQUEUED';
+    select max(r.turn) into own_last from public.runs as r
+    where r.account_id = account and r.queue = turn_of.queue
+        and r.status = 'queued' and r.admitted_at is not null;
+    return greatest(
+        greatest(least(now_s, next_turn + 1), now_s - overtaken_s_max) + apart * (at_work::integer - 1),
+        own_last + apart);
+end;
+$$;
+
+-- Puts a run into the engine's queue, with what the run that it tries again has brought.
+create function runs.enqueue(account uuid, id uuid, at_work bigint, step_s integer) returns void
+language plpgsql set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    run public.runs;
+    tried text;
+begin
+    update public.runs as r
+    set admitted_at = clock_timestamp(), turn = runs.turn_of(account, r.queue, at_work, step_s)
     where r.account_id = account and r.id = enqueue.id returning * into run;
     perform dbos.enqueue_workflow(
         workflow_name => run.kind, queue_name => run.queue,
         positional_args => array[to_json(account), to_json(run.id)], workflow_id => run.engine_id,
-        priority => extract(epoch from clock_timestamp() - epoch)::integer + step_s * at_work::integer);
+        priority => run.turn);
+    if run.retry_of is not null then
+        select r.engine_id into tried from public.runs as r
+        where r.account_id = account and r.id = run.retry_of;
+        perform runs.copy_steps(tried, run.engine_id);
+    end if;
 end;
 $$;
 
--- Lets the account's next runs into the engine's queue, as many as its plan has room for. The account's
--- credits must be locked: whoever admits for one account, admits alone. A waiting run that somebody else
--- has locked is being cancelled, and whoever does that admits in its place.
-create function runs.admit(account uuid) returns void language plpgsql set search_path = '' as $$
+-- Whether the account's credits are this transaction's now. For whoever would have to lock several, or to
+-- lock them before something else: those must not wait.
+create function runs.try_lock_account(account uuid) returns boolean
+language plpgsql set search_path = '' as $$
+begin
+    perform from public.credit_accounts as a where a.account_id = account for no key update skip locked;
+    return found;
+end;
+$$;
+
+-- Lets the account's next runs into the engine's queue, as many as its plan has room for; none while it is
+-- deleted. The account's credits must be locked: whoever admits for one account, admits alone. A waiting
+-- run that somebody else has locked is being cancelled, and whoever does that admits in its place.
+create function runs.admit(account uuid) returns void
+language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
     plan public.plans;
@@ -81,7 +132,10 @@ begin
         return;
     end if;
     select p.* into plan from public.accounts as a join public.plans as p on p.name = a.plan
-    where a.id = account;
+    where a.id = account and a.deleted_at is null;
+    if not found then
+        return;
+    end if;
     select count(*) into at_work from public.runs as r
     where r.account_id = account and r.takes_turn and r.admitted_at is not null
         and r.status in ('queued', 'processing', 'paused');
@@ -97,6 +151,8 @@ begin
     end loop;
 end;
 $$;
+
+-- A run's life ------------------------------------------------------------------------------------
 
 drop function runs.start(
     uuid, uuid, text, jsonb, bigint, text, text, integer, text, text, uuid, uuid, uuid);
@@ -206,9 +262,9 @@ language sql stable set search_path = '' as $$
 $$;
 
 -- The run's row must be locked and not ended. What is charged is settled, what is not is released, in the
--- transaction that ends it; then the account's next run has its turn. A hold that somebody closed by hand
--- cannot be charged: then it has failed.
-create or replace function runs.close(
+-- transaction that ends it. A hold that somebody closed by hand cannot be charged: then it has failed.
+-- Whoever ends one, or several, admits afterwards.
+create function runs.end_run(
     run public.runs, status text, outcome text, error text, credits_charged bigint
 ) returns runs.answer language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
@@ -235,18 +291,29 @@ begin
         ended_at = clock_timestamp()
     where r.account_id = run.account_id and r.id = run.id
     returning * into run;
-    perform runs.admit(run.account_id);
     return row(
         case when is_paid then 'done' else 'unpaid' end, run, paid.credits_available)::runs.answer;
 end;
 $$;
 
--- Somebody wants it to stop, and with it its children. One that waits ends here and leaves the engine's
--- queue; one at work is told so by its executor's next heartbeat. Every row is locked before the account's
--- credits are.
+-- The same, and then the account's next run has its turn.
+create or replace function runs.close(
+    run public.runs, status text, outcome text, error text, credits_charged bigint
+) returns runs.answer language plpgsql set search_path = '' as $$
+declare
+    answer runs.answer := runs.end_run(run, status, outcome, error, credits_charged);
+begin
+    perform runs.admit(run.account_id);
+    return answer;
+end;
+$$;
+
+-- A run and its children: those that wait end here and leave the engine's queue; those at work are told so
+-- by their executor's next heartbeat. Every row is locked before the account's credits are. Nobody is
+-- admitted meanwhile: it might be the next one to be cancelled.
 -- outcome: cancelled | requested | repeated | ended | unknown
-create or replace function runs.request_cancel(account uuid, id uuid) returns runs.answer
-language plpgsql security definer set search_path = '' as $$
+create function runs.cancel_tree(account uuid, id uuid) returns runs.answer
+language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
     run public.runs := runs.lock_run(account, id);
@@ -268,7 +335,7 @@ begin
     );
     if not run.should_cancel then
         update public.runs as r set should_cancel = true
-        where r.account_id = account and r.id = request_cancel.id returning * into run;
+        where r.account_id = account and r.id = cancel_tree.id returning * into run;
         answer.outcome := 'requested';
     else
         answer.outcome := 'repeated';
@@ -281,23 +348,56 @@ begin
             updated_at = (extract(epoch from clock_timestamp()) * 1000)::bigint,
             completed_at = (extract(epoch from clock_timestamp()) * 1000)::bigint
         where w.workflow_uuid = run.engine_id and w.status in ('ENQUEUED', 'DELAYED');
-        answer := runs.close(run, 'cancelled', 'cancelled_queued', null, 0);
+        answer := runs.end_run(run, 'cancelled', 'cancelled_queued', null, 0);
         run := answer.run;
         answer.outcome := 'cancelled';
     end if;
     foreach child in array children loop
-        perform runs.request_cancel(account, child);
+        perform runs.cancel_tree(account, child);
     end loop;
     return row(answer.outcome, run, answer.credits_available)::runs.answer;
 end;
 $$;
 
--- Ends runs that nobody will ever finish, so nobody is charged: those whose work the engine no longer has
--- (deleted or cancelled there by hand, or given up), and those at work that have not moved for stuck_after.
--- Young ones are left alone, and those that wait, for their account's turn or for credits. Lets in what a
--- bigger plan has room for meanwhile.
+-- Somebody wants it to stop, and with it its children. outcome: as above
+create or replace function runs.request_cancel(account uuid, id uuid) returns runs.answer
+language plpgsql security definer set search_path = '' as $$
+declare
+    answer runs.answer := runs.cancel_tree(account, id);
+begin
+    if answer.outcome not in ('ended', 'unknown') then
+        perform ledger.lock_account(account);
+        perform runs.admit(account);
+    end if;
+    return answer;
+end;
+$$;
+
+-- Upkeep -------------------------------------------------------------------------------------------
+
+-- Raises the fence of every run whose executor is gone. One that somebody has locked is left for the next
+-- heartbeat: to wait for it, with others locked, could be to wait for each other. Until then nothing is
+-- lost: whoever takes it up raises its fence as well.
+create or replace function runs.fence_off() returns void language sql set search_path = '' as $$
+    update public.runs as r set fence = r.fence + 1, executor = null
+    from (
+        select f.account_id, f.id from public.runs as f
+        where f.status in ('processing', 'paused') and f.executor is not null
+            and not exists (
+                select from traffic.workers as w where w.executor = f.executor and w.gone_at is null)
+        for no key update of f skip locked
+    ) as found
+    where r.account_id = found.account_id and r.id = found.id
+$$;
+
 drop function runs.close_lost(interval, integer);
 
+-- Ends runs that nobody will ever finish, so nobody is charged: those whose work the engine no longer has
+-- (deleted or cancelled there by hand, or given up), and those at work that have not moved for stuck_after
+-- (one that waits for its children moves when they do).
+-- Those it has had for less than older_than are left alone, and those that wait, for their account's turn
+-- or for credits. Then accounts that have room and somebody waiting get what they were not given: a plan
+-- was changed. It waits for nobody: what is locked is being moved, or looked at again the next time.
 create function runs.close_lost(older_than interval, stuck_after interval, runs_max integer)
 returns integer language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
@@ -306,55 +406,162 @@ declare
     lost public.runs[];
     run public.runs;
     waiting uuid;
+    closed integer := 0;
 begin
     if not pg_try_advisory_xact_lock(7305803404) then
         return 0;  -- somebody is at it
     end if;
-    -- Every row before any account's credits. One that is locked is being moved.
     lost := array(
         select r from public.runs as r
-        where r.status in ('queued', 'processing', 'paused') and r.admitted_at is not null
-            and r.created_at < now_at - older_than and r.updated_at < now_at - older_than
+        where r.status in ('queued', 'processing', 'paused') and r.admitted_at < now_at - older_than
+            and r.updated_at < now_at - older_than
             and (
-                (r.status = 'processing' and r.updated_at < now_at - stuck_after)
+                (r.status = 'processing' and r.takes_turn and r.updated_at < now_at - stuck_after)
                 or not exists (
                     select from dbos.workflow_status as w
                     where w.workflow_uuid = r.engine_id and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
                 )
             )
-        order by r.created_at
+        order by r.admitted_at
         limit runs_max
-        for no key update skip locked
+        for no key update of r skip locked
     );
     foreach run in array lost loop
-        if run.status = 'processing' and run.updated_at < now_at - stuck_after then
+        continue when not runs.try_lock_account(run.account_id);
+        if run.status = 'processing' and run.takes_turn and run.updated_at < now_at - stuck_after then
             perform runs.close(run, 'failed', 'timeout', 'timeout', 0);
         else
             perform runs.close(run, 'failed', 'internal_failure', 'lost', 0);
         end if;
+        closed := closed + 1;
     end loop;
     for waiting in
-        select distinct r.account_id from public.runs as r
-        where r.status = 'queued' and r.admitted_at is null
-        order by r.account_id
+        select w.account_id
+        from (
+            select distinct r.account_id from public.runs as r
+            where r.status = 'queued' and r.admitted_at is null
+        ) as w
+        join public.accounts as a on a.id = w.account_id and a.deleted_at is null
+        join public.plans as p on p.name = a.plan
+        where p.runs_at_once > (
+            select count(*) from public.runs as r
+            where r.account_id = w.account_id and r.takes_turn and r.admitted_at is not null
+                and r.status in ('queued', 'processing', 'paused')
+        )
     loop
-        perform ledger.lock_account(waiting);
-        perform runs.admit(waiting);
+        if runs.try_lock_account(waiting) then
+            perform runs.admit(waiting);
+        end if;
     end loop;
-    return cardinality(lost);
+    return closed;
 end;
 $$;
 
+-- A bigger plan has room at once, unless the account's credits are being moved: then whoever does that, or
+-- the next look for lost runs, admits. A deleted account's runs are asked to stop.
+create function runs.follow_account() returns trigger
+language plpgsql security definer set search_path = '' as $$
+declare
+    unended uuid[];
+    run_id uuid;
+begin
+    if new.deleted_at is null then
+        if runs.try_lock_account(new.id) then
+            perform runs.admit(new.id);
+        end if;
+        return null;
+    end if;
+    -- Every row before the credits, and parents before children, as whoever cancels one of them does.
+    unended := array(
+        select r.id from public.runs as r
+        where r.account_id = new.id and r.status in ('queued', 'processing', 'paused')
+        order by r.parent_id is not null, r.id
+        for no key update
+    );
+    foreach run_id in array unended loop
+        perform runs.cancel_tree(new.id, run_id);
+    end loop;
+    return null;
+end;
+$$;
+
+create trigger follow_account_with_runs after update of plan, deleted_at on public.accounts
+    for each row when (old.plan is distinct from new.plan or old.deleted_at is distinct from new.deleted_at)
+    execute function runs.follow_account();
+
+-- What the engine remembers -----------------------------------------------------------------------
+
+-- The engine keeps steps' results without a reference to their work, so each table is named.
+create function runs.delete_work(engine_ids text[]) returns void
+language plpgsql set search_path = '' as $$
+begin
+    delete from dbos.workflow_input where workflow_uuid = any (engine_ids);
+    delete from dbos.workflow_output where workflow_uuid = any (engine_ids);
+    delete from dbos.operation_outputs where workflow_uuid = any (engine_ids);
+    delete from dbos.workflow_status where workflow_uuid = any (engine_ids);
+end;
+$$;
+
+-- What was done with a run goes with it: an account that is removed leaves nothing behind.
+create function runs.forget_deleted() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+    perform runs.delete_work(array(select engine_id from gone));
+    return null;
+end;
+$$;
+
+create trigger forget_deleted after delete on public.runs
+    referencing old table as gone for each statement execute function runs.forget_deleted();
+
+-- Forgets work that has ended kept_for ago, at most works_max at a time, and results that a worker still
+-- wrote when theirs was deleted already; how many works it were.
+create function runs.forget_ended(kept_for interval, works_max integer) returns integer
+language plpgsql security definer set search_path = '' as $$
+declare
+    before_ms constant bigint := extract(epoch from clock_timestamp() - kept_for) * 1000;
+    ended text[];
+begin
+    ended := array(
+        select w.workflow_uuid from dbos.workflow_status as w
+        where w.completed_at < before_ms and w.status not in ('ENQUEUED', 'DELAYED', 'PENDING')
+        order by w.completed_at
+        limit works_max
+        for update skip locked
+    );
+    perform runs.delete_work(ended);
+    delete from dbos.operation_outputs as o
+    where (o.workflow_uuid, o.function_id) in (
+        select s.workflow_uuid, s.function_id from dbos.operation_outputs as s
+        where s.retention_timestamp < before_ms and not exists (
+            select from dbos.workflow_status as w where w.workflow_uuid = s.workflow_uuid)
+        limit works_max
+    );
+    return cardinality(ended);
+end;
+$$;
+
+-- Who may execute what ----------------------------------------------------------------------------
+
 revoke all on function
+    runs.turn_of(uuid, text, bigint, integer),
     runs.enqueue(uuid, uuid, bigint, integer),
+    runs.try_lock_account(uuid),
     runs.admit(uuid),
-    runs.cost_of(uuid, uuid),
     runs.start(
         uuid, uuid, text, jsonb, bigint, text, text, boolean, text, uuid, uuid, uuid, integer, uuid),
-    runs.close_lost(interval, interval, integer)
+    runs.cost_of(uuid, uuid),
+    runs.end_run(public.runs, text, text, text, bigint),
+    runs.cancel_tree(uuid, uuid),
+    runs.close_lost(interval, interval, integer),
+    runs.follow_account(),
+    runs.delete_work(text[]),
+    runs.forget_deleted(),
+    runs.forget_ended(interval, integer)
 from public, anon, authenticated, service_role;
 grant execute on function
     runs.start(
         uuid, uuid, text, jsonb, bigint, text, text, boolean, text, uuid, uuid, uuid, integer, uuid),
-    runs.close_lost(interval, interval, integer)
+    runs.close_lost(interval, interval, integer),
+    runs.forget_ended(interval, integer)
 to service_role;

@@ -170,29 +170,6 @@ begin
 end;
 $$;
 
--- As before, and what the run that is tried again has brought.
-create or replace function runs.enqueue(account uuid, id uuid, at_work bigint, step_s integer) returns void
-language plpgsql set search_path = '' as $$
-#variable_conflict use_variable
-declare
-    epoch constant timestamptz := '2026-01-01 00:00:00+00';
-    run public.runs;
-    tried text;
-begin
-    update public.runs as r set admitted_at = clock_timestamp()
-    where r.account_id = account and r.id = enqueue.id returning * into run;
-    perform dbos.enqueue_workflow(
-        workflow_name => run.kind, queue_name => run.queue,
-        positional_args => array[to_json(account), to_json(run.id)], workflow_id => run.engine_id,
-        priority => extract(epoch from clock_timestamp() - epoch)::integer + step_s * at_work::integer);
-    if run.retry_of is not null then
-        select r.engine_id into tried from public.runs as r
-        where r.account_id = account and r.id = run.retry_of;
-        perform runs.copy_steps(tried, run.engine_id);
-    end if;
-end;
-$$;
-
 -- The same work under a new id, paid for as if it were new: a run that failed was charged nothing. The same
 -- new id again: the same new run.
 -- outcome: as of runs.start, and unknown | not_retryable (run is the one that was to be tried again)
