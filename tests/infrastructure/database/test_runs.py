@@ -325,6 +325,24 @@ async def test_a_thousand_runs_are_given_up_as_they_end(runs, owner, make_rich, 
     assert not await owner.fetch("select * from ledger.audit()")
 
 
+async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
+    stuck = await begun(runs, executor, new_run(rich))
+    waiting = await begun(runs, executor, new_run(rich, credits_held=0, takes_turn=False))
+    await owner.execute("alter table runs disable trigger mark_change")
+    await owner.execute(
+        "update runs set created_at = now() - interval '1 hour', admitted_at = now() - interval '1 hour',"
+        " updated_at = now() - interval '20 minutes' where id = any ($1)",
+        [stuck.id, waiting.id],
+    )
+    await owner.execute("alter table runs enable trigger mark_change")
+
+    await runs.close_lost()
+
+    ended = await runs.find(stuck.account_id, stuck.id)
+    assert (ended.status, ended.outcome) == ("failed", "timeout")
+    assert (await runs.find(waiting.account_id, waiting.id)).status == "processing"
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -1,0 +1,43 @@
+import asyncio
+
+import pytest
+
+from core.engine.company import Company
+
+
+class Called:
+    def __init__(self):
+        self.count = 0
+
+    async def __call__(self):
+        self.count += 1
+
+
+async def turn_of_the_loop():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_nobody_begins_before_it_is_known_who_was_done_before():
+    company, call = Company(["a", "b"]), Called()
+    entering = asyncio.create_task(company.enter("a", call))
+    await turn_of_the_loop()
+    before = call.count
+
+    with company.settling("b"):
+        pass  # what was kept of it was read
+    await entering
+
+    assert (before, call.count, company.ended_count) == (0, 1, 1)
+    assert (company.has_entered("a"), company.has_entered("b")) == (True, False)
+
+
+async def test_nobody_begins_when_one_was_refused_before():
+    company, call = Company(["a", "b"]), Called()
+    entering = asyncio.create_task(company.enter("a", call))
+    with pytest.raises(ValueError, match="refused"), company.settling("b"):
+        raise ValueError("refused")
+    await turn_of_the_loop()
+
+    assert (call.count, entering.done()) == (0, False)
+    entering.cancel()
