@@ -2,6 +2,8 @@
 
 import uuid
 
+import pytest
+
 from core.engine.engine import running_engine
 from infrastructure.database.run_reads import PostgresRetries
 from tests.core.engine.three_steps import parts
@@ -15,16 +17,25 @@ with step as (
 delete from dbos.operation_outputs where workflow_uuid = $1 and function_name = 'step_3'
 """
 FAIL = """
-update public.runs set status = 'failed', outcome = 'provider_failure', error = 'x' where id = $1
+update public.runs set status = 'failed', outcome = $2, error = 'x' where id = $1
 """
 
 
-async def test_a_retry_takes_up_at_the_step_that_went_wrong(engine_place, engine_owner, book):
+@pytest.mark.parametrize(
+    ("outcome", "done_again"),
+    [
+        ("provider_failure", ["step_2", "step_3", "delivered"]),
+        ("private", ["step_1", "step_2", "step_3", "delivered"]),  # it may be public by now
+    ],
+)
+async def test_a_retry_takes_up_at_the_step_that_went_wrong(
+    engine_place, engine_owner, book, outcome, done_again
+):
     async with parts(engine_place) as opened, running_engine(opened):
         tried = await book.start()
         await book.ended([tried])
         await engine_owner.execute(REFUSE, str(tried))
-        await engine_owner.execute(FAIL, tried)
+        await engine_owner.execute(FAIL, tried, outcome)
 
         run = await PostgresRetries(book.session).retry(
             book.tenant.account_id, tried, uuid.uuid4(), user_id=None, api_key_id=None, refund_policy=1
@@ -32,4 +43,4 @@ async def test_a_retry_takes_up_at_the_step_that_went_wrong(engine_place, engine
         await book.ended([run.id])
 
     assert (await book.find(run.id)).outcome == "completed"
-    assert await book.notes(run.id) == ["step_2", "step_3", "delivered"]
+    assert await book.notes(run.id) == done_again

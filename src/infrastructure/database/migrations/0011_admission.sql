@@ -96,8 +96,10 @@ begin
         positional_args => array[to_json(account), to_json(run.id)], workflow_id => run.engine_id,
         priority => run.turn);
     if run.retry_of is not null then
+        -- What was found once may be otherwise by now: then it is looked at anew.
         select r.engine_id into tried from public.runs as r
-        where r.account_id = account and r.id = run.retry_of;
+        where r.account_id = account and r.id = run.retry_of
+            and r.outcome not in ('private', 'not_found', 'restricted', 'icp_violation');
         perform runs.copy_steps(tried, run.engine_id);
     end if;
 end;
