@@ -8,16 +8,19 @@ from click.testing import CliRunner
 
 from core.cli import main
 
+TIMEOUT_S = 120  # a run that nobody carries out is waited for without end
+
 
 @pytest.fixture
 async def oslira(start, place, kept_logging):  # noqa: ARG001
     """A function: run a command against a server of its own, as a new local user."""
-    _, port = await start(OSLIRA_SIMULATED_LATENCY="0")
+    _, port = await start("serve", OSLIRA_SIMULATED_LATENCY="0")
     environ = {"OSLIRA_PORT": str(port), "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
 
     async def run(*arguments):
         words = [*arguments, "--email", "typist@example.com"]
-        return await asyncio.to_thread(CliRunner().invoke, main, words, env=environ)
+        work = asyncio.to_thread(CliRunner().invoke, main, words, env=environ)
+        return await asyncio.wait_for(work, TIMEOUT_S)
 
     return run
 

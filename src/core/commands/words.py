@@ -57,9 +57,10 @@ def step_of(run: Run) -> str:
 
 
 def _place_of(run: Run) -> str:
+    """``position`` counts those ahead."""
     if run.queue is None or run.queue.position is None:
         return ""
-    return f" (number {run.queue.position})"
+    return f" ({run.queue.position:,} ahead)" if run.queue.position else " (next)"
 
 
 def settlement_of(run: Run) -> str:

@@ -75,12 +75,13 @@ async def test_a_run_without_a_result_says_why_and_what_it_cost(oslira, server):
     assert "Nothing charged, 5 credits returned. There was nothing to analyse." in answer.stdout
 
 
-async def test_a_run_that_waits_says_where_it_stands(oslira, server):
-    server.script(shown(QUEUED))
+@pytest.mark.parametrize(("ahead", "said"), [(3, "3 ahead"), (0, "next")])
+async def test_a_run_that_waits_says_where_it_stands(oslira, server, ahead, said):
+    server.script(shown({**QUEUED, "queue": {"position": ahead, "starts_in_s": 7}}))
 
     answer = await oslira("runs", "show", RUN_ID)
 
-    assert "Waiting for its turn (number 3)" in answer.stdout
+    assert f"Waiting for its turn ({said})" in answer.stdout
 
 
 @pytest.mark.parametrize(("end", "exit_code"), [(CANCELLED, 0), (COMPLETED, 1)], ids=["in time", "too late"])
