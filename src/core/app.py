@@ -131,7 +131,7 @@ def create_app(application: Application) -> ASGIApp:
     document_marks(litestar)
     complete(litestar.openapi_schema, litestar.routes)
     return Edge(
-        Poll(litestar, application.runs.live, application.door, application.rate_limits),
+        Poll(litestar, application.runs.live, application.door, application.poll_limits),
         Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
         https_only=not settings.is_local,
         record=application.record_request,

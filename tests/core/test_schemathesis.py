@@ -23,7 +23,7 @@ KEY = {
     "name": "key",
     "scopes": [
         *("account:read", "credits:read", "business_profiles:read", "business_profiles:write"),
-        *("leads:read", "leads:write"),
+        *("runs:read", "runs:write", "leads:read", "leads:write"),
     ],
 }
 

@@ -77,6 +77,7 @@ class Application:
     settings: Settings
     door: Door
     rate_limits: RateLimits
+    poll_limits: RateLimits  # of polls that bring nothing new: each process counts its own
     idempotency: Idempotency
     record_request: Record
     me: Me
@@ -180,11 +181,13 @@ def _application(
     )
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
+    limits = PostgresLimits(database)
     return Application(
         foundation=foundation,
         settings=settings,
         door=Door(callers, Access(standings, utc_now)),
-        rate_limits=RateLimits(PostgresLimits(database), traffic.windows),
+        rate_limits=RateLimits(limits, traffic.windows),
+        poll_limits=RateLimits(limits, MemoryWindows()),
         idempotency=Idempotency(traffic.attempts),
         record_request=traffic.requests.record,
         me=Me(standings, accounts),

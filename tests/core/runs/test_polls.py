@@ -79,8 +79,7 @@ async def test_both_ways_to_an_unchanged_run_have_the_same_headers(hearing, book
 async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses, place, book):
     environ = {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
     async with build(surroundings({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
-        limits = RateLimits(application.rate_limits.limits, MemoryWindows())
-        app = create_app(dataclasses.replace(application, rate_limits=limits))
+        app = create_app(application)
         await until(lambda: application.runs.live.is_hearing)
         run = await book.begun()
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
@@ -98,17 +97,21 @@ async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses,
     assert answer.status_code == 304
 
 
-async def test_a_poll_counts_and_is_refused_like_any_other(client_of, application, limits, book):
+async def test_polls_are_counted_here_and_then_by_all_until_they_are_refused(
+    client_of, application, limits, book
+):
     run = await book.begun()
-    client = client_of(dataclasses.replace(application, rate_limits=RateLimits(limits, MemoryWindows())))
+    here, shared = RateLimits(limits, MemoryWindows()), RateLimits(limits, MemoryWindows())
+    client = client_of(dataclasses.replace(application, rate_limits=shared, poll_limits=here))
     seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
     headers = {**book.headers, "If-None-Match": seen.headers["etag"]}
 
-    answers = [await client.get(f"{RUNS}/{run.id}", headers=headers) for _ in range(3)]
+    answers = [await client.get(f"{RUNS}/{run.id}", headers=headers) for _ in range(6)]
 
-    assert [answer.status_code for answer in answers] == [304, 304, 429]
-    assert [answer.headers["ratelimit"] for answer in answers[:2]] == ['"progress";r=1', '"progress";r=0']
-    assert_problem(answers[2], 429, "rate_limited")
+    assert [answer.status_code for answer in answers] == [304, 304, 304, 304, 304, 429]
+    left = [answer.headers["ratelimit"].removeprefix('"progress";r=') for answer in answers[:5]]
+    assert left == ["2", "1", "0", "1", "0"]
+    assert_problem(answers[5], 429, "rate_limited")
 
 
 @pytest.fixture
