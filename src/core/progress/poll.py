@@ -1,8 +1,8 @@
 """The poll that brings nothing new, answered in front of the framework: no query, no request object.
 
 It costs next to nothing, so each process counts these for itself; a count that all share would be the query
-that is saved. Everything else goes on to the application, also everything that is refused: there it is counted
-by all, and gets its words.
+that is saved. Everything else goes on to the application, also everything that is refused: there it is
+counted by all, and gets its words.
 """
 
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
