@@ -1,8 +1,8 @@
 """Steps side by side, as far as they have to know of each other."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -20,12 +20,15 @@ class Company:
         self._all_known = asyncio.Event()
         self._is_over = False
 
-    @contextmanager
-    def settling(self, name: str) -> Generator[None]:
+    @asynccontextmanager
+    async def settling(self, name: str) -> AsyncGenerator[None]:
+        """A refusal is told when everybody is known: of two that were kept, the same comes out each time."""
         try:
             yield
-        except BaseException:
+        except Exception:
             self._is_over = True
+            self._tell(name)
+            await self._all_known.wait()
             raise
         else:
             self.ended_count += 1

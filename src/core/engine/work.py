@@ -111,7 +111,7 @@ class Work:
         begin, end = percents
 
         async def one(name: str, call: Callable[[], Awaitable[T]]) -> T:
-            with company.settling(name):
+            async with company.settling(name):
                 value = await self.step(
                     name, lambda: company.enter(name, call), returns=returns, percent=begin, patience=patience
                 )

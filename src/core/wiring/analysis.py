@@ -8,6 +8,7 @@ import msgspec
 
 from features.analysis.application.anonymous import AnonymousAnalyses
 from features.analysis.application.bulk_starts import BulkStarts
+from features.analysis.application.ports import Durations
 from features.analysis.application.profiles import Profiles
 from features.analysis.application.quotes import Quotes, RefundTerms
 from features.analysis.application.starts import AnalysisStarts
@@ -20,6 +21,8 @@ from infrastructure.database.bulk_items import PostgresBulkItems
 from infrastructure.database.runs import PostgresRuns
 from infrastructure.database.sessions import Database
 
+REFUND = msgspec.convert(REFUND_POLICY, RefundTerms, from_attributes=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Beginnings:
@@ -30,7 +33,9 @@ class Beginnings:
 
 
 @asynccontextmanager
-async def open_beginnings(database: Database, profiles: Profiles) -> AsyncGenerator[Beginnings]:
+async def open_beginnings(
+    database: Database, profiles: Profiles, durations: Durations
+) -> AsyncGenerator[Beginnings]:
     session = database.admin("analysis starts")
     runs = PostgresAnalysisRuns(session, PostgresRuns(session), PostgresBulkItems(session))
     prices = PostgresPrices(session)
@@ -39,9 +44,7 @@ async def open_beginnings(database: Database, profiles: Profiles) -> AsyncGenera
     try:
         yield Beginnings(
             starts=AnalysisStarts(runs, prices),
-            quotes=Quotes(
-                terms, prices, profiles, msgspec.convert(REFUND_POLICY, RefundTerms, from_attributes=True)
-            ),
+            quotes=Quotes(terms, prices, profiles, durations, REFUND),
             bulk=BulkStarts(runs, terms, prices, terms),
             anonymous=AnonymousAnalyses(visitors),
         )

@@ -111,8 +111,8 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         signing_keys(place.settings) as keys,
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
-        open_beginnings(foundation.database, foundation.providers.profiles) as beginnings,
         open_runs(place, foundation.addresses, foundation.database) as runs,
+        open_beginnings(foundation.database, foundation.providers.profiles, runs.estimates) as beginnings,
     ):
         database = foundation.database
         traffic = Traffic(

@@ -33,6 +33,7 @@ class Runs:
     live: LiveRuns
     views: RunViews
     streams: RunStreams
+    estimates: Estimates
     cancellations: Cancellations
     retries: Retries
 
@@ -66,14 +67,14 @@ def _listener(place: Surroundings, addresses: Addresses, live: LiveRuns) -> List
 
 def _runs(live: LiveRuns, database: Database) -> Runs:
     measurements = PostgresMeasurements(database.admin("run estimates"))
-    views = RunViews(
-        PostgresRunReads(database), measurements, Estimates(measurements), live, RESULT_LINKS, utc_now
-    )
+    estimates = Estimates(measurements)
+    views = RunViews(PostgresRunReads(database), measurements, estimates, live, RESULT_LINKS, utc_now)
     session = database.admin("runs")
     return Runs(
         live=live,
         views=views,
         streams=RunStreams(views),
+        estimates=estimates,
         cancellations=Cancellations(views, PostgresRuns(session)),
         retries=Retries(views, PostgresRetries(session)),
     )

@@ -24,7 +24,7 @@ async def test_nobody_begins_before_it_is_known_who_was_done_before():
     await turn_of_the_loop()
     before = call.count
 
-    with company.settling("b"):
+    async with company.settling("b"):
         pass  # what was kept of it was read
     await entering
 
@@ -35,9 +35,29 @@ async def test_nobody_begins_before_it_is_known_who_was_done_before():
 async def test_nobody_begins_when_one_was_refused_before():
     company, call = Company(["a", "b"]), Called()
     entering = asyncio.create_task(company.enter("a", call))
-    with pytest.raises(ValueError, match="refused"), company.settling("b"):
-        raise ValueError("refused")
+    with pytest.raises(ValueError, match="refused"):
+        async with company.settling("b"):
+            raise ValueError("refused")
     await turn_of_the_loop()
 
     assert (call.count, entering.done()) == (0, False)
     entering.cancel()
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+async def test_of_two_that_were_refused_before_both_are_told(order):
+    company, read = Company(["a", "b"]), {"a": asyncio.Event(), "b": asyncio.Event()}
+
+    async def settle(name):
+        async with company.settling(name):
+            await read[name].wait()
+            raise ValueError(name)
+
+    settling = {name: asyncio.ensure_future(settle(name)) for name in read}
+    for name in order:
+        await turn_of_the_loop()
+        assert not any(one.done() for one in settling.values())
+        read[name].set()
+    await asyncio.wait(settling.values())
+
+    assert [str(one.exception()) for one in settling.values()] == ["a", "b"]

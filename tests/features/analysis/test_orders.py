@@ -63,7 +63,8 @@ def test_what_is_refused_can_be_shown_and_kept(text):
 
 def test_what_was_seen_before_takes_less_time():
     assert all(
-        eta_s(name, is_cached=True) < eta_s(name, is_cached=False) for name in ("light", "deep", "xray")
+        eta_s(name, (), is_cached=True) < eta_s(name, (), is_cached=False)
+        for name in ("light", "deep", "xray")
     )
 
 
@@ -79,3 +80,14 @@ def test_a_visitor_is_shown_a_part_of_the_analysis():
     assert [reason.text for reason in result.reasons] == [reason.text for reason in LIGHT.reasons]
     assert result.facts.followers == 12_000
     assert msgspec.json.decode(msgspec.json.encode(result), type=type(result)) == result
+
+
+@pytest.mark.parametrize(("is_cached", "seconds"), [(False, 12), (True, 4)])
+def test_what_was_measured_is_what_is_estimated(is_cached, seconds):
+    measured = (("scrape", 8.2), ("core", 3.0), ("outreach", 0.6))
+
+    assert eta_s("deep", measured, is_cached=is_cached) == seconds
+
+
+def test_nothing_is_done_in_no_time():
+    assert eta_s("light", (("scrape", 0.1), ("light", 0.0)), is_cached=True) == 1

@@ -151,6 +151,17 @@ class Results(Protocol):
 # Starting
 
 
+class StepSeconds(Protocol):
+    @property
+    def steps_s(self) -> tuple[tuple[str, float], ...]: ...
+
+
+class Durations(Protocol):
+    """Kept by the runs slice: how long the steps of a kind of run usually take."""
+
+    async def of(self, kind: str) -> StepSeconds: ...
+
+
 class Payer(msgspec.Struct, frozen=True, kw_only=True):
     """Whose credits, and who spends them: a person or a key."""
 

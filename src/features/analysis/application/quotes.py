@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from features.analysis.application.ports import Prices, Terms, TermsReader
+from features.analysis.application.ports import Durations, Prices, Terms, TermsReader
 from features.analysis.application.profiles import Profiles, ReadProfile
 from features.analysis.domain.checks import Verdict
 from features.analysis.domain.errors import ProfileIsPrivate, ProfileNotFound, ProfileRestricted
@@ -51,18 +51,20 @@ class Quotes:
     terms: TermsReader
     prices: Prices
     profiles: Profiles
+    durations: Durations
     refund: RefundTerms
 
     async def quote(self, caller: Caller, order: AnalysisOrder) -> Quote:
         assert order.business_profile_id is not None, "visitors pay nothing"
         terms = await self.terms.terms(caller, order.business_profile_id, dedup_key=order.dedup_key)
+        times = await self.durations.of(order.kind)
         is_cached, checks = (False, None) if order.is_fresh else await self._known(order, terms.customer)
         return Quote(
             credits=await self.prices.credits(order.analysis_type),
             terms=terms,
             is_cached=is_cached,
             checks=checks,
-            eta_s=eta_s(order.analysis_type, is_cached=is_cached),
+            eta_s=eta_s(order.analysis_type, times.steps_s, is_cached=is_cached),
             refund=self.refund,
         )
 
