@@ -24,7 +24,9 @@ from shared.ids import RunId
 
 RUNS_QUEUE = "runs"
 TRANSACTION_TYPE = "analysis"
-AT_ONCE_MAX = 10
+# Ten look at a time, of all bulks together. A few more are started, so that no place stands empty while the
+# next one is on its way through the queue, or a model answers.
+STARTED_MAX = 15
 BATCH_SIZE = 10
 # The end of a run in this process wakes it; of those elsewhere it hears by looking.
 LOOK_INTERVAL_S = 0.25
@@ -67,7 +69,7 @@ class BulkWorkflow:
     async def _fill(self, work: Work, order: "PricedOrder", counts: Counts, now: "Progress") -> bool:
         """Start as many as there is room for. Whether credits are short."""
         waiting = counts.total - counts.ended - counts.at_work
-        room = min(AT_ONCE_MAX - counts.at_work, waiting)
+        room = min(STARTED_MAX - counts.at_work, waiting)
         if room <= 0:
             return False
         return await persistently(lambda: self._start_next(work, order, now, room))

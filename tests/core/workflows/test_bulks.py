@@ -45,7 +45,7 @@ async def test_partial_failures_cost_only_what_was_delivered(at_work, desk, simu
     assert await desk.all_charged_once()
 
 
-async def test_no_more_than_ten_are_at_work(at_work, desk, simulators):
+async def test_no_more_than_ten_look_and_only_a_few_more_are_started(at_work, desk, simulators):
     await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 600_000})
     bulk_id = await desk.start_bulk(await some(desk, 25))
 
@@ -57,13 +57,14 @@ async def test_no_more_than_ten_are_at_work(at_work, desk, simulators):
     await desk.cancel(bulk_id)
     (bulk,) = await desk.ended(bulk_id)
 
-    assert started == len(await desk.children(bulk_id)) == 10
+    assert started == len(await desk.children(bulk_id)) == 15
     assert (bulk.status, bulk.credits_charged) == ("cancelled", 0)
     statuses = await desk.statuses(bulk_id)
     assert {status for status, _ in statuses} == {"cancelled"}
-    assert [outcome for _, outcome in statuses][10:] == ["cancelled_queued"] * 15
+    assert [outcome for _, outcome in statuses][15:] == ["cancelled_queued"] * 10
     assert all(child["ended_at"] <= bulk.ended_at for child in await desk.children(bulk_id))
-    assert (await simulators.state())["apify"]["running"] == 0
+    apify = (await simulators.state())["apify"]
+    assert (apify["running"], apify["running_max"]) == (0, 10)
     assert await desk.all_charged_once()
 
 
