@@ -1,5 +1,6 @@
 """Schemathesis against a real server: every operation, every check, every phase.
 
+The suite sends what customers can send, a little of it; the battery everything, also what operators can.
 What it is told beforehand, and why, stands in ``fuzzing/schemathesis.toml`` and ``fuzzing/rules.py``.
 """
 
@@ -95,13 +96,10 @@ def findings(stage, tmp_path_factory):
     return run
 
 
-async def test_every_operation_keeps_to_its_document(findings):
-    found = await asyncio.gather(
-        findings("user", "--exclude-path-regex", "^/v1/admin/", "--max-examples", "1"),
-        findings("operator", "--include-path-regex", "^/v1/admin/", "--max-examples", "1"),
-    )
+async def test_every_operation_for_customers_keeps_to_its_document(findings):
+    found = await findings("user", "--exclude-path-regex", "^/v1/admin/", "--max-examples", "1")
 
-    assert not any(found), "".join(found)
+    assert not found, found
 
 
 @pytest.mark.battery

@@ -168,27 +168,35 @@ async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work
     assert run.error == "models_unavailable"
 
 
-CANCELLATIONS = {
-    "inside:scrape": ("cancelled_scraping", 0),
-    "inside:outreach": ("cancelled_analyzing", 2),
-    "before:save": ("cancelled_saving", 2),
-}
+# Half of the price once models are at work, in the customer's favour.
+CANCELLED = [
+    *(
+        ("light", "inside:scrape", "cancelled_scraping", 0),
+        ("light", "inside:light", "cancelled_analyzing", 0),
+    ),
+    *(("deep", "inside:scrape", "cancelled_scraping", 0), ("xray", "inside:scrape", "cancelled_scraping", 0)),
+    *(("deep", f"inside:{step}", "cancelled_analyzing", 2) for step in ("core", "outreach", "personality")),
+    *(("xray", f"inside:{step}", "cancelled_analyzing", 3) for step in ("psychographic", "commercial")),
+    *(("xray", f"inside:{step}", "cancelled_analyzing", 3) for step in ("outreach", "personality")),
+    *(("light", "before:save", "cancelled_saving", 0), ("deep", "before:save", "cancelled_saving", 2)),
+    ("xray", "before:save", "cancelled_saving", 3),
+]
 
 
 async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(at_work, desk):
-    runs = {place: await desk.start(halt_at=place) for place in CANCELLATIONS}
-    for run_id in runs.values():
+    runs = [await desk.start(kind, halt_at=place) for kind, place, _, _ in CANCELLED]
+    for run_id in runs:
         await at_work.halted(run_id)
 
-    assert [await desk.cancel(run_id) for run_id in runs.values()] == ["requested"] * 3
+    assert [await desk.cancel(run_id) for run_id in runs] == ["requested"] * len(runs)
     await _heard_of_cancel(desk)
     at_work.go_on.touch()
-    ended = await desk.ended(*runs.values())
+    ended = await desk.ended(*runs)
 
     assert [summary(run) for run in ended] == [
-        ("cancelled", outcome, None, credits_charged) for outcome, credits_charged in CANCELLATIONS.values()
+        ("cancelled", outcome, None, credits_charged) for _, _, outcome, credits_charged in CANCELLED
     ]
-    assert [await desk.saved(run.id) for run in ended] == [(0, 0)] * 3
+    assert [await desk.saved(run.id) for run in ended] == [(0, 0)] * len(runs)
     assert await desk.all_charged_once()
 
 
