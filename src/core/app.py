@@ -82,31 +82,7 @@ def create_app(application: Application) -> ASGIApp:
     settings = application.settings
     litestar = Litestar(
         route_handlers=CONTROLLERS,
-        dependencies={
-            "health": given(application.health),
-            "me": given(application.me),
-            "accounts": given(application.accounts),
-            "members": given(application.members),
-            "invitations": given(application.invitations),
-            "api_keys": given(application.api_keys),
-            "balances": given(application.balances),
-            "statements": given(application.statements),
-            "holds": given(application.holds),
-            "grants": given(application.grants),
-            "profiles": given(application.business_profiles),
-            "analysis_starts": given(application.beginnings.starts),
-            "quotes": given(application.beginnings.quotes),
-            "bulk_starts": given(application.beginnings.bulk),
-            "anonymous_analyses": given(application.beginnings.anonymous),
-            "leads": given(application.leads),
-            "analyses": given(application.analyses),
-            "cost_reports": given(application.cost_reports),
-            "run_costs": given(application.run_costs),
-            "run_views": given(application.runs.views),
-            "run_streams": given(application.runs.streams),
-            "cancellations": given(application.runs.cancellations),
-            "retries": given(application.runs.retries),
-        },
+        dependencies={name: given(part) for name, part in _parts(application).items()},
         middleware=[
             DefineMiddleware(
                 Gate,
@@ -137,6 +113,35 @@ def create_app(application: Application) -> ASGIApp:
         record=application.record_request,
         cors_origins=settings.cors_origins,
     )
+
+
+def _parts(application: Application) -> dict[str, object]:
+    """What handlers ask for by name."""
+    return {
+        "health": application.health,
+        "me": application.me,
+        "accounts": application.accounts,
+        "members": application.members,
+        "invitations": application.invitations,
+        "api_keys": application.api_keys,
+        "balances": application.balances,
+        "statements": application.statements,
+        "holds": application.holds,
+        "grants": application.grants,
+        "profiles": application.business_profiles,
+        "analysis_starts": application.beginnings.starts,
+        "quotes": application.beginnings.quotes,
+        "bulk_starts": application.beginnings.bulk,
+        "anonymous_analyses": application.beginnings.anonymous,
+        "leads": application.leads,
+        "analyses": application.analyses,
+        "cost_reports": application.cost_reports,
+        "run_costs": application.run_costs,
+        "run_views": application.runs.views,
+        "run_streams": application.runs.streams,
+        "cancellations": application.runs.cancellations,
+        "retries": application.runs.retries,
+    }
 
 
 def _openapi() -> OpenAPIConfig:

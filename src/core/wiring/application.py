@@ -214,14 +214,20 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
-        health=Health(
-            settings.environment,
-            {
-                **probes(place, DatabaseProbes(database), traffic.windows, providers.objects),
-                **engine_probe(settings, DatabaseProbes(database), foundation.engine),
-                **provider_probes(settings, providers.gateway),
-                **identity_probes(settings, keys, mail),
-            },
-            essential=frozenset({"database", "migrations", "role_separation"}),
-        ),
+        health=_health(foundation, keys, mail, traffic),
+    )
+
+
+def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
+    place, providers = foundation.place, foundation.providers
+    settings, database = place.settings, DatabaseProbes(foundation.database)
+    return Health(
+        settings.environment,
+        {
+            **probes(place, database, traffic.windows, providers.objects),
+            **engine_probe(settings, database, foundation.engine),
+            **provider_probes(settings, providers.gateway),
+            **identity_probes(settings, keys, mail),
+        },
+        essential=frozenset({"database", "migrations", "role_separation"}),
     )
