@@ -26,7 +26,7 @@ from tests.support import Tenant, claims_of, dual_client, somebody_works
 
 PROJECT = Path(__file__).parents[1]
 # What a test database loses in a power cut is nobody's money.
-QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+QUICK = ("max_connections=600", "fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 @pytest.fixture(scope="session", autouse=True)
