@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 
-from core.engine.state import EngineState
 from core.wiring.foundation import Foundation
 
 Beside = Callable[[Foundation, asyncio.Event], Awaitable[None]]
@@ -14,12 +12,21 @@ Beside = Callable[[Foundation, asyncio.Event], Awaitable[None]]
 async def carry_out_runs(foundation: Foundation, stopping: asyncio.Event) -> None:
     """Requests are answered while the engine comes up, which takes seconds to import."""
     foundation.engine.is_wanted = True
-    keep = await asyncio.to_thread(_keeper, foundation)
-    await keep(stopping, foundation.engine)
+    work = await asyncio.to_thread(_work, foundation)
+    await work(stopping)
 
 
-def _keeper(foundation: Foundation) -> Callable[[asyncio.Event, EngineState], Awaitable[None]]:
+def _work(foundation: Foundation) -> Callable[[asyncio.Event], Awaitable[None]]:
+    from core.attendants import attend  # noqa: PLC0415
     from core.engine.keeper import keep_engine  # noqa: PLC0415
+    from core.wiring.attendants import attendants_on  # noqa: PLC0415
     from core.wiring.engine import parts_on  # noqa: PLC0415
 
-    return partial(keep_engine, parts_on(foundation))
+    parts, attendants = parts_on(foundation), attendants_on(foundation)
+
+    async def work(stopping: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keep_engine(parts, stopping, foundation.engine))
+            group.create_task(attend(attendants, stopping))
+
+    return work

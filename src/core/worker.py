@@ -4,8 +4,11 @@ import asyncio
 import signal
 from contextlib import AbstractAsyncContextManager
 
+from core.attendants import Attendant, attend
 from core.engine.engine import EngineParts, running_engine
 from core.engine.keeper import first_of
+
+Duties = tuple[EngineParts, dict[str, Attendant]]
 
 
 class GivenUp(RuntimeError):
@@ -15,13 +18,17 @@ class GivenUp(RuntimeError):
         return "This worker was silent for too long: others have its work, and it has stopped."
 
 
-async def work(opened_parts: AbstractAsyncContextManager[EngineParts]) -> None:
+async def work(opened_duties: AbstractAsyncContextManager[Duties]) -> None:
     """Until SIGTERM or SIGINT. Raises GivenUp."""
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told_to_stop.set)
-    async with opened_parts as parts, running_engine(parts) as engine:
+    async with opened_duties as (parts, attendants), running_engine(parts) as engine:
+        attending = asyncio.create_task(attend(attendants, told_to_stop))
         await first_of(told_to_stop, engine.given_up)
-    if engine.given_up.is_set():
+        is_given_up = engine.given_up.is_set()
+        told_to_stop.set()
+        await attending
+    if is_given_up or engine.given_up.is_set():
         raise GivenUp

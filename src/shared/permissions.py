@@ -17,4 +17,8 @@ Permission = Literal[
     "runs:write",
     "leads:read",
     "leads:write",
+    "billing:read",
+    "billing:manage",
+    "webhooks:read",
+    "webhooks:manage",
 ]

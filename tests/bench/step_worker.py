@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 import uvloop
 from runs import KIND
 
-from core.engine.engine import EngineParts
 from core.engine.execution import Finished, Workflow
 from core.engine.work import Work
-from core.wiring.engine import opened_parts
+from core.wiring.engine import opened_duties
 from core.wiring.place import Surroundings, start_logs, surroundings
-from core.worker import work
+from core.worker import Duties, work
 from features.runs.domain.run import Ending
 
 
@@ -35,12 +34,12 @@ async def carry_out(work: Work) -> Finished:
 
 
 @asynccontextmanager
-async def parts(place: Surroundings) -> AsyncGenerator[EngineParts]:
-    async with opened_parts(place) as opened:
-        yield dataclasses.replace(opened, workflows=(Workflow(KIND, carry_out),), warm_up=no_clients)
+async def duties(place: Surroundings) -> AsyncGenerator[Duties]:
+    async with opened_duties(place) as (opened, _):
+        yield dataclasses.replace(opened, workflows=(Workflow(KIND, carry_out),), warm_up=no_clients), {}
 
 
 if __name__ == "__main__":
     here = surroundings(os.environ)
     start_logs(here.settings, level=logging.WARNING)
-    uvloop.run(work(parts(here)))
+    uvloop.run(work(duties(here)))

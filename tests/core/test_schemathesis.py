@@ -26,6 +26,7 @@ KEY = {
     "scopes": [
         *("account:read", "credits:read", "business_profiles:read", "business_profiles:write"),
         *("runs:read", "runs:write", "leads:read", "leads:write"),
+        *("billing:read", "webhooks:read", "webhooks:manage"),
     ],
 }
 

@@ -47,14 +47,14 @@ def worker_command(queues: str | None) -> None:
     """
     place = read_surroundings()
     # The engine takes seconds to import, which the other commands need not wait for.
-    from core.wiring.engine import QUEUES, opened_parts  # noqa: PLC0415
+    from core.wiring.engine import QUEUES, opened_duties  # noqa: PLC0415
     from core.worker import work  # noqa: PLC0415
 
     known = tuple(queue.name for queue in QUEUES)
     names = tuple((queues or "").replace(",", " ").split()) or known
     if unknown := sorted(set(names) - set(known)):
         raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(known)}.")
-    run_to_the_end(work(opened_parts(place, listens_to=names)))
+    run_to_the_end(work(opened_duties(place, listens_to=names)))
 
 
 @click.command("run")

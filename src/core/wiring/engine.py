@@ -3,10 +3,12 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from core.attendants import Attendant
 from core.engine.configuration import EngineDatabase
 from core.engine.engine import EngineParts
 from core.engine.execution import Workflow
 from core.engine.queues import Queue
+from core.wiring.attendants import attendants_on
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.place import Surroundings, current_addresses
 from core.wiring.workflows import workflows_of
@@ -30,12 +32,12 @@ def workflows_on(foundation: Foundation) -> tuple[Workflow, ...]:
 
 
 @asynccontextmanager
-async def opened_parts(
+async def opened_duties(
     place: Surroundings, *, listens_to: tuple[str, ...] | None = None
-) -> AsyncGenerator[EngineParts]:
+) -> AsyncGenerator[tuple[EngineParts, dict[str, Attendant]]]:
     """For a process that does nothing but work."""
     async with open_foundation(place) as foundation:
-        yield parts_on(foundation, listens_to=listens_to)
+        yield parts_on(foundation, listens_to=listens_to), attendants_on(foundation)
 
 
 def parts_on(

@@ -110,6 +110,12 @@ async def parts(place, *, go_on=None):
         yield three_steps_on(foundation, go_on=go_on)
 
 
+@asynccontextmanager
+async def duties(place, *, go_on=None):
+    async with parts(place, go_on=go_on) as made:
+        yield made, {}
+
+
 def three_steps_on(foundation, *, go_on=None):
     steps = ThreeSteps(foundation.database, go_on)
     made = parts_on(foundation, workflows=(Workflow(KIND, steps.carry_out),), queues=QUEUES)
@@ -137,6 +143,6 @@ def run_worker(environ, go_on):
     here = surroundings(environ)
     start_logs(here.settings, level=logging.ERROR)
     try:
-        uvloop.run(work(parts(here, go_on=go_on)))
+        uvloop.run(work(duties(here, go_on=go_on)))
     except GivenUp:
         sys.exit(1)

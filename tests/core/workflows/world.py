@@ -164,7 +164,7 @@ def run_worker(simulators_address, environ, go_on):
     @asynccontextmanager
     async def parts():
         async with opened(here, simulators_address, go_on=go_on) as (made, _):
-            yield made
+            yield made, {}
 
     try:
         uvloop.run(work(parts()))

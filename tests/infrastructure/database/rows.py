@@ -1,3 +1,5 @@
+import uuid
+
 from infrastructure.database.leads import PostgresResults
 from tests.features.analysis.examples import LEAD_KEY, analysis, changed
 
@@ -29,3 +31,32 @@ async def new_analysis(owner, account_id, **fields):
     business_id = await owner.fetchval(ANY_PROFILE, account_id)
     made = analysis(changed(LEAD_KEY, account_id=account_id, business_profile_id=business_id, **fields))
     return made, (await PostgresResults(owner).save(made)).lead_id
+
+
+NEW_SUBSCRIPTION = """
+select * from billing.apply_subscription(
+    $1, $2, 'si_1', 'growth', 'active', now(), now(), now() + interval '1 month', null, null,
+    clock_timestamp(), true)
+"""
+NEW_PURCHASE = """
+with customer as (insert into public.billing_customers values ($1, 'cus_' || $2)),
+invoice as (
+    insert into public.invoices (
+        account_id, stripe_invoice_id, status, due_cents, paid_cents, currency, created_at, seen_at)
+    values ($1, 'in_' || $2, 'paid', 2900, 2900, 'usd', now(), now())
+)
+insert into public.checkouts (account_id, id, pack, credits, price_cents, currency)
+values ($1, $3, 'small', 100, 1500, 'usd')
+"""
+
+
+async def new_subscription(owner, account_id):
+    """A paid plan with its first period, a bought pack, and half of that given back."""
+    key, checkout_id = uuid.uuid4().hex, uuid.uuid4()
+    await owner.execute(NEW_SUBSCRIPTION, account_id, f"sub_{key}")
+    await owner.execute(NEW_PURCHASE, account_id, key, checkout_id)
+    await owner.execute(
+        "select billing.complete_purchase($1, $2, $3, $4, 100, 1500, 'usd')",
+        *(account_id, checkout_id, f"cs_{key}", f"pi_{key}"),
+    )
+    await owner.execute("select billing.return_payment($1, $2, 750)", f"pi_{key}", f"re_{key}")

@@ -7,7 +7,13 @@ import asyncpg
 import pytest
 
 from tests.conftest import make_tenant
-from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE, new_analysis
+from tests.infrastructure.database.rows import (
+    NEW_MODEL_CALL,
+    NEW_PROFILE,
+    NEW_SCRAPE,
+    new_analysis,
+    new_subscription,
+)
 from tests.support import claims_of
 
 # Whether members may read the table. A new table fails the first test until it stands here.
@@ -32,6 +38,15 @@ TABLES = {
     "public.anonymous_tokens": False,
     "public.leads": True,
     "public.analyses": True,
+    "public.billing_customers": True,
+    "public.subscriptions": True,
+    "public.subscription_periods": True,
+    "public.checkouts": True,
+    "public.invoices": True,
+    "public.payments": True,
+    "public.payment_returns": True,
+    "public.credit_packs": False,
+    "public.billing_prices": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -145,6 +160,8 @@ async def victim(owner):
     await owner.execute(RUN, tenant.account_id)
     await owner.execute(BULK_ROWS, tenant.account_id)
     await owner.execute(VISITOR, uuid.uuid4())
+    await new_subscription(owner, tenant.account_id)
+    await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 

@@ -4,9 +4,17 @@ import uuid
 
 import pytest
 
-from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, NEW_SCRAPE, new_analysis
+from tests.infrastructure.database.rows import (
+    NEW_MODEL_CALL,
+    NEW_PROFILE,
+    NEW_SCRAPE,
+    new_analysis,
+    new_subscription,
+)
 
-OURS = "n.nspname in ('public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads')"
+OURS = """n.nspname in (
+    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing'
+)"""
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -105,6 +113,16 @@ EXECUTORS = {
     "runs.retry": {"service_role"},
     "leads.save": {"service_role"},
     "runs.forget_ended": {"service_role"},
+    "public.get_renewable_subscriptions": {"service_role"},
+    "billing.period_start": {"service_role"},
+    "billing.period_index": {"service_role"},
+    "billing.grant_period": {"service_role"},
+    "billing.apply_subscription": {"service_role"},
+    "billing.renew_own": {"service_role"},
+    "billing.complete_purchase": {"service_role"},
+    "billing.note_payment": {"service_role"},
+    "billing.return_payment": {"service_role"},
+    "billing.undo_return": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -152,6 +170,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await new_analysis(owner, account_id)
     await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
+    await new_subscription(owner, account_id)
     await owner.execute(
         "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')", account_id
     )
@@ -163,7 +182,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 18
+    assert len(tables) == 25
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

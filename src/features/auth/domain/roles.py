@@ -23,6 +23,10 @@ ALLOWED: dict[Permission, tuple[Role, ...]] = {
     "runs:write": ("owner", "admin", "member"),  # start, cancel, retry: what spends credits
     "leads:read": ("owner", "admin", "member", "viewer"),
     "leads:write": ("owner", "admin", "member"),
+    "billing:read": ("owner", "admin"),
+    "billing:manage": ("owner", "admin"),  # what spends money
+    "webhooks:read": ("owner", "admin"),
+    "webhooks:manage": ("owner", "admin"),  # where the account's data is sent
 }
 
 # What every member may do needs no look at the role: row level security knows who is a member.
@@ -38,6 +42,9 @@ Scope = Literal[
     "runs:write",
     "leads:read",
     "leads:write",
+    "billing:read",
+    "webhooks:read",
+    "webhooks:manage",
 ]
 
 

@@ -1,0 +1,33 @@
+import asyncio
+
+from core.attendants import attend
+from shared.errors import Unavailable
+
+
+class Away(Unavailable):
+    code = "away"
+
+
+async def test_attendants_go_on_until_told_to_stop_and_one_that_fails_begins_again(monkeypatch):
+    monkeypatch.setattr("core.attendants.RETRY_INTERVAL_S", 0.0)
+    stopping = asyncio.Event()
+    told: list[str] = []
+
+    async def steady(stopping: asyncio.Event) -> None:
+        told.append("steady")
+        await stopping.wait()
+        told.append("steady ends")
+
+    async def fails_twice(stopping: asyncio.Event) -> None:
+        told.append("fails")
+        match told.count("fails"):
+            case 1:
+                raise Away
+            case 2:
+                raise RuntimeError
+            case _:
+                stopping.set()
+
+    await attend({"steady": steady, "fails": fails_twice}, stopping)
+
+    assert told == ["steady", "fails", "fails", "fails", "steady ends"]
