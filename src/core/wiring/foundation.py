@@ -1,5 +1,6 @@
 """What the API and the engine stand on. A process that is both opens it once."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ class Foundation:
     simulators: Simulators
     providers: Providers
     engine: EngineState = field(default_factory=EngineState)
+    arrivals: asyncio.Event = field(default_factory=asyncio.Event)  # set when Stripe has told us something
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-from shared.errors import UpstreamFailed
+from shared.errors import Unavailable, UpstreamFailed
 
 
 class PriceUnknown(UpstreamFailed):
@@ -38,3 +38,10 @@ class CheckoutNotOurs(UpstreamFailed):
 
     def __str__(self) -> str:
         return f"Stripe's checkout {self.session_id} belongs to no account of ours."
+
+
+class BillingNotConfigured(Unavailable):
+    code = "billing_not_configured"
+
+    def __str__(self) -> str:
+        return "Nothing can be paid for here: no payment provider is configured."
