@@ -6,7 +6,6 @@ from contextlib import suppress
 import structlog
 
 from features.billing.application.consumption import Consumption
-from features.billing.application.inbox_ports import EventLine
 from features.billing.domain.inbox import ClaimedEvent
 from shared.errors import Unavailable
 
@@ -19,8 +18,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("inbox")
 class EventConsumer:
     """An attendant: see ``core.attendants``. ``arrivals`` is set when this process has taken something in."""
 
-    def __init__(self, line: EventLine, consumption: Consumption, arrivals: asyncio.Event) -> None:
-        self._line = line
+    def __init__(self, consumption: Consumption, arrivals: asyncio.Event) -> None:
+        self._line = consumption.line
         self._consumption = consumption
         self._arrivals = arrivals
 

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 
 from core.attendants import Attendant
 from core.webhooks.consumer import EventConsumer
@@ -16,9 +17,9 @@ from features.billing.application.inbox import Inbox
 from features.billing.application.intake import Intake
 from features.billing.application.ports import StripeRecords
 from infrastructure.database.billing_book import PostgresBillingBook
-from infrastructure.database.inbox import PostgresEventLine, PostgresPaymentNotes
+from infrastructure.database.inbox import CLAIM_FOR, PostgresEventLine, PostgresPaymentNotes
 from infrastructure.database.inbox_reads import PostgresEvents
-from infrastructure.database.sessions import Database
+from infrastructure.database.sessions import AdminSession
 
 LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105  opens nothing but a local system
 REMEMBERED_FOR_S = 10.0
@@ -43,23 +44,23 @@ def inbox_attendants(foundation: Foundation, records: StripeRecords | None = Non
     """None of them where there is no Stripe to ask."""
     if records is None:
         return {}
+    session = foundation.database.admin("billing")
     is_live = "_live_" in foundation.place.settings.providers.keys.get("stripe", "")
-    return {"inbox": consumer_on(foundation.database, records, foundation.arrivals, is_live=is_live).attend}
+    consumption = consumption_on(session, records, is_live=is_live)
+    return {"inbox": EventConsumer(consumption, foundation.arrivals).attend}
 
 
-def consumer_on(
-    database: Database, records: StripeRecords, arrivals: asyncio.Event, *, is_live: bool = False
-) -> EventConsumer:
-    session = database.admin("billing")
-    book, line = PostgresBillingBook(session), PostgresEventLine(session)
-    consumption = Consumption(
-        line,
-        Looks(records, book, is_live),
-        StripeEvents(book, PostgresPaymentNotes(session)),
-        book,
-        random.random,
+def consumption_on(
+    session: AdminSession, records: StripeRecords, *, is_live: bool = False, claim_for: timedelta = CLAIM_FOR
+) -> Consumption:
+    book = PostgresBillingBook(session)
+    return Consumption(
+        line=PostgresEventLine(session, claim_for=claim_for),
+        looks=Looks(records, book, is_live),
+        events=StripeEvents(book, PostgresPaymentNotes(session)),
+        book=book,
+        random=random.random,
     )
-    return EventConsumer(line, consumption, arrivals)
 
 
 class WebhookSecrets:
