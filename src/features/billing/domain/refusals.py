@@ -36,6 +36,13 @@ class PlanNotSold(Invalid):
         return f"The plan {self.plan} is not bought. Cancel the subscription to come back to it."
 
 
+class OrderUnclear(Invalid):
+    code = "order_unclear"
+
+    def __str__(self) -> str:
+        return "Send either a plan or a pack."
+
+
 class ReturnAddressForeign(Invalid):
     code = "return_address_foreign"
 
