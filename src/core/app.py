@@ -28,7 +28,9 @@ from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
+from features.billing.controllers.checkouts import CheckoutsController
 from features.billing.controllers.inbox import InboxController
+from features.billing.controllers.subscriptions import SubscriptionsController
 from features.billing.controllers.webhooks import PATH as STRIPE_WEBHOOK_PATH
 from features.billing.controllers.webhooks import StripeWebhookController
 from features.business.controllers.profiles import BusinessProfilesController
@@ -61,6 +63,8 @@ CONTROLLERS = (
     LeadExportController,
     CreditsController,
     CreditsAdministrationController,
+    CheckoutsController,
+    SubscriptionsController,
     CostReportsController,
     RunCostsController,
     RunsController,
@@ -142,6 +146,11 @@ def _parts(application: Application) -> dict[str, object]:
         "anonymous_analyses": application.beginnings.anonymous,
         "leads": application.leads,
         "analyses": application.analyses,
+        "catalogue": application.billing.catalogue,
+        "checkouts": application.billing.checkouts,
+        "subscriptions": application.billing.subscriptions,
+        "changes": application.billing.changes,
+        "invoices": application.billing.invoices,
         "cost_reports": application.cost_reports,
         "run_costs": application.run_costs,
         "run_views": application.runs.views,

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from core.attendants import Attendant
+from core.settings import read_settings
 from core.webhooks.consumer import EventConsumer
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
+from core.wiring.stripe import stripe_of
 from features.billing.application.consumption import Consumption
 from features.billing.application.events import StripeEvents
 from features.billing.application.findings import Looks
@@ -20,8 +22,9 @@ from infrastructure.database.billing_book import PostgresBillingBook
 from infrastructure.database.inbox import CLAIM_FOR, PostgresEventLine, PostgresPaymentNotes
 from infrastructure.database.inbox_reads import PostgresEvents
 from infrastructure.database.sessions import AdminSession
+from infrastructure.payments.stripe_desk import StripeDesk
+from infrastructure.payments.stripe_records import StripeLookups
 
-LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105  opens nothing but a local system
 REMEMBERED_FOR_S = 10.0
 
 
@@ -31,7 +34,7 @@ class Webhooks:
     inbox: Inbox
 
 
-def webhooks_on(foundation: Foundation, records: StripeRecords | None = None) -> Webhooks:
+def webhooks_on(foundation: Foundation, records: StripeRecords | None) -> Webhooks:
     events = PostgresEvents(foundation.database)
     secrets = WebhookSecrets(foundation.place)
     return Webhooks(
@@ -40,14 +43,23 @@ def webhooks_on(foundation: Foundation, records: StripeRecords | None = None) ->
     )
 
 
-def inbox_attendants(foundation: Foundation, records: StripeRecords | None = None) -> dict[str, Attendant]:
+def inbox_attendants(foundation: Foundation) -> dict[str, Attendant]:
     """None of them where there is no Stripe to ask."""
-    if records is None:
+    where = stripe_of(foundation)
+    if where is None:
         return {}
-    session = foundation.database.admin("billing")
     is_live = "_live_" in foundation.place.settings.providers.keys.get("stripe", "")
-    consumption = consumption_on(session, records, is_live=is_live)
-    return {"inbox": EventConsumer(consumption, foundation.arrivals).attend}
+
+    async def attend(stopping: asyncio.Event) -> None:
+        desk = StripeDesk(where)
+        session = foundation.database.admin("billing")
+        consumption = consumption_on(session, StripeLookups(desk), is_live=is_live)
+        try:
+            await EventConsumer(consumption, foundation.arrivals).attend(stopping)
+        finally:
+            await desk.close()
+
+    return {"inbox": attend}
 
 
 def consumption_on(
@@ -68,21 +80,11 @@ class WebhookSecrets:
 
     def __init__(self, place: Surroundings) -> None:
         self._place = place
-        self._secrets: tuple[str, ...] = ()
-        self._until_s = 0.0
+        self._secrets = place.settings.webhook_secrets
+        self._read_at_s = time.monotonic()
 
     async def current(self) -> tuple[str, ...]:
-        if time.monotonic() >= self._until_s:
-            lookup = self._place.lookup
-            given = (
-                lookup("STRIPE_WEBHOOK_SECRETS")
-                if self._place.secrets is None
-                else await asyncio.to_thread(lookup, "STRIPE_WEBHOOK_SECRETS")
-            )
-            self._secrets = tuple((given or "").replace(",", " ").split()) or self._local()
-            self._until_s = time.monotonic() + REMEMBERED_FOR_S
+        if self._place.secrets is not None and time.monotonic() - self._read_at_s > REMEMBERED_FOR_S:
+            self._read_at_s = time.monotonic()
+            self._secrets = (await asyncio.to_thread(read_settings, self._place.lookup)).webhook_secrets
         return self._secrets
-
-    def _local(self) -> tuple[str, ...]:
-        settings = self._place.settings
-        return (LOCAL_SECRET,) if settings.is_local and "stripe" in settings.providers.simulated else ()

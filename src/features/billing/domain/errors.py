@@ -1,4 +1,6 @@
-from shared.errors import Unavailable, UpstreamFailed
+"""What went wrong with Stripe. No text of Stripe's is in any of them."""
+
+from shared.errors import NotFound, PaymentRequired, Unavailable, UpstreamFailed
 
 
 class PriceUnknown(UpstreamFailed):
@@ -40,8 +42,54 @@ class CheckoutNotOurs(UpstreamFailed):
         return f"Stripe's checkout {self.session_id} belongs to no account of ours."
 
 
+class StripeHasNone(NotFound):
+    code = "stripe_has_none"
+
+    def __str__(self) -> str:
+        return "Stripe has no such thing."
+
+
+class PaymentsUnavailable(Unavailable):
+    code = "payments_unavailable"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # of ours: a word, never Stripe's text
+
+    def __str__(self) -> str:
+        return f"Payments do not answer just now ({self.reason}). Nothing was charged twice; try again."
+
+
+class PaymentsRefused(UpstreamFailed):
+    """Stripe did not take what we sent, and will not."""
+
+    code = "payments_refused"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # Stripe's code
+
+    def __str__(self) -> str:
+        return f"Stripe refused this ({self.reason}). Nothing was charged."
+
+
 class BillingNotConfigured(Unavailable):
     code = "billing_not_configured"
 
     def __str__(self) -> str:
-        return "Nothing can be paid for here: no payment provider is configured."
+        return "Nothing can be bought here: billing is not set up."
+
+
+class PaymentFailed(PaymentRequired):
+    code = "payment_failed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # Stripe's code, such as card_declined
+
+    def __str__(self) -> str:
+        return f"The payment did not go through ({self.reason}). Nothing has changed; try another card."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"reason": self.reason}
