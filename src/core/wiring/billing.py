@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from core.wiring.foundation import Foundation
-from core.wiring.outside import Outside
+from core.wiring.stripe import stripe_of
 from features.billing.application.catalogue import Catalogue
 from features.billing.application.changes import Changes
 from features.billing.application.checkouts import Checkouts
@@ -34,7 +34,7 @@ class Billing:
 
 @asynccontextmanager
 async def open_billing(foundation: Foundation) -> AsyncGenerator[Billing]:
-    where = Outside(foundation.place, foundation.simulators).where("stripe")
+    where = stripe_of(foundation)
     desk = StripeDesk(where)
     try:
         yield _billing(foundation, desk, has_stripe=where is not None)
