@@ -1,8 +1,11 @@
-"""Works on events until somebody kills it. What it claimed then is free again after a second."""
+"""Works on events until somebody kills it. What it claimed then is free again after two seconds."""
 
 import asyncio
+import logging
 import sys
 from datetime import timedelta
+
+import structlog
 
 from core.webhooks.consumer import EventConsumer
 from core.wiring.inbox import consumption_on
@@ -14,9 +17,11 @@ from tests.support import dual_client
 async def main(url):
     async with dual_client(Addresses(owner="", user=url, admin=url)) as database:
         session = database.admin("tests")
-        consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=1))
+        consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=2))
         print("at work", flush=True)  # noqa: T201  for whoever started us
         await EventConsumer(consumption, asyncio.Event()).attend(asyncio.Event())
 
 
+# Nobody reads what we say after the first line, and a full pipe would stop us.
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 asyncio.run(main(sys.argv[1]))
