@@ -171,8 +171,9 @@ async def stranger(owner):
     return await make_tenant(owner)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def app_user(addresses):
+    """Each test is in transactions of its own, which leave nothing behind."""
     connection = await asyncpg.connect(addresses.user)
     yield connection
     await connection.close()
