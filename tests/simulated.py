@@ -37,7 +37,7 @@ class SimulatedProviders:
         return (await self.state())["requests"].get(route, 0)
 
     async def reset(self):
-        for path in ("/_faults", "/_latency", "/_settings", "/_state"):
+        for path in ("/_faults", "/_latency", "/_settings", "/_state", "/_stripe"):
             (await self.http.delete(path)).raise_for_status()
 
     async def _post(self, path, content):

@@ -24,6 +24,7 @@ ADDRESSES = {
     "anthropic": "ANTHROPIC_BASE_URL",
     "apify": "APIFY_API_URL",
     "scraperapi": "SCRAPER_API_URL",
+    "stripe": "STRIPE_API_URL",
 }
 SCALE_MAX = 10.0
 CENTS_MAX = 100_000

@@ -14,6 +14,7 @@ from granian.server.embed import Server
 
 from core.app import create_app
 from core.beside import Beside
+from core.serving import own_address
 from core.wiring.application import Application, build
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
@@ -73,7 +74,7 @@ async def serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
         serving = asyncio.create_task(server.serve())
-        address = f"http://{settings.host}:{port}"
+        address = application.foundation.serving.address = own_address(settings.host, port)
         log.info("listening", address=address, environment=settings.environment)
         async with _beside(beside, application.foundation, stopping):
             try:

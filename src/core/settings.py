@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
+from core.payment_settings import LOCAL_SECRET, SECRETS_VARIABLE, read_webhook_secrets, unsafe_webhook_secrets
 from core.provider_settings import PROVIDER_SECRETS, ProviderSettings, read_providers, unsafe_providers
 from core.sentry_settings import read_sentry_dsn, unsafe_sentry_dsn
 
@@ -37,6 +38,7 @@ SECRETS = (
     "OSLIRA_RATE_LIMIT_STORE",
     "OSLIRA_OBJECT_STORE_SECRET",
     *PROVIDER_SECRETS,
+    SECRETS_VARIABLE,
     "SENTRY_DSN",
     *IDENTITY_SECRETS,
 )
@@ -85,6 +87,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     object_store_secret: str = ""
     secrets_prefix: str = ""
     providers: ProviderSettings = ProviderSettings()
+    given_webhook_secrets: tuple[str, ...] = ()
     sentry_dsn: str = ""
     credit_price_cents: int = 97
 
@@ -99,6 +102,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def embedded_database(self) -> bool:
         return not (self.database_url or self.database_user_url)
+
+    @property
+    def webhook_secrets(self) -> tuple[str, ...]:
+        """Of Stripe; the simulator's own where it is simulated on somebody's own machine."""
+        is_simulated = self.is_local and "stripe" in self.providers.simulated
+        return self.given_webhook_secrets or ((LOCAL_SECRET,) if is_simulated else ())
 
 
 def read_settings(lookup: Lookup) -> Settings:
@@ -135,6 +144,7 @@ def read_settings(lookup: Lookup) -> Settings:
         object_store_secret=lookup("OSLIRA_OBJECT_STORE_SECRET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
         providers=read_providers(lookup, number, wrongs),
+        given_webhook_secrets=read_webhook_secrets(lookup, wrongs),
         sentry_dsn=read_sentry_dsn(lookup, wrongs),
         credit_price_cents=number("OSLIRA_CREDIT_PRICE_CENTS", 97, 0, 100_000),
     )
@@ -237,6 +247,9 @@ def _unsafe(settings: Settings) -> list[str]:
     wrongs += unsafe_identity(settings.identity)
     if settings.environment == "production":
         wrongs += unsafe_providers(settings.providers)
+    wrongs += unsafe_webhook_secrets(
+        settings.given_webhook_secrets, is_stripe_real="stripe" in settings.providers.real
+    )
     wrongs += unsafe_sentry_dsn(settings.sentry_dsn)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from core.engine.state import EngineState
 from core.health import VERSION
+from core.serving import Serving
 from core.wiring.costs import Books, open_books
 from core.wiring.outside import simulators_of
 from core.wiring.place import (
@@ -30,6 +31,7 @@ class Foundation:
     simulators: Simulators
     providers: Providers
     engine: EngineState = field(default_factory=EngineState)
+    serving: Serving = field(default_factory=Serving)
 
 
 @asynccontextmanager

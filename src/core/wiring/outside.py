@@ -14,7 +14,13 @@ from infrastructure.simulators.supervisor import Simulators
 REMEMBERED_FOR_S = 10.0
 SIMULATED_KEY = "simulated"  # opens nothing but a simulator
 # Under the simulators' address.
-PATHS = {"openai": "/openai/v1", "anthropic": "/anthropic", "apify": "/apify", "scraperapi": "/scraperapi"}
+PATHS = {
+    "openai": "/openai/v1",
+    "anthropic": "/anthropic",
+    "apify": "/apify",
+    "scraperapi": "/scraperapi",
+    "stripe": "/stripe",
+}
 
 
 @asynccontextmanager

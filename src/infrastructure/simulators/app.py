@@ -1,5 +1,6 @@
 """Every simulated provider in one application; each has a module and a router of its own."""
 
+from collections.abc import Coroutine
 from pathlib import Path
 
 from litestar import Litestar
@@ -21,12 +22,18 @@ from infrastructure.simulators.outbox import Outbox
 from infrastructure.simulators.prompt_memory import PromptMemory
 from infrastructure.simulators.requests import Requests
 from infrastructure.simulators.scraper_api import scraper_api_router
+from infrastructure.simulators.stripe.simulator import StripeSimulator
 from infrastructure.simulators.supabase import SupabaseAuth, supabase_router
 
 OUTBOX = "outbox.jsonl"
+STRIPE = "simulated-stripe.sqlite"
 
 
-def create_simulators(data_dir: Path, issuer: LocalIssuer, *, latency_scale: float = 0.0) -> ASGIApp:
+def create_simulators(
+    data_dir: Path, issuer: LocalIssuer, *, latency_scale: float = 0.0
+) -> tuple[ASGIApp, Coroutine[None, None, None]]:
+    """And what goes on beside it, by itself, for as long as it is served."""
+    stripe = StripeSimulator(data_dir / STRIPE)
     faults, requests, latencies = Faults(), Requests(), Latencies(latency_scale)
     state = State(
         {
@@ -35,6 +42,7 @@ def create_simulators(data_dir: Path, issuer: LocalIssuer, *, latency_scale: flo
             "requests": requests,
             "prompt_memory": PromptMemory(),
             "runs": ActorRuns(latencies),
+            "stripe": stripe,
             "supabase": SupabaseAuth(issuer, Outbox(data_dir / OUTBOX)),
         }
     )
@@ -42,6 +50,7 @@ def create_simulators(data_dir: Path, issuer: LocalIssuer, *, latency_scale: flo
         route_handlers=[
             *(faults_router(), latency_router(), control_router()),
             *(openai_router(), anthropic_router(), apify_router(), scraper_api_router(), supabase_router()),
+            *stripe.routers(),
         ],
         state=state,
         openapi_config=None,
@@ -56,4 +65,4 @@ def create_simulators(data_dir: Path, issuer: LocalIssuer, *, latency_scale: flo
         is_gateway = scope["type"] == "http" and scope["path"].startswith(cloudflare.PATH)
         await (through_gateway if is_gateway else providers)(scope, receive, send)
 
-    return simulators
+    return simulators, stripe.courier.run()

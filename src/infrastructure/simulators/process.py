@@ -46,8 +46,9 @@ async def serve_simulators(
     """Prints the address once it answers."""
     port = _free_port(port)
     logging.getLogger("_granian").setLevel(logging.ERROR)
+    simulators, beside = create_simulators(data_dir, issuer, latency_scale=latency_scale)
     server = Server(
-        create_simulators(data_dir, issuer, latency_scale=latency_scale),
+        simulators,
         address=HOST,
         port=port,
         interface=Interfaces.ASGINL,
@@ -59,7 +60,7 @@ async def serve_simulators(
     serving = asyncio.create_task(server.serve())
     told = asyncio.Event()
     # The server's own stop would wait for answers that never come, which is what some are asked to be.
-    ends = {serving, asyncio.create_task(told.wait())}
+    ends = {serving, asyncio.create_task(beside), asyncio.create_task(told.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -22,6 +22,15 @@ def apify_error(_: int, code: str, message: str) -> Value:
     return {"error": {"type": code, "message": message}}
 
 
+def stripe_error(status: int, code: str, message: str, param: str | None = None) -> Value:
+    kinds = {402: "card_error"}
+    kind = kinds.get(status, "api_error" if status >= 500 else "invalid_request_error")  # noqa: PLR2004
+    error = {"message": message, "type": "idempotency_error" if code == "idempotency_error" else kind}
+    if kind == "card_error":
+        error["decline_code"] = "generic_decline"
+    return {"error": {**error, "code": code, "param": param}}
+
+
 def plain_error(_: int, code: str, message: str) -> Value:
     return {"code": code, "message": message}
 
@@ -30,9 +39,15 @@ ERRORS: dict[str, Callable[[int, str, str], Value]] = {
     "openai": openai_error,
     "anthropic": anthropic_error,
     "apify": apify_error,
+    "stripe": stripe_error,
 }
 # What a provider says by itself when nobody names a code: of a day on which it has too much to do.
-USUAL_CODES = {"openai": "server_error", "anthropic": "overloaded_error", "apify": "internal-error"}
+USUAL_CODES = {
+    "openai": "server_error",
+    "anthropic": "overloaded_error",
+    "apify": "internal-error",
+    "stripe": "lock_timeout",
+}
 
 
 def speaker_of(path: str) -> str:
