@@ -9,7 +9,7 @@ from functools import partial
 from core.health import Health
 from core.settings import Settings, read_settings
 from core.wiring.analysis import Beginnings, open_beginnings
-from core.wiring.billing import Billing, open_billing
+from core.wiring.billing import Billing, billing_on
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.inbox import Webhooks, webhooks_on
@@ -117,7 +117,6 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
         open_beginnings(foundation.database, foundation.providers.profiles, runs.estimates) as beginnings,
-        open_billing(foundation) as billing,
     ):
         database = foundation.database
         traffic = Traffic(
@@ -127,7 +126,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             windows=_windows(place, database),
         )
         try:
-            yield _application(foundation, keys, mail, traffic, beginnings, billing, runs)
+            yield _application(foundation, keys, mail, traffic, beginnings, runs)
         finally:
             await traffic.close()
 
@@ -169,7 +168,6 @@ def _application(
     mail: InvitationMail,
     traffic: Traffic,
     beginnings: Beginnings,
-    billing: Billing,
     runs: Runs,
 ) -> Application:
     place, database = foundation.place, foundation.database
@@ -220,15 +218,13 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
-        billing=billing,
+        billing=billing_on(foundation),
         webhooks=webhooks_on(foundation),
-        health=_health(foundation, keys, mail, traffic, billing),
+        health=_health(foundation, keys, mail, traffic),
     )
 
 
-def _health(
-    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, billing: Billing
-) -> Health:
+def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
     place, providers = foundation.place, foundation.providers
     settings, database = place.settings, DatabaseProbes(foundation.database)
     return Health(
@@ -237,7 +233,7 @@ def _health(
             **probes(place, database, traffic.windows, providers.objects),
             **engine_probe(settings, database, foundation.engine),
             **provider_probes(settings, providers.gateway),
-            **payment_probe(settings, billing.desk),
+            **payment_probe(settings, foundation.payments.desk),
             **identity_probes(settings, keys, mail),
         },
         essential=frozenset({"database", "migrations", "role_separation"}),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from core.attendants import Attendant
+from core.settings import read_settings
 from core.webhooks.consumer import EventConsumer
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
@@ -21,7 +22,6 @@ from infrastructure.database.inbox import CLAIM_FOR, PostgresEventLine, Postgres
 from infrastructure.database.inbox_reads import PostgresEvents
 from infrastructure.database.sessions import AdminSession
 
-LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105  opens nothing but a local system
 REMEMBERED_FOR_S = 10.0
 
 
@@ -31,17 +31,18 @@ class Webhooks:
     inbox: Inbox
 
 
-def webhooks_on(foundation: Foundation, records: StripeRecords | None = None) -> Webhooks:
+def webhooks_on(foundation: Foundation) -> Webhooks:
     events = PostgresEvents(foundation.database)
     secrets = WebhookSecrets(foundation.place)
     return Webhooks(
         intake=Intake(events, secrets.current, time.time, foundation.arrivals.set),
-        inbox=Inbox(events, records),
+        inbox=Inbox(events, foundation.payments.records),
     )
 
 
-def inbox_attendants(foundation: Foundation, records: StripeRecords | None = None) -> dict[str, Attendant]:
+def inbox_attendants(foundation: Foundation) -> dict[str, Attendant]:
     """None of them where there is no Stripe to ask."""
+    records = foundation.payments.records
     if records is None:
         return {}
     session = foundation.database.admin("billing")
@@ -68,21 +69,11 @@ class WebhookSecrets:
 
     def __init__(self, place: Surroundings) -> None:
         self._place = place
-        self._secrets: tuple[str, ...] = ()
-        self._until_s = 0.0
+        self._secrets = place.settings.webhook_secrets
+        self._until_s = time.monotonic() + REMEMBERED_FOR_S
 
     async def current(self) -> tuple[str, ...]:
-        if time.monotonic() >= self._until_s:
-            lookup = self._place.lookup
-            given = (
-                lookup("STRIPE_WEBHOOK_SECRETS")
-                if self._place.secrets is None
-                else await asyncio.to_thread(lookup, "STRIPE_WEBHOOK_SECRETS")
-            )
-            self._secrets = tuple((given or "").replace(",", " ").split()) or self._local()
+        if self._place.secrets is not None and time.monotonic() >= self._until_s:
             self._until_s = time.monotonic() + REMEMBERED_FOR_S
+            self._secrets = (await asyncio.to_thread(read_settings, self._place.lookup)).webhook_secrets
         return self._secrets
-
-    def _local(self) -> tuple[str, ...]:
-        settings = self._place.settings
-        return (LOCAL_SECRET,) if settings.is_local and "stripe" in settings.providers.simulated else ()
