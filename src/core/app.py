@@ -28,6 +28,8 @@ from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
+from features.billing.controllers.checkouts import CheckoutsController
+from features.billing.controllers.subscriptions import SubscriptionsController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
@@ -57,6 +59,8 @@ CONTROLLERS = (
     LeadExportController,
     CreditsController,
     CreditsAdministrationController,
+    CheckoutsController,
+    SubscriptionsController,
     CostReportsController,
     RunCostsController,
     RunsController,
@@ -135,6 +139,11 @@ def _parts(application: Application) -> dict[str, object]:
         "anonymous_analyses": application.beginnings.anonymous,
         "leads": application.leads,
         "analyses": application.analyses,
+        "catalogue": application.billing.catalogue,
+        "checkouts": application.billing.checkouts,
+        "subscriptions": application.billing.subscriptions,
+        "changes": application.billing.changes,
+        "invoices": application.billing.invoices,
         "cost_reports": application.cost_reports,
         "run_costs": application.run_costs,
         "run_views": application.runs.views,

@@ -9,10 +9,11 @@ from functools import partial
 from core.health import Health
 from core.settings import Settings, read_settings
 from core.wiring.analysis import Beginnings, open_beginnings
+from core.wiring.billing import Billing, open_billing
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.place import Surroundings
-from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
+from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.providers import utc_now
 from core.wiring.runs import Runs, open_runs
 from features.analysis.application.analyses import Analyses
@@ -102,6 +103,7 @@ class Application:
     gateway: Gateway
     profiles: Profiles
     beginnings: Beginnings
+    billing: Billing
     health: Health
 
 
@@ -113,6 +115,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
         open_beginnings(foundation.database, foundation.providers.profiles, runs.estimates) as beginnings,
+        open_billing(foundation) as billing,
     ):
         database = foundation.database
         traffic = Traffic(
@@ -122,7 +125,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             windows=_windows(place, database),
         )
         try:
-            yield _application(foundation, keys, mail, traffic, beginnings, runs)
+            yield _application(foundation, keys, mail, traffic, beginnings, billing, runs)
         finally:
             await traffic.close()
 
@@ -164,6 +167,7 @@ def _application(
     mail: InvitationMail,
     traffic: Traffic,
     beginnings: Beginnings,
+    billing: Billing,
     runs: Runs,
 ) -> Application:
     place, database = foundation.place, foundation.database
@@ -214,11 +218,14 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
-        health=_health(foundation, keys, mail, traffic),
+        billing=billing,
+        health=_health(foundation, keys, mail, traffic, billing),
     )
 
 
-def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
+def _health(
+    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, billing: Billing
+) -> Health:
     place, providers = foundation.place, foundation.providers
     settings, database = place.settings, DatabaseProbes(foundation.database)
     return Health(
@@ -227,6 +234,7 @@ def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: T
             **probes(place, database, traffic.windows, providers.objects),
             **engine_probe(settings, database, foundation.engine),
             **provider_probes(settings, providers.gateway),
+            **payment_probe(settings, billing.desk),
             **identity_probes(settings, keys, mail),
         },
         essential=frozenset({"database", "migrations", "role_separation"}),

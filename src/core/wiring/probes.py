@@ -4,7 +4,7 @@ from functools import partial
 
 from core.engine.state import EngineState
 from core.health import Mode, Probe, ProbeFailed
-from core.provider_settings import MODELS, PROVIDERS
+from core.provider_settings import MODELS, PAYMENTS, PROVIDERS
 from core.settings import Settings
 from core.wiring.place import Surroundings
 from features.auth.application.ports import InvitationMail
@@ -15,6 +15,7 @@ from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail
 from infrastructure.limits.store import Store
+from infrastructure.payments.stripe_desk import StripeDesk
 from infrastructure.secrets.aws import AwsSecrets
 from infrastructure.simulators.app import OUTBOX
 from shared.errors import Unavailable
@@ -60,7 +61,15 @@ def provider_probes(settings: Settings, gateway: Gateway) -> dict[str, tuple[Mod
             else partial(_provider, key, mode),
         )
         for provider, key in PROVIDERS.items()
+        if provider not in PAYMENTS
     }
+
+
+def payment_probe(settings: Settings, desk: StripeDesk) -> dict[str, tuple[Mode, Probe]]:
+    mode = _mode(settings, "stripe")
+    if mode == "simulated" and settings.environment == "production":
+        mode = "absent"
+    return {"stripe": (mode, partial(_payments, desk, mode))}
 
 
 def identity_probes(settings: Settings, keys: Keys, mail: InvitationMail) -> dict[str, tuple[Mode, Probe]]:
@@ -171,6 +180,15 @@ async def _models(gateway: Gateway, provider: str, key: str, mode: Mode) -> str:
         if f"{provider}/{model}" in views
     ]
     return "; ".join([await _provider(key, mode), *leaving])
+
+
+async def _payments(desk: StripeDesk, mode: Mode) -> str:
+    """Nobody is asked: what the last call found is told."""
+    if mode == "absent":
+        return "nothing can be bought; set STRIPE_SECRET_KEY"
+    if desk.failure:
+        raise ProbeFailed(f"the last call failed: {desk.failure}")
+    return await _provider(PROVIDERS["stripe"], mode)
 
 
 async def _provider(key: str, mode: Mode) -> str:

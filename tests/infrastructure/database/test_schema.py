@@ -142,6 +142,9 @@ EXECUTORS = {
     "caller.restore_lead": {"app_user"},
     "caller.analyses": {"app_user"},
     "caller.analysis": {"app_user"},
+    "caller.billing_standing": {"app_user"},
+    "caller.checkout": {"app_user"},
+    "caller.invoices": {"app_user"},
 }
 
 

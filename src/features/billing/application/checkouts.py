@@ -1,0 +1,142 @@
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from features.billing.application.catalogue import Catalogue
+from features.billing.application.ports import BillingViews, Orders, StripeRecords, Till
+from features.billing.domain.offers import Offer, offer_of
+from features.billing.domain.refusals import (
+    CheckoutClosed,
+    CheckoutCompleted,
+    CheckoutNotFound,
+    NoSubscription,
+    ReturnAddressForeign,
+)
+from features.billing.domain.subscriptions import Checkout, Order, Standing
+from shared.caller import Caller
+
+RIVALS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Checkouts:
+    """The way to Stripe's till and back. Nothing is bought here: Stripe's word for it comes later."""
+
+    views: BillingViews
+    orders: Orders
+    catalogue: Catalogue
+    till: Till
+    records: StripeRecords
+    frontend_url: str
+
+    async def open_plan(
+        self, caller: Caller, checkout_id: UUID, plan: str, *, success_url: str | None, cancel_url: str | None
+    ) -> Checkout:
+        """Whoever is at the till for this plan already is sent there again; for another plan, that till is
+        closed first. So nobody pays for two.
+        """
+        standing = await self.views.standing(caller)
+        offer = offer_of(await self.catalogue.sold_plan(plan))
+        standing.check_unsubscribed()
+        order = self._order(caller, standing, checkout_id, offer, success_url, cancel_url)
+        for _ in range(RIVALS_MAX):
+            checkout = await self.orders.begin(order)
+            if checkout.id == order.id:
+                return await self._opened(caller, standing, checkout, offer)
+            if checkout.is_for(order) and await self._is_payable(checkout):
+                return await self._opened(caller, standing, checkout, offer)
+            await self._expire(checkout)
+        raise CheckoutClosed
+
+    async def open_pack(
+        self, caller: Caller, checkout_id: UUID, pack: str, *, success_url: str | None, cancel_url: str | None
+    ) -> Checkout:
+        standing = await self.views.standing(caller)
+        offer = offer_of(await self.catalogue.pack(pack))
+        order = self._order(caller, standing, checkout_id, offer, success_url, cancel_url)
+        return await self._opened(caller, standing, await self.orders.begin(order), offer)
+
+    async def get(self, caller: Caller, checkout_id: UUID) -> Checkout:
+        checkout = await self.views.checkout(caller, checkout_id)
+        if checkout is None:
+            raise CheckoutNotFound
+        return checkout
+
+    async def portal(self, caller: Caller, key: UUID, *, return_url: str | None) -> str:
+        standing = await self.views.standing(caller)
+        if standing.stripe_customer_id is None:
+            raise NoSubscription
+        address = self._own_address("return_url", return_url, "/billing")
+        return await self.till.open_portal(standing.stripe_customer_id, return_url=address, key=key)
+
+    async def _opened(self, caller: Caller, standing: Standing, checkout: Checkout, offer: Offer) -> Checkout:
+        if checkout.status not in ("opening", "open"):
+            raise CheckoutClosed
+        if checkout.url is not None:
+            return checkout
+        customer_id = standing.stripe_customer_id
+        if customer_id is None:
+            made = await self.till.open_customer(standing.account_id, email=caller.email)
+            customer_id = await self.orders.keep_customer(standing.account_id, made)
+        price_id = await self.catalogue.price_id(offer)
+        session = await self.till.open_checkout(checkout, customer_id=customer_id, price_id=price_id)
+        opened = await self.orders.opened(checkout, session)
+        if opened is None:  # a rival for another plan has closed it: nobody may pay here
+            await self.till.expire_checkout(session.id)
+            raise CheckoutClosed
+        return opened
+
+    async def _is_payable(self, checkout: Checkout) -> bool:
+        """One that Stripe has not been told of yet is; of the others Stripe knows."""
+        if checkout.stripe_session_id is None:
+            return True
+        found = await self.records.checkout(checkout.stripe_session_id)
+        if found is not None and found.status == "complete":
+            raise CheckoutCompleted
+        return found is not None and found.status == "open"
+
+    async def _expire(self, checkout: Checkout) -> None:
+        if checkout.stripe_session_id is not None:
+            await self.till.expire_checkout(checkout.stripe_session_id)
+        await self.orders.close(checkout, "expired")
+
+    def _order(
+        self,
+        caller: Caller,
+        standing: Standing,
+        checkout_id: UUID,
+        offer: Offer,
+        success_url: str | None,
+        cancel_url: str | None,
+    ) -> Order:
+        is_plan = offer.kind == "plan"
+        return Order(
+            id=checkout_id,
+            account_id=standing.account_id,
+            user_id=caller.user_id,
+            plan=offer.name if is_plan else None,
+            pack=None if is_plan else offer.name,
+            credits=offer.credits,
+            price_cents=offer.price_cents,
+            currency=offer.currency,
+            success_url=self._own_address(
+                "success_url", success_url, f"/billing?checkout={checkout_id}&outcome=success"
+            ),
+            cancel_url=self._own_address(
+                "cancel_url", cancel_url, f"/billing?checkout={checkout_id}&outcome=cancelled"
+            ),
+        )
+
+    def _own_address(self, field: str, address: str | None, path: str) -> str:
+        """Of the frontend and nobody else: who pays is not to be sent to a stranger's page."""
+        own = urlsplit(self.frontend_url)
+        if address is None:
+            return self.frontend_url + path
+        try:
+            parts = urlsplit(address)
+        except ValueError:
+            parts = urlsplit("")
+        is_own = (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
+        if not is_own or not address.isascii() or not address.isprintable() or "\\" in address:
+            raise ReturnAddressForeign(field, f"{own.scheme}://{own.netloc}")
+        return address

@@ -1,0 +1,145 @@
+"""What is sold, and the way to the till."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar import Controller, Request, Response, get, post
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+from litestar.params import FromPath
+
+from features.billing.application.catalogue import Catalogue
+from features.billing.application.checkouts import Checkouts
+from features.billing.controllers.answers import (
+    CHECKOUT_EXAMPLE,
+    OFFERS_EXAMPLE,
+    CheckoutOut,
+    LimitsOut,
+    OffersOut,
+    PackOut,
+    PlanOut,
+    PortalOut,
+    checkout_out,
+)
+from features.billing.controllers.bodies import CheckoutBody, PortalBody
+from features.billing.domain.offers import Plan
+from features.billing.domain.refusals import OrderUnclear
+from shared.caller import Caller
+from shared.middleware.access import PUBLIC, counts_as, needs
+from shared.middleware.answer_headers import LOCATION
+from shared.middleware.idempotency import effect_id
+from shared.middleware.problems import refusals
+
+BUYS = needs("billing:manage") | counts_as("purchase")
+
+Asked = Request[Caller, Any, Any]
+
+
+def _shows(description: str) -> ResponseSpec:
+    return ResponseSpec(CheckoutOut, description=description, examples=[Example(value=CHECKOUT_EXAMPLE)])
+
+
+class CheckoutsController(Controller):
+    path = "/v1/billing"
+    tags = ("Billing",)
+
+    @get(
+        "/plans",
+        operation_id="listPlans",
+        summary="Plans and packs",
+        opt=PUBLIC,
+        security=({},),
+        responses={
+            200: ResponseSpec(
+                OffersOut, description="What is sold", examples=[Example(value=OFFERS_EXAMPLE)]
+            ),
+        },
+    )
+    async def offers(self, catalogue: NamedDependency[Catalogue]) -> OffersOut:
+        """Plans bring credits every month, and limits; packs bring credits once, which do not expire. A limit
+        of `null` is none. Prices are in cents; those of plans are for a month.
+        """
+        packs = await catalogue.packs()
+        return OffersOut(
+            plans=[_plan_out(plan) for plan in await catalogue.plans()],
+            packs=[msgspec.convert(pack, PackOut, from_attributes=True) for pack in packs],
+        )
+
+    @post(
+        "/checkout",
+        operation_id="openCheckout",
+        summary="Buy",
+        opt=BUYS,
+        response_headers=(LOCATION,),
+        responses={
+            201: _shows("Send the person to `url`; `Location` tells what became of it"),
+            **refusals(409, 502),
+        },
+    )
+    async def open(
+        self, request: Asked, data: CheckoutBody, checkouts: NamedDependency[Checkouts]
+    ) -> Response[CheckoutOut]:
+        """Begin to buy a plan or a pack: the answer's `url` is Stripe's till. What was bought is there when
+        Stripe has told us that it is paid, as a rule within seconds.
+
+        Whoever is at the till for the same plan already is sent there again. An account that has a paid plan
+        changes it instead. Both addresses have to be of the frontend.
+        """
+        new_id, addresses = (
+            effect_id(request.scope),
+            {"success_url": data.success_url, "cancel_url": data.cancel_url},
+        )
+        match (data.plan, data.pack):
+            case (str() as plan, None):
+                checkout = await checkouts.open_plan(request.user, new_id, plan, **addresses)
+            case (None, str() as pack):
+                checkout = await checkouts.open_pack(request.user, new_id, pack, **addresses)
+            case _:
+                raise OrderUnclear
+        return Response(
+            checkout_out(checkout),
+            status_code=201,
+            headers={"Location": f"/v1/billing/checkouts/{checkout.id}"},
+        )
+
+    @get(
+        "/checkouts/{checkout_id:uuid}",
+        operation_id="getCheckout",
+        summary="Follow a checkout",
+        opt=needs("billing:read"),
+        responses={200: _shows("The checkout")},
+    )
+    async def read(
+        self, request: Asked, checkout_id: FromPath[UUID], checkouts: NamedDependency[Checkouts]
+    ) -> CheckoutOut:
+        """What became of a checkout: `completed` when it is paid and its credits are there."""
+        return checkout_out(await checkouts.get(request.user, checkout_id))
+
+    @post(
+        "/portal",
+        operation_id="openPortal",
+        summary="Stripe's portal",
+        opt=BUYS,
+        responses={
+            201: ResponseSpec(
+                PortalOut,
+                description="Send the person to `url`",
+                examples=[Example(value={"url": "https://billing.stripe.com/p/session/1"})],
+            ),
+            **refusals(409, 502),
+        },
+    )
+    async def portal(
+        self, request: Asked, data: PortalBody, checkouts: NamedDependency[Checkouts]
+    ) -> PortalOut:
+        """Stripe's own page for cards, addresses and bills, of somebody who has bought before."""
+        key = effect_id(request.scope)
+        return PortalOut(url=await checkouts.portal(request.user, key, return_url=data.return_url))
+
+
+def _plan_out(plan: Plan) -> PlanOut:
+    limits = msgspec.convert(plan, LimitsOut, from_attributes=True)
+    shared = {name: getattr(plan, name) for name in PlanOut.__struct_fields__ if name != "limits"}
+    return PlanOut(**shared, limits=limits)

@@ -1,0 +1,95 @@
+"""What went wrong with Stripe. No text of Stripe's is in any of them."""
+
+from shared.errors import NotFound, PaymentRequired, Unavailable, UpstreamFailed
+
+
+class PriceUnknown(UpstreamFailed):
+    """Somebody pays Stripe for what we have not published: an old price, or one made by hand."""
+
+    code = "price_unknown"
+
+    def __init__(self, price_id: str) -> None:
+        super().__init__(price_id)
+        self.price_id = price_id
+
+    def __str__(self) -> str:
+        return f"No plan is sold at Stripe's price {self.price_id}."
+
+
+class ShapeUnknown(UpstreamFailed):
+    """Stripe's answer lacks what no rule of ours can do without, in every form that we know."""
+
+    code = "stripe_shape_unknown"
+
+    def __init__(self, kind: str, field: str) -> None:
+        super().__init__(kind, field)
+        self.kind, self.field = kind, field
+
+    def __str__(self) -> str:
+        return f"Stripe's {self.kind} came without {self.field}."
+
+
+class CheckoutNotOurs(UpstreamFailed):
+    """A checkout that does not say for which account it was opened."""
+
+    code = "checkout_not_ours"
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id)
+        self.session_id = session_id
+
+    def __str__(self) -> str:
+        return f"Stripe's checkout {self.session_id} belongs to no account of ours."
+
+
+class StripeHasNone(NotFound):
+    code = "stripe_has_none"
+
+    def __str__(self) -> str:
+        return "Stripe has no such thing."
+
+
+class PaymentsUnavailable(Unavailable):
+    code = "payments_unavailable"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # of ours: a word, never Stripe's text
+
+    def __str__(self) -> str:
+        return f"Payments do not answer just now ({self.reason}). Nothing was charged twice; try again."
+
+
+class PaymentsRefused(UpstreamFailed):
+    """Stripe did not take what we sent, and will not."""
+
+    code = "payments_refused"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # Stripe's code
+
+    def __str__(self) -> str:
+        return f"Stripe refused this ({self.reason}). Nothing was charged."
+
+
+class BillingNotConfigured(Unavailable):
+    code = "billing_not_configured"
+
+    def __str__(self) -> str:
+        return "Nothing can be bought here: billing is not set up."
+
+
+class PaymentFailed(PaymentRequired):
+    code = "payment_failed"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason  # Stripe's code, such as card_declined
+
+    def __str__(self) -> str:
+        return f"The payment did not go through ({self.reason}). Nothing has changed; try another card."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"reason": self.reason}

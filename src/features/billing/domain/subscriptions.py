@@ -1,0 +1,109 @@
+"""What an account has, and what was sent to the till for it."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from features.billing.domain.refusals import AlreadySubscribed, NoSubscription
+from shared.ids import AccountId
+
+CheckoutStatus = Literal["opening", "open", "completed", "expired", "failed"]
+
+
+class Subscription(msgspec.Struct, frozen=True, kw_only=True):
+    plan: str
+    status: str
+    clock: Literal["own", "stripe"]  # who says when a period ends
+    stripe_subscription_id: str | None
+    stripe_item_id: str | None
+    period_start: datetime
+    period_end: datetime
+    next_plan: str | None
+    cancels_at: datetime | None
+    monthly_credits: int
+    credits_granted: int  # in this period
+    price_cents: int
+    currency: str
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """An account as billing sees it."""
+
+    account_id: AccountId
+    plan: str  # in force
+    stripe_customer_id: str | None
+    subscription: Subscription
+
+    def check_unsubscribed(self) -> None:
+        if self.subscription.clock == "stripe":
+            raise AlreadySubscribed(self.subscription.plan)
+
+    def paid_subscription(self) -> Subscription:
+        if self.subscription.clock != "stripe":
+            raise NoSubscription
+        return self.subscription
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants to buy, and where they come back to."""
+
+    id: UUID
+    account_id: AccountId
+    user_id: UUID
+    plan: str | None
+    pack: str | None
+    credits: int
+    price_cents: int
+    currency: str
+    success_url: str
+    cancel_url: str
+
+
+class Checkout(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    account_id: AccountId
+    plan: str | None
+    pack: str | None
+    credits: int
+    price_cents: int
+    currency: str
+    status: CheckoutStatus
+    stripe_session_id: str | None
+    url: str | None
+    success_url: str
+    cancel_url: str
+    created_at: datetime
+    expires_at: datetime | None
+    completed_at: datetime | None
+
+    def is_for(self, order: Order) -> bool:
+        """The same thing at the same price."""
+        mine = (self.plan, self.pack, self.price_cents, self.currency)
+        return mine == (order.plan, order.pack, order.price_cents, order.currency)
+
+
+class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
+    """Stripe's till, ready for somebody to pay."""
+
+    id: str
+    url: str
+    expires_at: datetime
+
+
+class Invoice(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    number: str | None
+    status: str
+    billing_reason: str | None
+    due_cents: int
+    paid_cents: int
+    refunded_cents: int
+    currency: str
+    period_start: datetime | None
+    period_end: datetime | None
+    hosted_url: str | None
+    pdf_url: str | None
+    created_at: datetime
+    paid_at: datetime | None

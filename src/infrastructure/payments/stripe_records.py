@@ -1,0 +1,80 @@
+"""What Stripe has now."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from features.billing.application.ports import RawEvent, StripeRecords
+from features.billing.domain.snapshots import (
+    CheckoutSnapshot,
+    InvoiceSnapshot,
+    ReturnSnapshot,
+    SubscriptionSnapshot,
+)
+from infrastructure.payments.stripe_desk import StripeDesk
+from infrastructure.payments.stripe_fields import Json, instant, required, text
+from infrastructure.payments.stripe_shapes import (
+    checkout_of,
+    dispute_of,
+    invoice_of,
+    refund_of,
+    subscription_of,
+)
+
+# Without these, whether a period is paid and what comes after it are only ids.
+SUBSCRIPTION_PARTS = ["latest_invoice", "schedule"]
+INVOICE_PARTS = ["payments"]
+
+
+class StripeLookups(StripeRecords):
+    def __init__(self, desk: StripeDesk) -> None:
+        self._desk = desk
+
+    async def subscription(self, subscription_id: str) -> SubscriptionSnapshot | None:
+        found = await self._desk.find(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)
+        return None if found is None else subscription_of(found)
+
+    async def invoice(self, invoice_id: str) -> InvoiceSnapshot | None:
+        found = await self._desk.find(f"/v1/invoices/{invoice_id}", expand=INVOICE_PARTS)
+        return None if found is None else invoice_of(found)
+
+    async def checkout(self, session_id: str) -> CheckoutSnapshot | None:
+        found = await self._desk.find(f"/v1/checkout/sessions/{session_id}")
+        return None if found is None else checkout_of(found)
+
+    async def refunds_of(self, charge_id: str) -> list[ReturnSnapshot]:
+        return [refund_of(found) async for found in self._desk.pages("/v1/refunds", charge=charge_id)]
+
+    async def dispute(self, dispute_id: str) -> ReturnSnapshot | None:
+        found = await self._desk.find(f"/v1/disputes/{dispute_id}")
+        return None if found is None else dispute_of(found)
+
+    async def subscriptions(self) -> AsyncIterator[SubscriptionSnapshot]:
+        parts = [f"data.{name}" for name in SUBSCRIPTION_PARTS]
+        async for found in self._desk.pages("/v1/subscriptions", status="all", expand=parts):
+            yield subscription_of(found)
+
+    async def invoices(self, *, since: datetime) -> AsyncIterator[InvoiceSnapshot]:
+        parts = [f"data.{name}" for name in INVOICE_PARTS]
+        async for found in self._desk.pages("/v1/invoices", created=_between(since), expand=parts):
+            yield invoice_of(found)
+
+    async def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
+        async for found in self._desk.pages("/v1/events", created=_between(since, until)):
+            yield _event_of(found)
+
+
+def _between(since: datetime, until: datetime | None = None) -> dict[str, Any]:
+    bounds = {"gte": int(since.timestamp())}
+    return bounds if until is None else {**bounds, "lte": int(until.timestamp())}
+
+
+def _event_of(document: Json) -> RawEvent:
+    return RawEvent(
+        id=required(text(document.get("id")), "event", "id"),
+        type=required(text(document.get("type")), "event", "type"),
+        created_at=(instant(document.get("created")) or datetime.now(UTC)),
+        payload=msgspec.json.encode(document),
+    )

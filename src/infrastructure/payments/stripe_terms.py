@@ -1,0 +1,101 @@
+"""What a subscription at Stripe is about to be."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from features.billing.application.ports import Terms
+from features.billing.domain.changes import Change
+from features.billing.domain.snapshots import SubscriptionSnapshot
+from infrastructure.payments.stripe_desk import StripeDesk
+from infrastructure.payments.stripe_fields import Json, number, required, text
+from infrastructure.payments.stripe_records import SUBSCRIPTION_PARTS
+from infrastructure.payments.stripe_shapes import subscription_of
+
+
+class StripeTerms(Terms):
+    def __init__(self, desk: StripeDesk) -> None:
+        self._desk = desk
+
+    async def due_now_cents(self, customer_id: str, change: Change, price_id: str) -> int:
+        # Nothing is written, though it is a POST: the key only keeps the rule that every POST has one.
+        preview = await self._desk.post(
+            "/v1/invoices/create_preview",
+            f"preview:{change.subscription.stripe_subscription_id}:{price_id}:{change.at.timestamp():.0f}",
+            customer=customer_id,
+            subscription=change.subscription.stripe_subscription_id,
+            subscription_details=_upgraded(change, price_id),
+        )
+        return max(0, required(number(preview.get("amount_due")), "invoice", "amount_due"))
+
+    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> SubscriptionSnapshot:
+        changed = await self._desk.post(
+            f"/v1/subscriptions/{change.subscription.stripe_subscription_id}",
+            f"upgrade:{key}",
+            **_upgraded(change, price_id),
+            payment_behavior="error_if_incomplete",
+            expand=SUBSCRIPTION_PARTS,
+        )
+        return subscription_of(changed)
+
+    async def downgrade(
+        self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID
+    ) -> SubscriptionSnapshot:
+        if subscription.schedule_id is None:
+            schedule = await self._desk.post(
+                "/v1/subscription_schedules", f"schedule:{key}", from_subscription=subscription.id
+            )
+        else:
+            schedule = await self._desk.get(f"/v1/subscription_schedules/{subscription.schedule_id}")
+        ends_at = int(subscription.period_end.timestamp())
+        now = {
+            "items": [{"price": subscription.price_id, "quantity": 1}],
+            "start_date": _phase_start(schedule, subscription),
+            "end_date": ends_at,
+        }
+        later = {
+            "items": [{"price": price_id, "quantity": 1}],
+            "start_date": ends_at,
+            "duration": {"interval": "month", "interval_count": 1},
+        }
+        schedule_id = required(text(schedule.get("id")), "subscription schedule", "id")
+        await self._desk.post(
+            f"/v1/subscription_schedules/{schedule_id}",
+            f"phases:{key}",
+            end_behavior="release",
+            proration_behavior="none",
+            phases=[now, later],
+        )
+        return await self._current(subscription.id)
+
+    async def release(self, schedule_id: str) -> None:
+        await self._desk.post(f"/v1/subscription_schedules/{schedule_id}/release", f"release:{schedule_id}")
+
+    async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> SubscriptionSnapshot:
+        changed = await self._desk.post(
+            f"/v1/subscriptions/{subscription_id}",
+            f"{'cancel' if ends else 'resume'}:{key}",
+            cancel_at_period_end=ends,
+            expand=SUBSCRIPTION_PARTS,
+        )
+        return subscription_of(changed)
+
+    async def _current(self, subscription_id: str) -> SubscriptionSnapshot:
+        found = await self._desk.get(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)
+        return subscription_of(found)
+
+
+def _upgraded(change: Change, price_id: str) -> dict[str, Any]:
+    """The same words in the preview as in the deed, so that the amount is the same."""
+    return {
+        "items": [{"id": change.subscription.stripe_item_id, "price": price_id}],
+        "proration_behavior": "always_invoice",
+        "proration_date": int(change.at.timestamp()),
+    }
+
+
+def _phase_start(schedule: Json, subscription: SubscriptionSnapshot) -> int:
+    """Of the phase that is under way: Stripe refuses to move it."""
+    starts = [number(phase.get("start_date")) for phase in cast("list[Json]", schedule.get("phases") or [])]
+    ends_at = subscription.period_end.timestamp()
+    begun = [start for start in starts if start is not None and start < ends_at]
+    return max(begun, default=int(subscription.period_start.timestamp()))
