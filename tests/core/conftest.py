@@ -36,6 +36,14 @@ def kept_logging(monkeypatch):
     root.setLevel(level)
 
 
+@pytest.fixture(scope="session")
+async def stripe_control(application):
+    """What happens at Stripe without us: somebody pays, a card refuses, time passes."""
+    address = await application.foundation.simulators.address()
+    async with httpx.AsyncClient(base_url=f"{address}/_stripe", timeout=30) as http:
+        yield http
+
+
 @pytest.fixture
 def operator(bearer):
     return bearer("operator@example.com", is_operator=True)

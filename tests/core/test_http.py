@@ -11,7 +11,7 @@ from features.credits.application.balances import Balances
 from infrastructure.database.sessions import DatabaseUnavailable
 from tests.core.problems import assert_problem
 
-PUBLIC = ("/health", "/schema", "/v1/refund-policy", "/v1/analyses/anonymous")
+PUBLIC = ("/health", "/schema", "/v1/refund-policy", "/v1/analyses/anonymous", "/v1/billing/plans")
 
 
 class FailingReader:

@@ -18,6 +18,9 @@ SORTS = ("-last_analysed_at", "-score", "score", "username", "-followers")
 FOLLOWERS = ("followers_min", "followers_max")
 USERNAME_LENGTH_MAX = 300
 ROWS_MAX = 500
+SOLD = {"plan": "growth", "pack": "small"}
+FRONTEND = "http://127.0.0.1:3000/billing"
+ADDRESS_LENGTH_MAX = 2_000
 USERNAMES_MAX = 100  # of the stage's plan
 
 
@@ -34,6 +37,10 @@ def before_call(context, case, kwargs):
         _ordered(case.body.get("ideal_customer"))
         if case.path.startswith("/v1/analyses"):
             _named(case.body)
+        if case.path.startswith("/v1/billing"):
+            _sold(case.body)
+        if case.path == "/v1/billing/checkout":
+            _one(case.body)
 
 
 def _own_key(case):
@@ -117,6 +124,22 @@ def _named(body):
     rows = body.get("usernames")
     if isinstance(rows, list) and 0 < len(rows) <= ROWS_MAX and all(_is_text(row) for row in rows):
         body["usernames"] = [f"user{uuid.uuid4().hex[:12]}" for _ in rows[:USERNAMES_MAX]]
+
+
+def _sold(body):
+    """What is sold is data, kept in a table; and whoever has paid comes back to the frontend."""
+    for field, name in SOLD.items():
+        if isinstance(body.get(field), str) and re.fullmatch("[a-z][a-z_]{0,39}", body[field]):
+            body[field] = name
+    for field in ("success_url", "cancel_url", "return_url"):
+        if isinstance(body.get(field), str) and 1 <= len(body[field]) <= ADDRESS_LENGTH_MAX:
+            body[field] = FRONTEND
+
+
+def _one(body):
+    """Either a plan or a pack."""
+    if all(body.get(field) in (None, name) for field, name in SOLD.items()):
+        body["pack"] = None if body.get("plan") else SOLD["pack"]
 
 
 def _is_text(value):

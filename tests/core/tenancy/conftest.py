@@ -6,11 +6,11 @@ import pytest
 
 from core.app import create_app
 from core.wiring.place import local_issuer
-from tests.core.tenancy.world import SCOPES, Mailbox, World
+from tests.core.tenancy.world import SCOPES, Mailbox, Till, World
 
 
 @pytest.fixture(scope="package")
-async def world(application, place, owner):
+async def world(application, place, owner, stripe_control):
     mailbox = Mailbox()
     invitations = dataclasses.replace(application.invitations, mail=mailbox)
     app = create_app(dataclasses.replace(application, invitations=invitations))
@@ -23,7 +23,8 @@ async def world(application, place, owner):
             for method, told in methods.items()
         }
         schemas = document["components"]["schemas"]
-        yield World(client, owner, local_issuer(place.settings), mailbox, operations, schemas)
+        till = Till(application.billing, stripe_control)
+        yield World(client, owner, local_issuer(place.settings), mailbox, till, operations, schemas)
 
 
 @pytest.fixture(scope="package")

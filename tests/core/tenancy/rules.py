@@ -18,6 +18,7 @@ class Rule:
     mark: str = ""  # where the route's own mark asks for less than what its use case asks for
     not_for: tuple[str, ...] = ()  # roles to whom the thing does not exist, whatever the mark
     before: tuple[str, ...] = ()  # operations that make what this one needs
+    has: str = ""  # what the account has at Stripe, where the operation is to succeed
     body: dict[str, str] = field(default_factory=dict)  # what replaces a part of the example
     body_ids: dict[str, str] = field(default_factory=dict)  # as ids, but in the body
 
@@ -125,6 +126,16 @@ RULES = {
     "settleCredits": by_operator("holdCredits"),
     "releaseCredits": by_operator("holdCredits"),
     "refundCredits": by_operator("holdCredits", "settleCredits"),
+    "listPlans": Rule("public", "none"),
+    "openCheckout": Rule("billing:manage"),
+    "getCheckout": Rule("billing:read", ids={"checkout_id": "checkout"}),
+    "openPortal": Rule("billing:manage", has="customer"),
+    "getSubscription": Rule("billing:read"),
+    "previewPlanChange": Rule("billing:manage", has="subscription"),
+    "changePlan": Rule("billing:manage", has="subscription", body={"preview_id": "preview"}),
+    "cancelSubscription": Rule("billing:manage", has="subscription"),
+    "resumeSubscription": Rule("billing:manage", has="cancellation"),
+    "listInvoices": Rule("billing:read"),
     "reportSpenders": Rule("operators_only", "none"),
     "reportLatency": Rule("operators_only", "none"),
     "reportCache": Rule("operators_only", "none"),
@@ -150,4 +161,5 @@ HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
 FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
-FIELDS_WITHOUT_MEANING = {"project"}  # a label on a key, which nothing is looked up by
+# A label on a key, and a preview's, which is compared with what is so: nothing is looked up by either.
+FIELDS_WITHOUT_MEANING = {"project", "preview_id"}

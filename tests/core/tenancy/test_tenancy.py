@@ -144,7 +144,7 @@ async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, v
 
 LISTS = (
     *("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles"),
-    *("listRuns", "listLeads", "listLeadAnalyses", "listAnalyses"),
+    *("listRuns", "listLeads", "listLeadAnalyses", "listAnalyses", "listInvoices"),
 )
 # A cursor there is a number of a row of the one thing that the address names.
 WITHIN_ONE = {"getBulkAnalysis"}
@@ -165,6 +165,8 @@ async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, opera
     for kind in ("invitation", "key", "profile", "run", "lead"):
         await world.thing(kind, victim)
     await world.analysed_again(victim)
+    for _ in range(2):
+        await world.supplied("invoice", victim)
     await world.made("createAccount", victim.headers, {})
     cursor = (await page(world, operation, victim, limit=1)).json()["next_cursor"]
     own = (await page(world, operation, home, limit=200)).json()["items"]

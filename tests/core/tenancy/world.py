@@ -9,16 +9,24 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
+from core.wiring.billing import Billing
 from features.auth.domain.roles import Scope
 from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
+from tests.core.billing.customers import Customer
 from tests.features.analysis.examples import LEAD_KEY, analysis, changed
 from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_analysis
 
 KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
+    "checkout",
 }
+NEW_INVOICE = """
+insert into public.invoices (
+    account_id, stripe_invoice_id, status, due_cents, paid_cents, currency, created_at, seen_at
+) values ($1, 'in_' || $2::text, 'paid', 2900, 2900, 'usd', now(), now())
+"""
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
@@ -57,11 +65,20 @@ class Mailbox:
 
 
 @dataclass
+class Till:
+    """Stripe, for whoever is to have paid."""
+
+    billing: Billing
+    control: httpx.AsyncClient
+
+
+@dataclass
 class World:
     client: httpx.AsyncClient
     owner: Any  # the tables' owner
     issuer: Any
     mailbox: Mailbox
+    till: Till
     operations: dict[str, tuple[str, str, dict[str, Any]]]  # id: method, path, what the document says
     schemas: dict[str, Any]
 
@@ -130,6 +147,22 @@ class World:
             return made["id"]
         return tenant.ids["account"] if kind == "account" else await self.started(kind, tenant)
 
+    async def supplied(self, kind, tenant):
+        """The tenant's account has what some operations of billing need."""
+        account_id = uuid.UUID(tenant.ids["account"])
+        customer = Customer(
+            self.client, tenant.headers, account_id, self.till.billing, self.till.control, self.owner
+        )
+        if kind == "invoice":
+            key = uuid.uuid4().hex
+            await self.owner.execute(NEW_INVOICE, account_id, key)
+        elif kind == "customer":
+            await self.made("openCheckout", tenant.headers, {})
+        else:
+            await customer.subscribe("growth")
+        if kind == "cancellation":
+            await customer.done("/cancel")
+
     async def lead_of(self, tenant, kind):
         """A new one, or its analysis, for a business that the tenant has or gets."""
         assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
@@ -153,6 +186,8 @@ class World:
         if kind == "bulk":
             business = {"business_profile_id": await self.thing("profile", tenant)}
             return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
+        if kind == "checkout":
+            return (await self.made("openCheckout", tenant.headers, {}))["checkout_id"]
         if kind == "anonymous_token":
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
         if kind in ("run", "cancelled_run"):

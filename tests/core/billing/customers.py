@@ -1,0 +1,77 @@
+"""Somebody who buys, and what happens at Stripe meanwhile."""
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from core.wiring.billing import Billing
+
+BILLING = "/v1/billing"
+
+
+@dataclass
+class Customer:
+    """Somebody with an account, and Stripe's news of it, which only come when a test fetches them."""
+
+    http: httpx.AsyncClient
+    headers: dict[str, str]
+    account_id: uuid.UUID
+    billing: Billing
+    control: httpx.AsyncClient
+    owner: Any
+
+    async def get(self, path):
+        return await self.http.get(f"{BILLING}{path}", headers=self.headers)
+
+    async def post(self, path, body=None, **headers):
+        kwargs = {} if body is None else {"json": body}
+        return await self.http.post(f"{BILLING}{path}", headers={**self.headers, **headers}, **kwargs)
+
+    async def done(self, path, body=None):
+        answer = await self.post(path, body)
+        assert answer.status_code < 300, answer.text
+        return answer.json()
+
+    async def session_of(self, checkout):
+        return await self.owner.fetchval(
+            "select stripe_session_id from checkouts where id = $1", uuid.UUID(checkout["checkout_id"])
+        )
+
+    async def pay(self, checkout):
+        """As Stripe has it afterwards."""
+        session_id = await self.session_of(checkout)
+        answer = await self.control.post(f"/sessions/{session_id}/pay", json={})
+        assert answer.status_code == 200, answer.text
+        return await self.billing.records.checkout(session_id)
+
+    async def hear(self, subscription_id):
+        """As the news of it would be taken in."""
+        seen_at = await self.billing.book.now()
+        snapshot = await self.billing.records.subscription(subscription_id)
+        return await self.billing.book.apply_subscription(self.account_id, snapshot, seen_at)
+
+    async def subscribe(self, plan):
+        paid = await self.pay(await self.done("/checkout", {"plan": plan}))
+        await self.hear(paid.subscription_id)
+        return paid.subscription_id
+
+    async def change(self, plan, **headers):
+        preview = await self.done("/change-plan/preview", {"plan": plan})
+        body = {"plan": plan, "preview_id": preview["preview_id"]}
+        return await self.post("/change-plan", body, **headers)
+
+    async def subscription(self):
+        return (await self.get("/subscription")).json()
+
+    async def credits(self):
+        answer = await self.http.get("/v1/credits/balance", headers=self.headers)
+        return answer.json()["credits_available"]
+
+    async def decline(self, times=1):
+        customer_id = await self.owner.fetchval(
+            "select stripe_customer_id from billing_customers where account_id = $1", self.account_id
+        )
+        answer = await self.control.post("/declines", json={"customer": customer_id, "times": times})
+        assert answer.status_code == 204, answer.text

@@ -1,0 +1,223 @@
+"""From one plan to another and to none, through Stripe's own client."""
+
+import uuid
+
+SIGN_UP_CREDITS = 25
+
+
+async def test_a_paid_checkout_brings_the_plan_and_its_credits(customer):
+    before = await customer.credits()
+
+    await customer.subscribe("growth")
+
+    subscription = await customer.subscription()
+    assert (subscription["plan"], subscription["status"], subscription["is_paid_plan"]) == (
+        "growth",
+        "active",
+        True,
+    )
+    assert subscription["credits_granted"] == 250
+    assert await customer.credits() - before == 250
+
+
+async def test_an_upgrade_costs_what_the_preview_said_and_brings_the_difference(subscriber):
+    before = await subscriber.credits()
+    preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
+
+    changed = await subscriber.done("/change-plan", {"plan": "pro", "preview_id": preview["preview_id"]})
+
+    assert (preview["direction"], preview["credits_now"], preview["credits_monthly"]) == (
+        "upgrade",
+        1250,
+        1500,
+    )
+    assert 0 < preview["due_now_cents"] <= 9900 - 2900
+    assert (changed["plan"], changed["credits_granted"]) == ("pro", 1500)
+    assert await subscriber.credits() - before == 1250
+    assert await paid_last(subscriber) == preview["due_now_cents"]
+
+
+async def paid_last(customer):
+    subscription_id = await customer.owner.fetchval(
+        "select stripe_subscription_id from subscriptions where account_id = $1 and clock = 'stripe'",
+        customer.account_id,
+    )
+    snapshot = await customer.billing.records.subscription(subscription_id)
+    return (await customer.billing.records.invoice(snapshot.latest_invoice_id)).paid_cents
+
+
+async def test_stripes_own_news_of_an_upgrade_change_nothing_more(customer):
+    subscription_id = await customer.subscribe("growth")
+    await customer.change("pro")
+    before = await customer.credits()
+
+    applied = await customer.hear(subscription_id)
+
+    assert (applied.outcome, applied.credits_granted) == ("done", 0)
+    assert await customer.credits() == before
+
+
+async def test_an_upgrade_that_the_card_refuses_changes_nothing(subscriber):
+    before = await subscriber.credits()
+    await subscriber.decline()
+
+    answer = await subscriber.change("pro")
+
+    assert (answer.status_code, answer.json()["code"]) == (402, "payment_failed")
+    assert (await subscriber.subscription())["plan"] == "growth"
+    assert await subscriber.credits() == before
+
+
+async def test_after_a_refused_card_another_try_succeeds(subscriber):
+    await subscriber.decline()
+    await subscriber.change("pro")
+
+    answer = await subscriber.change("pro")
+
+    assert (answer.status_code, answer.json()["plan"]) == (200, "pro")
+
+
+async def test_a_downgrade_waits_for_the_end_of_the_period(subscriber):
+    preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
+    await subscriber.done("/change-plan", {"plan": "pro", "preview_id": preview["preview_id"]})
+    before = await subscriber.credits()
+
+    answer = await subscriber.change("growth")
+
+    changed = answer.json()
+    assert (changed["plan"], changed["next_plan"], changed["plan_in_force"]) == ("pro", "growth", "pro")
+    assert await subscriber.credits() == before
+
+
+async def test_the_preview_of_a_downgrade_costs_nothing_now(customer):
+    await customer.subscribe("pro")
+
+    preview = await customer.done("/change-plan/preview", {"plan": "growth"})
+
+    assert (preview["direction"], preview["due_now_cents"], preview["credits_now"]) == ("downgrade", 0, 0)
+    assert preview["effective_at"] == (await customer.subscription())["period_end"]
+
+
+async def test_a_planned_downgrade_can_become_another_one_and_be_taken_back(customer):
+    await customer.subscribe("agency")
+
+    first = (await customer.change("growth")).json()["next_plan"]
+    second = (await customer.change("pro")).json()["next_plan"]
+    resumed = await customer.done("/resume")
+
+    assert (first, second, resumed["next_plan"]) == ("growth", "pro", None)
+
+
+async def test_an_upgrade_takes_back_a_planned_downgrade(customer):
+    await customer.subscribe("pro")
+    await customer.change("growth")
+
+    changed = (await customer.change("agency")).json()
+
+    assert (changed["plan"], changed["next_plan"]) == ("agency", None)
+
+
+async def test_a_refused_upgrade_shows_that_the_planned_downgrade_is_gone(customer):
+    await customer.subscribe("pro")
+    await customer.change("growth")
+    await customer.decline()
+
+    answer = await customer.change("agency")
+
+    assert answer.status_code == 402
+    assert (await customer.subscription())["next_plan"] is None
+
+
+async def test_a_cancelled_subscription_ends_with_its_period_and_can_be_resumed(subscriber):
+    cancelled = await subscriber.done("/cancel")
+    resumed = await subscriber.done("/resume")
+
+    assert cancelled["cancels_at"] == cancelled["period_end"]
+    assert (cancelled["plan"], cancelled["status"]) == ("growth", "active")
+    assert resumed["cancels_at"] is None
+
+
+async def test_cancelling_takes_back_a_planned_downgrade(customer):
+    await customer.subscribe("pro")
+    await customer.change("growth")
+
+    cancelled = await customer.done("/cancel")
+
+    assert (cancelled["next_plan"], cancelled["cancels_at"]) == (None, cancelled["period_end"])
+
+
+async def test_what_cannot_be_is_refused(subscriber):
+    subscribed = [
+        (await subscriber.post("/checkout", {"plan": "pro"})).json()["code"],
+        (await subscriber.post("/change-plan/preview", {"plan": "growth"})).json()["code"],
+        (await subscriber.post("/change-plan/preview", {"plan": "free"})).json()["code"],
+        (await subscriber.post("/change-plan/preview", {"plan": "platinum"})).json()["code"],
+        (await subscriber.post("/resume")).json()["code"],
+    ]
+    await subscriber.done("/cancel")
+    cancelled = [
+        (await subscriber.post("/cancel")).json()["code"],
+        (await subscriber.post("/change-plan/preview", {"plan": "pro"})).json()["code"],
+    ]
+
+    assert subscribed == [
+        "already_subscribed",
+        "plan_unchanged",
+        "plan_not_sold",
+        "plan_unknown",
+        "nothing_to_resume",
+    ]
+    assert cancelled == ["already_cancelled", "cancellation_pending"]
+
+
+async def test_without_a_paid_plan_there_is_nothing_to_change(customer):
+    paths = [("/change-plan/preview", {"plan": "pro"}), ("/cancel", None), ("/resume", None), ("/portal", {})]
+    codes = [(await customer.post(path, body)).json()["code"] for path, body in paths]
+
+    assert codes == ["no_subscription"] * 4
+
+
+async def test_a_preview_holds_for_one_change_only(subscriber):
+    preview = await subscriber.done("/change-plan/preview", {"plan": "agency"})
+    await subscriber.change("pro")
+
+    answer = await subscriber.post("/change-plan", {"plan": "agency", "preview_id": preview["preview_id"]})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "preview_expired")
+
+
+async def test_a_preview_of_another_plan_does_not_hold(subscriber):
+    preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
+
+    answer = await subscriber.post("/change-plan", {"plan": "agency", "preview_id": preview["preview_id"]})
+
+    assert answer.json()["code"] == "preview_expired"
+
+
+async def test_an_old_preview_does_not_hold(subscriber):
+    preview = (await subscriber.done("/change-plan/preview", {"plan": "pro"}))["preview_id"]
+    seconds = int(preview.split("_")[1])
+    old = preview.replace(str(seconds), str(seconds - 601))
+
+    answer = await subscriber.post("/change-plan", {"plan": "pro", "preview_id": old})
+
+    assert answer.json()["code"] == "preview_expired"
+
+
+async def test_a_repeated_change_is_one_change(subscriber):
+    before = await subscriber.credits()
+    preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
+    body = {"plan": "pro", "preview_id": preview["preview_id"]}
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+
+    answers = [await subscriber.post("/change-plan", body, **key) for _ in range(2)]
+
+    assert [answer.json()["plan"] for answer in answers] == ["pro", "pro"]
+    assert await subscriber.credits() - before == 1250
+
+
+async def test_the_portal_is_stripes_own_page(subscriber):
+    answer = await subscriber.post("/portal", {})
+
+    assert answer.status_code == 201
+    assert answer.json()["url"].startswith("http")
