@@ -40,7 +40,7 @@ select * from billing.apply_subscription(
 """
 NEW_EVENT = """
 insert into public.webhook_events (stripe_event_id, account_id, type, created_at, payload)
-values ('evt_' || gen_random_uuid(), $1, 'invoice.paid', now(), '{}')
+values ('evt_' || replace(gen_random_uuid()::text, '-', ''), $1, 'invoice.paid', now(), '{}')
 """
 NEW_PURCHASE = """
 with customer as (insert into public.billing_customers values ($1, 'cus_' || $2)),

@@ -1,5 +1,6 @@
 """The inbox as operators see it: what came, what became of it, and once more, please."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +10,7 @@ import msgspec
 from features.billing.application.inbox_ports import EventFilter, EventStore
 from features.billing.application.ports import RawEvent, StripeRecords
 from features.billing.domain.errors import BillingNotConfigured
-from features.billing.domain.events import read_event
+from features.billing.domain.events import ID_PATTERN, read_event
 from features.billing.domain.inbox import RANGE_MAX, EventNotFound, EventStatus, InboxEvent, RangeInvalid
 from shared.pages import Page, decode_cursor, encode_cursor
 
@@ -36,9 +37,9 @@ class Inbox:
         return Page(found[:limit], encode_cursor(found[limit - 1].position))
 
     async def open(self, event_id: str) -> Opened:
-        found = await self.events.find(event_id)
+        found = await self.events.find(event_id) if re.fullmatch(ID_PATTERN, event_id) else None
         if found is None:
-            raise EventNotFound(event_id)
+            raise EventNotFound
         event, effects, payload = found
         return Opened(
             event=event, effects=msgspec.json.decode(effects, type=list[dict[str, object]]), payload=payload
@@ -46,9 +47,9 @@ class Inbox:
 
     async def replay(self, event_id: str) -> InboxEvent:
         """In line again, whatever became of it. What it has changed it does not change twice."""
-        event = await self.events.replay(event_id)
+        event = await self.events.replay(event_id) if re.fullmatch(ID_PATTERN, event_id) else None
         if event is None:
-            raise EventNotFound(event_id)
+            raise EventNotFound
         return event
 
     async def replay_range(

@@ -23,12 +23,8 @@ RANGE_MAX = timedelta(days=31)
 class EventNotFound(NotFound):
     code = "webhook_event_not_found"
 
-    def __init__(self, event_id: str) -> None:
-        super().__init__(event_id)
-        self.event_id = event_id
-
     def __str__(self) -> str:
-        return f"There is no event {self.event_id} in the inbox."
+        return "Stripe has told us of no such event."
 
 
 class RangeInvalid(Invalid):
