@@ -33,6 +33,8 @@ from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
+from features.notices.controllers.deliveries import DeliveriesController
+from features.notices.controllers.endpoints import EndpointsController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -61,6 +63,8 @@ CONTROLLERS = (
     RunCostsController,
     RunsController,
     RefundPolicyController,
+    EndpointsController,
+    DeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -141,6 +145,8 @@ def _parts(application: Application) -> dict[str, object]:
         "run_streams": application.runs.streams,
         "cancellations": application.runs.cancellations,
         "retries": application.runs.retries,
+        "webhook_endpoints": application.notices.endpoints,
+        "webhook_deliveries": application.notices.deliveries,
     }
 
 

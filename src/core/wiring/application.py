@@ -11,6 +11,7 @@ from core.settings import Settings, read_settings
 from core.wiring.analysis import Beginnings, open_beginnings
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
+from core.wiring.notices import Notices, notices_of
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -102,6 +103,7 @@ class Application:
     gateway: Gateway
     profiles: Profiles
     beginnings: Beginnings
+    notices: Notices
     health: Health
 
 
@@ -214,6 +216,7 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
+        notices=notices_of(settings, database),
         health=_health(foundation, keys, mail, traffic),
     )
 

@@ -2,8 +2,8 @@
 
 from core.attendants import Attendant
 from core.wiring.foundation import Foundation
+from core.wiring.notices import courier_on
 
 
 def attendants_on(foundation: Foundation) -> dict[str, Attendant]:
-    del foundation
-    return {}
+    return {"notices": courier_on(foundation).attend}
