@@ -18,6 +18,7 @@ from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_
 KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
+    *("endpoint", "delivery"),
 }
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 SCOPES = get_args(Scope)
@@ -157,7 +158,18 @@ class World:
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
         if kind in ("run", "cancelled_run"):
             return await self.run_of(tenant, kind)
+        if kind in ("endpoint", "delivery"):
+            return await self.told(tenant, kind)
         return await self.lead_of(tenant, kind)
+
+    async def told(self, tenant, kind):
+        """Somewhere that notices go, or one of two that go there: a page has another behind it."""
+        endpoint = await self.made("createWebhookEndpoint", tenant.headers, {})
+        if kind == "endpoint":
+            return endpoint["id"]
+        at = {"endpoint_id": endpoint["id"]}
+        await self.made("testWebhookEndpoint", tenant.headers, at)
+        return (await self.made("testWebhookEndpoint", tenant.headers, at))["id"]
 
     async def run_of(self, tenant, kind):
         """One that called a model."""

@@ -81,7 +81,7 @@ class EndpointsController(Controller):
         self, request: Asked, data: EndpointBody, webhook_endpoints: Known
     ) -> Response[NewWebhookEndpointOut]:
         """Name an address that is to be told what happens in the account: a POST for each notice, by the
-        [Standard Webhooks](https://www.standardwebhooks.com) specification.
+        Standard Webhooks specification.
 
         Check `webhook-signature` with the secret before you believe anything, answer 2xx within 15 seconds,
         and take a `webhook-id` that you have had already for done: a notice may come twice. What is not
