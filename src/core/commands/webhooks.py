@@ -77,11 +77,13 @@ def list_command(connection: Connection, as_json: bool) -> None:  # noqa: FBT001
 
 
 @webhooks_group.command("add")
-@click.argument("url")
+@click.argument("address", metavar="URL")
 @click.option("--type", "types", multiple=True, help="Only this; several times for several. Default: all.")
 @click.option("--description", help="For yourselves.")
 @connects
-def add_command(connection: Connection, url: str, types: tuple[str, ...], description: str | None) -> None:
+def add_command(
+    connection: Connection, address: str, types: tuple[str, ...], description: str | None
+) -> None:
     """Add an endpoint, and print the secret to check signatures by.
 
     \b
@@ -90,7 +92,7 @@ def add_command(connection: Connection, url: str, types: tuple[str, ...], descri
     """  # noqa: D301  (click reads the character)
 
     async def work(api: Api) -> None:
-        body = {"url": url, "types": types, "description": description}
+        body = {"url": address, "types": types, "description": description}
         made = await api.post(ENDPOINTS, NewEndpoint, body)
         click.echo(f"Added {made.id}. Check signatures with:", err=True)
         click.echo(made.secret)

@@ -19,6 +19,7 @@ FOLLOWERS = ("followers_min", "followers_max")
 USERNAME_LENGTH_MAX = 300
 ROWS_MAX = 500
 USERNAMES_MAX = 100  # of the stage's plan
+URL_PATTERN = r"https?://[A-Za-z0-9.\[\]:-]+([/?][!-~]*)?"
 
 
 @schemathesis.hook
@@ -34,6 +35,8 @@ def before_call(context, case, kwargs):
         _ordered(case.body.get("ideal_customer"))
         if case.path.startswith("/v1/analyses"):
             _named(case.body)
+        if case.path.startswith("/v1/webhooks/endpoints"):
+            _reachable(case.body)
 
 
 def _own_key(case):
@@ -117,6 +120,12 @@ def _named(body):
     rows = body.get("usernames")
     if isinstance(rows, list) and 0 < len(rows) <= ROWS_MAX and all(_is_text(row) for row in rows):
         body["usernames"] = [f"user{uuid.uuid4().hex[:12]}" for _ in rows[:USERNAMES_MAX]]
+
+
+def _reachable(body):
+    """Whether an address is one of the internet takes more than a pattern."""
+    if isinstance(body.get("url"), str) and re.fullmatch(URL_PATTERN, body["url"]):
+        body["url"] = f"https://hooks.example/{uuid.uuid4().hex}"
 
 
 def _is_text(value):
