@@ -123,9 +123,17 @@ def _named(body):
 
 
 def _reachable(body):
-    """Whether an address is one of the internet takes more than a pattern."""
+    """Whether an address is one of the internet takes more than a pattern; an instant has a year that UTC has
+    as well.
+    """
     if isinstance(body.get("url"), str) and re.fullmatch(URL_PATTERN, body["url"]):
         body["url"] = f"https://hooks.example/{uuid.uuid4().hex}"
+    for name in ("since", "until"):
+        try:
+            if datetime.fromisoformat(body[name]).tzinfo is not None:
+                body[name] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        except (KeyError, TypeError, ValueError):
+            continue  # not there, or no instant: left as it is
 
 
 def _is_text(value):

@@ -38,19 +38,19 @@ Url = Annotated[
         1,
     ),
 ]
-Types = Annotated[tuple[NoticeType, ...], msgspec.Meta(max_length=20, description="None: all there are.")]
+Types = Annotated[list[NoticeType], msgspec.Meta(max_length=20, description="None: all there are.")]
 Description = Annotated[str, _text(DESCRIPTION_LENGTH_MAX, LINE_PATTERN, "For yourselves.", 0)]
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class WebhookEndpointIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     url: Url
-    types: Types = ()
+    types: Types = []
     description: Description | None = None
 
     @property
     def content(self) -> EndpointContent:
-        return EndpointContent(url=self.url, types=self.types, description=self.description)
+        return EndpointContent(url=self.url, types=tuple(self.types), description=self.description)
 
 
 class WebhookEndpointChangesIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
