@@ -38,6 +38,8 @@ from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
+from features.notices.controllers.deliveries import DeliveriesController
+from features.notices.controllers.endpoints import EndpointsController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -71,6 +73,8 @@ CONTROLLERS = (
     RefundPolicyController,
     StripeWebhookController,
     InboxController,
+    EndpointsController,
+    DeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -160,6 +164,8 @@ def _parts(application: Application) -> dict[str, object]:
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
         "counted_refusals": CountedRefusals(application.rate_limits, application.settings.proxy_hops),
+        "webhook_endpoints": application.notices.endpoints,
+        "webhook_deliveries": application.notices.deliveries,
     }
 
 

@@ -18,6 +18,7 @@ from core.commands.processes import (
 )
 from core.commands.runs import runs_group
 from core.commands.tokens import token_command
+from core.commands.webhooks import webhooks_group
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,6 +46,7 @@ for command in (
     serve_command,
     simulators_command,
     token_command,
+    webhooks_group,
     worker_command,
 ):
     main.add_command(command)

@@ -63,7 +63,7 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    commands = "serve api worker run migrate token simulators health providers costs credits"
+    commands = "serve api worker run migrate token simulators health providers costs credits webhooks"
     for command in f"{commands} analyze bulk runs leads".split():
         assert f"\n  {command} " in answer.output
 
@@ -84,6 +84,8 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["webhooks"],
+        ["webhooks", "add"],
         ["analyze"],
         ["bulk"],
         ["leads"],

@@ -13,6 +13,7 @@ from core.wiring.billing import Billing, billing_on
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.inbox import Webhooks, webhooks_on
+from core.wiring.notices import Notices, notices_of
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -106,6 +107,7 @@ class Application:
     beginnings: Beginnings
     billing: Billing
     webhooks: Webhooks
+    notices: Notices
     health: Health
 
 
@@ -220,6 +222,7 @@ def _application(
         beginnings=beginnings,
         billing=billing_on(foundation),
         webhooks=webhooks_on(foundation),
+        notices=notices_of(settings, database),
         health=_health(foundation, keys, mail, traffic),
     )
 

@@ -22,6 +22,7 @@ SOLD = {"plan": "growth", "pack": "small"}
 FRONTEND = "http://127.0.0.1:3000/billing"
 ADDRESS_LENGTH_MAX = 2_000
 USERNAMES_MAX = 100  # of the stage's plan
+URL_PATTERN = r"https?://[A-Za-z0-9.\[\]:-]+([/?][!-~]*)?"
 
 
 @schemathesis.hook
@@ -42,6 +43,8 @@ def before_call(context, case, kwargs):
             _sold(case.body)
         if case.path == "/v1/billing/checkout":
             _one(case.body)
+        if case.path.startswith("/v1/webhooks/endpoints"):
+            _reachable(case.body)
 
 
 def _own_key(case):
@@ -151,6 +154,20 @@ def _one(body):
     """Either a plan or a pack."""
     if all(body.get(field) in (None, name) for field, name in SOLD.items()):
         body["pack"] = None if body.get("plan") else SOLD["pack"]
+
+
+def _reachable(body):
+    """Whether an address is one of the internet takes more than a pattern; an instant has a year that UTC has
+    as well.
+    """
+    if isinstance(body.get("url"), str) and re.fullmatch(URL_PATTERN, body["url"]):
+        body["url"] = f"https://hooks.example/{uuid.uuid4().hex}"
+    for name in ("since", "until"):
+        try:
+            if datetime.fromisoformat(body[name]).tzinfo is not None:
+                body[name] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        except (KeyError, TypeError, ValueError):
+            continue  # not there, or no instant: left as it is
 
 
 def _is_text(value):

@@ -67,6 +67,14 @@ def on_run(needs, kind="run"):
     return Rule(needs, ids={"run_id": kind})
 
 
+def on_endpoint(needs):
+    return Rule(needs, ids={"endpoint_id": "endpoint"})
+
+
+def on_delivery(needs):
+    return Rule(needs, ids={"delivery_id": "delivery"})
+
+
 def by_operator(*before):
     return in_path("operators_only", before=before)
 
@@ -153,6 +161,20 @@ RULES = {
     "getWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
     "replayWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
     "replayWebhookEvents": Rule("operators_only", "none"),
+    "createWebhookEndpoint": Rule("webhooks:manage"),
+    "listWebhookEndpoints": Rule("webhooks:read"),
+    "getWebhookEndpoint": on_endpoint("webhooks:read"),
+    "updateWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "deleteWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "getWebhookSecret": on_endpoint("webhooks:manage"),
+    "rotateWebhookSecret": on_endpoint("webhooks:manage"),
+    "enableWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "disableWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "testWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "replayFailedWebhooks": on_endpoint("webhooks:manage"),
+    "listWebhookDeliveries": Rule("webhooks:read"),
+    "getWebhookDelivery": on_delivery("webhooks:read"),
+    "replayWebhookDelivery": on_delivery("webhooks:manage"),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
@@ -161,7 +183,7 @@ HARMLESS_QUERIES = {
     *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
 }
 TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
-TRIED_ELSEWHERE = {"parent_id", "account_id"}  # by the tests of the list of runs, and of the inbox
+TRIED_ELSEWHERE = {"parent_id", "account_id", "endpoint_id"}  # by the tests of runs, inbox, deliveries
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

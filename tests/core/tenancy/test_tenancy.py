@@ -145,6 +145,7 @@ async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, v
 LISTS = (
     *("listAccounts", "listMembers", "listInvitations", "listApiKeys", "listBusinessProfiles"),
     *("listRuns", "listLeads", "listLeadAnalyses", "listAnalyses", "listInvoices"),
+    *("listWebhookEndpoints", "listWebhookDeliveries"),
 )
 # A cursor there is a number of a row of the one thing that the address names.
 WITHIN_ONE = {"getBulkAnalysis"}

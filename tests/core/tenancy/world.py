@@ -22,6 +22,7 @@ KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
     *("checkout", "event"),
+    *("endpoint", "delivery"),
 }
 NEW_INVOICE = """
 insert into public.invoices (
@@ -187,20 +188,33 @@ class World:
         await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
 
     async def started(self, kind, tenant):
-        if kind == "bulk":
-            business = {"business_profile_id": await self.thing("profile", tenant)}
-            return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
-        if kind == "checkout":
-            return (await self.made("openCheckout", tenant.headers, {}))["checkout_id"]
-        if kind == "anonymous_token":
-            return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
-        if kind in ("run", "cancelled_run"):
-            return await self.run_of(tenant, kind)
-        if kind == "event":
-            return await self.owner.fetchval(
-                f"{NEW_EVENT} returning stripe_event_id", uuid.UUID(tenant.ids["account"])
-            )
-        return await self.lead_of(tenant, kind)
+        match kind:
+            case "bulk":
+                business = {"business_profile_id": await self.thing("profile", tenant)}
+                made = (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
+            case "checkout":
+                made = (await self.made("openCheckout", tenant.headers, {}))["checkout_id"]
+            case "anonymous_token":
+                made = (await self.made("startAnonymousAnalysis", {}, {}))["token"]
+            case "run" | "cancelled_run":
+                made = await self.run_of(tenant, kind)
+            case "event":
+                new_event = f"{NEW_EVENT} returning stripe_event_id"
+                made = await self.owner.fetchval(new_event, uuid.UUID(tenant.ids["account"]))
+            case "endpoint" | "delivery":
+                made = await self.told(tenant, kind)
+            case _:
+                made = await self.lead_of(tenant, kind)
+        return made
+
+    async def told(self, tenant, kind):
+        """Somewhere that notices go, or one of two that go there: a page has another behind it."""
+        endpoint = await self.made("createWebhookEndpoint", tenant.headers, {})
+        if kind == "endpoint":
+            return endpoint["id"]
+        at = {"endpoint_id": endpoint["id"]}
+        await self.made("testWebhookEndpoint", tenant.headers, at)
+        return (await self.made("testWebhookEndpoint", tenant.headers, at))["id"]
 
     async def run_of(self, tenant, kind):
         """One that called a model."""

@@ -13,6 +13,7 @@ from tests.infrastructure.database.rows import (
     NEW_PROFILE,
     NEW_SCRAPE,
     new_analysis,
+    new_delivery,
     new_subscription,
 )
 from tests.support import claims_of
@@ -46,6 +47,10 @@ TABLES = {
     "public.invoices": True,
     "public.payments": True,
     "public.payment_returns": True,
+    "public.notice_endpoints": True,
+    "public.notices": True,
+    "public.notice_deliveries": True,
+    "public.notice_attempts": True,
     "public.credit_packs": False,
     "public.billing_prices": False,
     "public.webhook_events": False,
@@ -163,6 +168,7 @@ async def victim(owner):
     await owner.execute(BULK_ROWS, tenant.account_id)
     await owner.execute(VISITOR, uuid.uuid4())
     await new_subscription(owner, tenant.account_id)
+    await new_delivery(owner, tenant.account_id)
     await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
     await owner.execute(NEW_EVENT, tenant.account_id)
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
