@@ -89,6 +89,7 @@ def create_app(application: Application) -> ASGIApp:
                 doorkeeper=application.door,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
+                audit=application.operations.audit,
                 proxy_hops=settings.proxy_hops,
             )
         ],

@@ -3,6 +3,7 @@
 A Litestar middleware, because it has to know the route. One layer, because each layer costs.
 """
 
+from functools import partial
 from typing import Protocol
 
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -12,6 +13,7 @@ from shared.errors import Unauthenticated
 from shared.ids import AccountId
 from shared.middleware.access import SIGNED_IN
 from shared.middleware.addresses import check_address
+from shared.middleware.audit import Audit, is_audited
 from shared.middleware.client_address import client_address
 from shared.middleware.credentials import current_credentials
 from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -45,12 +47,14 @@ class Gate:
         doorkeeper: Doorkeeper,
         rate_limits: RateLimits,
         idempotency: Idempotency,
+        audit: Audit,
         proxy_hops: int,
     ) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
         self._rate_limits = rate_limits
         self._idempotency = idempotency
+        self._audit = audit
         self._proxy_hops = proxy_hops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,10 +81,13 @@ class Gate:
             await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
         account_id = scope["path_params"].get("account_id")
         caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
+        enter = self._enter
         if key is not None and scope["method"] == "POST":
-            await self._idempotency.run(self._enter, scope, receive, send, caller=caller, key=key)
+            enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
+        if is_audited(marks):
+            await self._audit.run(enter, scope, receive, send, caller=caller)
         else:
-            await self._enter(scope, receive, send)
+            await enter(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "there are no websockets"
