@@ -6,12 +6,14 @@ from typing import Protocol
 
 import msgspec
 
+from features.billing.domain.outcomes import Applied
 from features.billing.domain.snapshots import (
     CheckoutSnapshot,
     InvoiceSnapshot,
     ReturnSnapshot,
     SubscriptionSnapshot,
 )
+from shared.ids import AccountId
 
 
 class RawEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,4 +44,18 @@ class StripeRecords(Protocol):
 
     def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
         """Newest first; Stripe keeps them for 30 days."""
+        ...
+
+
+class SubscriptionBook(Protocol):
+    """What is known here of Stripe's subscriptions. Repeating a call changes nothing."""
+
+    async def now(self) -> datetime:
+        """The database's time. To be read before Stripe is asked, and handed over with the answer."""
+        ...
+
+    async def apply_subscription(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime
+    ) -> Applied:
+        """What is older than what is known changes nothing. Raises PriceUnknown."""
         ...

@@ -1,0 +1,55 @@
+"""What became of Stripe's word here."""
+
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from shared.ids import AccountId
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """``stale``: something newer was known. ``incomplete``: it was never paid, nothing is kept."""
+
+    outcome: Literal["done", "stale", "incomplete", "second_subscription", "unknown_account"]
+    subscription_id: UUID | None  # of our row
+    plan_before: str | None
+    plan_after: str | None
+    status_before: str | None
+    status_after: str | None
+    credits_granted: int
+
+
+class Returned(msgspec.Struct, frozen=True, kw_only=True):
+    outcome: Literal["done", "repeated", "unknown_payment"]
+    account_id: AccountId | None
+    credits_reclaimed: int  # below 0: they came back
+    credits_short: int  # were spent before they could be taken back
+
+
+class Renewable(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription whose period is over."""
+
+    account_id: AccountId
+    subscription_id: UUID  # of our row
+    plan: str
+    clock: Literal["own", "stripe"]
+    stripe_subscription_id: str | None
+    period_start: datetime
+    period_end: datetime
+    monthly_credits: int
+
+
+def renewal_reference(subscription_id: UUID, period_start: datetime) -> str:
+    """Under what a period's credits were granted. The database builds the same, see billing.grant_period."""
+    return f"renewal:{subscription_id}:{_instant(period_start)}"
+
+
+def upgrade_reference(subscription_id: UUID, period_start: datetime, plan: str) -> str:
+    """Under what a larger plan's difference was granted within a period."""
+    return f"upgrade:{subscription_id}:{_instant(period_start)}:{plan}"
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

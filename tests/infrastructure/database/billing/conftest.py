@@ -1,0 +1,25 @@
+import uuid
+
+import pytest
+
+from infrastructure.database.billing_book import PostgresBillingBook
+
+PRICES = {"growth": 2900, "pro": 9900, "agency": 29900}
+
+
+@pytest.fixture
+def book(database):
+    return PostgresBillingBook(database.admin("tests"))
+
+
+@pytest.fixture
+async def prices(owner):
+    """Stripe's price of each plan, by the plan's name."""
+    prices = {plan: f"price_{plan}_{uuid.uuid4().hex}" for plan in PRICES}
+    for plan, price_id in prices.items():
+        await owner.execute(
+            "insert into billing_prices (stripe_price_id, plan, price_cents, currency)"
+            " values ($1, $2, $3, 'usd')",
+            *(price_id, plan, PRICES[plan]),
+        )
+    return prices
