@@ -31,8 +31,12 @@ from features.auth.controllers.members import MembersController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
+from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
+from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
+from features.operations.controllers.acts import ActsController
+from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -57,6 +61,10 @@ CONTROLLERS = (
     LeadExportController,
     CreditsController,
     CreditsAdministrationController,
+    AdjustmentsController,
+    AuditsController,
+    CronController,
+    ActsController,
     CostReportsController,
     RunCostsController,
     RunsController,
@@ -129,6 +137,10 @@ def _parts(application: Application) -> dict[str, object]:
         "statements": application.statements,
         "holds": application.holds,
         "grants": application.grants,
+        "adjustments": application.adjustments,
+        "upkeep": application.upkeep,
+        "cron": application.operations.cron,
+        "acts": application.operations.acts,
         "profiles": application.business_profiles,
         "analysis_starts": application.beginnings.starts,
         "quotes": application.beginnings.quotes,

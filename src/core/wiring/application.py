@@ -11,6 +11,7 @@ from core.settings import Settings, read_settings
 from core.wiring.analysis import Beginnings, open_beginnings
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
+from core.wiring.operations import Operations, operations_on
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -32,6 +33,7 @@ from features.costs.application.ports import CallLog
 from features.costs.application.reports import CostReports
 from features.costs.application.run_costs import RunCosts
 from features.costs.domain.prices import PriceBook
+from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -89,6 +91,7 @@ class Application:
     statements: Statements
     holds: Holds
     grants: Grants
+    adjustments: Adjustments
     upkeep: Upkeep
     business_profiles: BusinessProfiles
     leads: Leads
@@ -102,6 +105,7 @@ class Application:
     gateway: Gateway
     profiles: Profiles
     beginnings: Beginnings
+    operations: Operations
     health: Health
 
 
@@ -201,6 +205,7 @@ def _application(
         statements=Statements(reader),
         holds=Holds(ledger),
         grants=Grants(ledger),
+        adjustments=Adjustments(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
@@ -214,6 +219,7 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
+        operations=operations_on(database),
         health=_health(foundation, keys, mail, traffic),
     )
 

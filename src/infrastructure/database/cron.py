@@ -19,9 +19,7 @@ from features.operations.domain.jobs import CronRun, JobFinding, Report
 from infrastructure.database.sessions import AdminSession
 from shared.pages import Place
 
-CLAIM: LiteralString = (
-    "select a.outcome as answer, (a.run).* from cron.claim($1, $2, $3, $4, $5, $6) as a"
-)
+CLAIM: LiteralString = "select a.outcome as answer, (a.run).* from cron.claim($1, $2, $3, $4, $5, $6) as a"
 BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from cron.begin($1, $2, $3, $4) as a"
 FINISH: LiteralString = "select cron.finish($1, $2, $3, $4, $5, $6, $7) as is_mine"
 CLOSE_LOST: LiteralString = "select cron.close_lost() as closed"
@@ -101,9 +99,7 @@ def _run_or_none(row: Record) -> CronRun | None:
 
 
 def _run(row: Record) -> CronRun:
-    columns = {
-        name: row[name] for name in CronRun.__struct_fields__ if name not in {"counts", "findings"}
-    }
+    columns = {name: row[name] for name in CronRun.__struct_fields__ if name not in {"counts", "findings"}}
     return CronRun(
         counts=msgspec.json.decode(row["counts"], type=dict[str, int]),
         findings=msgspec.json.decode(row["findings"], type=tuple[JobFinding, ...]),

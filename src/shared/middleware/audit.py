@@ -1,4 +1,4 @@
-"""What operators do is written down, durably, before it is done; a route for operators needs nothing for it."""
+"""What operators do is written down, durably, before it is done. Their routes need no code for it."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,6 @@ from litestar.types import HTTPScope, Message, Receive, Send
 from shared.caller import Caller
 from shared.errors import Unavailable
 from shared.ids import AccountId, UserId
-from shared.middleware.access import OPERATORS_ONLY, Marks
 from shared.middleware.idempotency import replayed
 from shared.middleware.passage import passage_of
 from shared.middleware.problems import status_of
@@ -54,11 +53,6 @@ class _Reasoned(msgspec.Struct):
     description: str | None = None
 
 
-def is_audited(marks: Marks) -> bool:
-    """Everything that is for operators alone, reading included, unless it shows nothing of any tenant."""
-    return marks.get("access") == OPERATORS_ONLY["access"] and not marks.get("shows_no_tenant")
-
-
 @dataclass(frozen=True, slots=True)
 class Audit:
     book: ActBook
@@ -66,9 +60,14 @@ class Audit:
     async def run(
         self, proceed: Proceed, scope: HTTPScope, receive: Receive, send: Send, *, caller: Caller
     ) -> None:
-        """Raises Unavailable, and nothing is done, when it cannot be written down."""
+        """Reading too, unless the route is marked to show nothing of any tenant. Raises Unavailable, and
+        nothing is done, when it cannot be written down.
+        """
+        if scope["route_handler"].opt.get("shows_no_tenant"):
+            await proceed(scope, receive, send)
+            return
         body = b""
-        if scope["method"] not in ("GET", "OPTIONS"):
+        if scope["method"] != "GET":
             message = await receive()  # whole: the edge has read it
             body = message.get("body", b"")
             receive = replayed(message, receive)

@@ -11,9 +11,9 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from shared.caller import Caller, Visit
 from shared.errors import Unauthenticated
 from shared.ids import AccountId
-from shared.middleware.access import SIGNED_IN
+from shared.middleware.access import OPERATORS_ONLY, SIGNED_IN
 from shared.middleware.addresses import check_address
-from shared.middleware.audit import Audit, is_audited
+from shared.middleware.audit import Audit
 from shared.middleware.client_address import client_address
 from shared.middleware.credentials import current_credentials
 from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -75,19 +75,15 @@ class Gate:
         authorization, account, key = _headers(scope)
         current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
         visit = passage.visit = await self._visit(scope, passage, authorization, account)
-        if route_class is None:
-            route_class = "read" if scope["method"] == "GET" else "write"
-        if route_class:
-            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
+        await self._count_visit(scope, passage, visit, route_class)
         account_id = scope["path_params"].get("account_id")
         caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
         enter = self._enter
         if key is not None and scope["method"] == "POST":
             enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
-        if is_audited(marks):
-            await self._audit.run(enter, scope, receive, send, caller=caller)
-        else:
-            await enter(scope, receive, send)
+        if access == OPERATORS_ONLY["access"]:
+            enter = partial(self._audit.run, enter, caller=caller)
+        await enter(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "there are no websockets"
@@ -108,6 +104,14 @@ class Gate:
             if refusal.is_counted:
                 await self._count_address(scope, passage, "public")
             raise
+
+    async def _count_visit(
+        self, scope: HTTPScope, passage: Passage, visit: Visit, route_class: str | None
+    ) -> None:
+        if route_class is None:
+            route_class = "read" if scope["method"] == "GET" else "write"
+        if route_class:
+            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
 
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)

@@ -18,8 +18,14 @@ from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_
 KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
+    *("cron_job", "cron_run"),  # nobody's, and the same for everybody
 }
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
+CRON_JOB = "cache-expiry"
+NEW_CRON_RUN = f"""
+select (run).id from cron.claim(
+    '{CRON_JOB}', date_trunc('hour', now()), gen_random_uuid(), 'schedule', false, null)
+"""
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -157,7 +163,14 @@ class World:
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
         if kind in ("run", "cancelled_run"):
             return await self.run_of(tenant, kind)
+        if kind in ("cron_job", "cron_run"):
+            return await self.cron_run(kind)
         return await self.lead_of(tenant, kind)
+
+    async def cron_run(self, kind):
+        """One of this hour."""
+        run_id = await self.owner.fetchval(NEW_CRON_RUN)
+        return CRON_JOB if kind == "cron_job" else str(run_id)
 
     async def run_of(self, tenant, kind):
         """One that called a model."""

@@ -13,7 +13,7 @@ from tests.infrastructure.database.rows import (
 )
 
 OURS = """n.nspname in (
-    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing'
+    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing', 'cron'
 )"""
 
 RULES = {
@@ -123,6 +123,14 @@ EXECUTORS = {
     "billing.note_payment": {"service_role"},
     "billing.return_payment": {"service_role"},
     "billing.undo_return": {"service_role"},
+    "cron.claim": {"service_role"},
+    "cron.begin": {"service_role"},
+    "cron.finish": {"service_role"},
+    "cron.close_lost": {"service_role"},
+    "cron.remove": {"service_role"},
+    "cron.count_removable": {"service_role"},
+    "cron.count_lost_runs": {"service_role"},
+    "cron.count_lapsed_lots": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -182,7 +190,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 25
+    assert len(tables) == 26
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

@@ -66,9 +66,7 @@ class Cron:
         return run
 
     async def page(self, name: str, *, cursor: str | None, limit: int) -> Page[CronRun]:
-        runs = await self.history.page(
-            self._job(name).name, before=decode_place(cursor), runs_max=limit + 1
-        )
+        runs = await self.history.page(self._job(name).name, before=decode_place(cursor), runs_max=limit + 1)
         return page_of(runs, limit, lambda run: Place(run.slot, run.id))
 
     def _job(self, name: str) -> Job:

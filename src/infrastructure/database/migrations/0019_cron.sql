@@ -250,19 +250,24 @@ $$;
 
 -- What the other jobs would find, for a look beforehand -------------------------------------------
 
--- The same runs that runs.close_lost would end.
+-- The same runs that runs.close_lost would end. Not in SQL, which would ask for the engine's tables now:
+-- they are made later.
 create function cron.count_lost_runs(older_than interval, stuck_after interval) returns bigint
-language sql stable security definer set search_path = '' as $$
-    select count(*) from public.runs as r
-    where r.status in ('queued', 'processing', 'paused') and r.admitted_at < now() - older_than
-        and r.updated_at < now() - older_than
-        and (
-            (r.status = 'processing' and r.takes_turn and r.updated_at < now() - stuck_after)
-            or not exists (
-                select from dbos.workflow_status as w
-                where w.workflow_uuid = r.engine_id and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
+language plpgsql stable security definer set search_path = '' as $$
+begin
+    return (
+        select count(*) from public.runs as r
+        where r.status in ('queued', 'processing', 'paused') and r.admitted_at < now() - older_than
+            and r.updated_at < now() - older_than
+            and (
+                (r.status = 'processing' and r.takes_turn and r.updated_at < now() - stuck_after)
+                or not exists (
+                    select from dbos.workflow_status as w
+                    where w.workflow_uuid = r.engine_id and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
+                )
             )
-        )
+    );
+end;
 $$;
 
 create function cron.count_lapsed_lots(out accounts bigint, out credits bigint)
