@@ -94,10 +94,8 @@ async def deleted(cron_owner, cron_database):
             tenant.account_id,
         )
     untouched, business, everything = (tenant.account_id for tenant in tenants)
-    await cron_owner.execute(MAKE_OLD.format(table="business_profiles"), business)
-    await cron_owner.execute(
-        "update accounts set deleted_at = now() - interval '31 days' where id = $1", everything
-    )
+    await cron_owner.execute(DELETE_BUSINESSES, business)
+    await cron_owner.execute(DELETE_ACCOUNT, everything)
     await cron_owner.execute(
         "update ai_usage_logs set created_at = now() - interval '91 days' where account_id = $1", untouched
     )
