@@ -243,9 +243,7 @@ async def test_a_bad_query_is_refused_with_a_reason(client, bearer, query):
 async def test_an_adjustment_gives_or_takes_once_and_says_why(client, operator, signed_up):
     headers, account_id = signed_up
     answers = [
-        await move(
-            client, operator, account_id, "adjustments", credits=number, reference=reference, reason="!"
-        )
+        await move(client, operator, account_id, "adjustments", credits=number, reference=key, reason="!")
         for number, key in ((7, "a:1"), (-30, "a:2"), (-30, "a:2"))
     ]
 

@@ -1,6 +1,8 @@
 """A slot is somebody's once, whoever asks, and in the queue as soon as it is."""
 
 import asyncio
+import os
+import sys
 import uuid
 from datetime import timedelta
 
@@ -10,11 +12,13 @@ from features.operations.application.ports import Claim
 from features.operations.domain.jobs import Report
 from infrastructure.database.cron import PostgresCron
 from shared.ids import UserId
+from tests.conftest import PROJECT
 from tests.core.cron.jobs import at
 
 SLOT = at("2026-05-01T03:00:00")
 QUEUED = "select count(*) from dbos.workflow_status where workflow_uuid like 'cron:' || $1 || ':%'"
 
+SLOTS = "select slot from cron_runs where job = $1 order by slot"
 FORGET = "delete from dbos.workflow_status where workflow_uuid like 'cron:' || $1 || ':%'"
 MAKE_OLDER = "update cron_runs set claimed_at = now() - interval '2 hours' where job = any ($1)"
 
@@ -134,3 +138,24 @@ async def test_history_comes_in_pages_newest_first(cron, job_name):
     assert [run.slot for run in whole] == sorted((run.slot for run in whole), reverse=True)
     assert len(whole) == 6
     assert (await cron.last_runs())[job_name] == whole[1]
+
+
+@pytest.mark.battery
+async def test_three_processes_that_keep_the_time_claim_every_slot_once(cron_addresses, cron_owner):
+    slots_min = 10
+    words = (cron_addresses.owner, cron_addresses.user, cron_addresses.admin, str(slots_min))
+    processes = [
+        await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.core.cron.keeping_time", *words),
+            cwd=PROJECT,
+            env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
+        )
+        for _ in range(3)
+    ]
+    codes = await asyncio.gather(*(process.wait() for process in processes))
+
+    slots = [row["slot"] for row in await cron_owner.fetch(SLOTS, "every-second")]
+    assert codes == [0, 0, 0]
+    assert len(slots) >= slots_min
+    assert {slot.microsecond for slot in slots} == {0}
+    assert await cron_owner.fetchval(QUEUED, "every-second") == len(slots)
