@@ -36,10 +36,14 @@ from features.billing.controllers.webhooks import StripeWebhookController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
+from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
+from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
 from features.notices.controllers.deliveries import DeliveriesController
 from features.notices.controllers.endpoints import EndpointsController
+from features.operations.controllers.acts import ActsController
+from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -67,6 +71,10 @@ CONTROLLERS = (
     CreditsAdministrationController,
     CheckoutsController,
     SubscriptionsController,
+    AdjustmentsController,
+    AuditsController,
+    CronController,
+    ActsController,
     CostReportsController,
     RunCostsController,
     RunsController,
@@ -103,6 +111,7 @@ def create_app(application: Application) -> ASGIApp:
                 doorkeeper=application.door,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
+                audit=application.operations.audit,
                 proxy_hops=settings.proxy_hops,
             )
         ],
@@ -143,6 +152,10 @@ def _parts(application: Application) -> dict[str, object]:
         "statements": application.statements,
         "holds": application.holds,
         "grants": application.grants,
+        "adjustments": application.adjustments,
+        "upkeep": application.upkeep,
+        "cron": application.operations.cron,
+        "acts": application.operations.acts,
         "profiles": application.business_profiles,
         "analysis_starts": application.beginnings.starts,
         "quotes": application.beginnings.quotes,

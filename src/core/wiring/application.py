@@ -14,6 +14,7 @@ from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.inbox import Webhooks, webhooks_on
 from core.wiring.notices import Notices, notices_of
+from core.wiring.operations import Operations, operations_on
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -35,6 +36,7 @@ from features.costs.application.ports import CallLog
 from features.costs.application.reports import CostReports
 from features.costs.application.run_costs import RunCosts
 from features.costs.domain.prices import PriceBook
+from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -92,6 +94,7 @@ class Application:
     statements: Statements
     holds: Holds
     grants: Grants
+    adjustments: Adjustments
     upkeep: Upkeep
     business_profiles: BusinessProfiles
     leads: Leads
@@ -108,6 +111,7 @@ class Application:
     billing: Billing
     webhooks: Webhooks
     notices: Notices
+    operations: Operations
     health: Health
 
 
@@ -207,6 +211,7 @@ def _application(
         statements=Statements(reader),
         holds=Holds(ledger),
         grants=Grants(ledger),
+        adjustments=Adjustments(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
@@ -223,6 +228,7 @@ def _application(
         billing=billing_on(foundation),
         webhooks=webhooks_on(foundation),
         notices=notices_of(settings, database),
+        operations=operations_on(database),
         health=_health(foundation, keys, mail, traffic),
     )
 

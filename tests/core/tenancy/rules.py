@@ -144,6 +144,13 @@ RULES = {
     "cancelSubscription": Rule("billing:manage", has="subscription"),
     "resumeSubscription": Rule("billing:manage", has="cancellation"),
     "listInvoices": Rule("billing:read"),
+    "adjustCredits": by_operator("grantCredits"),
+    "auditLedger": Rule("operators_only", "none"),
+    "listCronJobs": Rule("operators_only", "none"),
+    "listCronRuns": Rule("operators_only", "none", {"job": "cron_job"}),
+    "getCronRun": Rule("operators_only", "none", {"job": "cron_job", "run_id": "cron_run"}),
+    "runCronJob": Rule("operators_only", "none", {"job": "cron_job"}),
+    "listActs": Rule("operators_only", "none"),
     "reportSpenders": Rule("operators_only", "none"),
     "reportLatency": Rule("operators_only", "none"),
     "reportCache": Rule("operators_only", "none"),
@@ -183,7 +190,10 @@ HARMLESS_QUERIES = {
     *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
 }
 TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
-TRIED_ELSEWHERE = {"parent_id", "account_id", "endpoint_id"}  # by the tests of runs, inbox, deliveries
+TRIED_ELSEWHERE = {
+    *("parent_id", "endpoint_id"),  # by the tests of the lists of runs and of deliveries
+    *("operator_id", "account_id", "operation"),  # of acts and of the inbox, which are for operators alone
+}
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

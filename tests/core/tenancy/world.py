@@ -23,6 +23,7 @@ KINDS = {
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
     *("checkout", "event"),
     *("endpoint", "delivery"),
+    *("cron_job", "cron_run"),  # nobody's, and the same for everybody
 }
 NEW_INVOICE = """
 insert into public.invoices (
@@ -30,6 +31,11 @@ insert into public.invoices (
 ) values ($1, 'in_' || $2::text, 'paid', 2900, 2900, 'usd', now(), now())
 """
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
+CRON_JOB = "cache-expiry"
+NEW_CRON_RUN = f"""
+select (run).id from cron.claim(
+    '{CRON_JOB}', date_trunc('hour', now()), gen_random_uuid(), 'schedule', false, null)
+"""
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -201,6 +207,8 @@ class World:
             case "event":
                 new_event = f"{NEW_EVENT} returning stripe_event_id"
                 made = await self.owner.fetchval(new_event, uuid.UUID(tenant.ids["account"]))
+            case "cron_job" | "cron_run":
+                made = await self.cron_run(kind)
             case "endpoint" | "delivery":
                 made = await self.told(tenant, kind)
             case _:
@@ -215,6 +223,11 @@ class World:
         at = {"endpoint_id": endpoint["id"]}
         await self.made("testWebhookEndpoint", tenant.headers, at)
         return (await self.made("testWebhookEndpoint", tenant.headers, at))["id"]
+
+    async def cron_run(self, kind):
+        """One of this hour."""
+        run_id = await self.owner.fetchval(NEW_CRON_RUN)
+        return CRON_JOB if kind == "cron_job" else str(run_id)
 
     async def run_of(self, tenant, kind):
         """One that called a model."""

@@ -54,6 +54,8 @@ TABLES = {
     "public.credit_packs": False,
     "public.billing_prices": False,
     "public.webhook_events": False,
+    "public.cron_runs": False,
+    "public.admin_acts": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -145,6 +147,15 @@ values ($1, sha256('q'), '{}', false, 'openai', 'gpt-5', true, now() + interval 
 """
 
 
+CRON_RUN = """
+select cron.claim('rls', now(), gen_random_uuid(), 'schedule', false, null)
+"""
+ADMIN_ACT = """
+insert into admin_acts (id, operator_id, operation, method, path, account_id, request_id)
+values (gen_random_uuid(), gen_random_uuid(), 'grantCredits', 'POST', '/', $1, 'r')
+"""
+
+
 @pytest.fixture(scope="module")
 async def victim(owner):
     """A tenant with a row in every table."""
@@ -172,6 +183,8 @@ async def victim(owner):
     await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
     await owner.execute(NEW_EVENT, tenant.account_id)
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
+    await owner.execute(CRON_RUN)
+    await owner.execute(ADMIN_ACT, tenant.account_id)
     return tenant
 
 

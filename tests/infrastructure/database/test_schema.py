@@ -15,7 +15,8 @@ from tests.infrastructure.database.rows import (
 )
 
 OURS = """n.nspname in (
-    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing', 'notices'
+    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing', 'notices',
+    'cron'
 )"""
 
 RULES = {
@@ -133,6 +134,14 @@ EXECUTORS = {
     "notices.settle": {"service_role"},
     "notices.fail_pending": {"service_role"},
     "notices.remove_old": {"service_role"},
+    "cron.claim": {"service_role"},
+    "cron.begin": {"service_role"},
+    "cron.finish": {"service_role"},
+    "cron.close_lost": {"service_role"},
+    "cron.remove": {"service_role"},
+    "cron.count_removable": {"service_role"},
+    "cron.count_lost_runs": {"service_role"},
+    "cron.count_lapsed_lots": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -201,7 +210,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 30
+    assert len(tables) == 31
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id
