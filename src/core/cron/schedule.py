@@ -21,6 +21,7 @@ JOBS: dict[str, Job] = {job.name: job for job in (
     _job("0 * * * *", "failed-analysis-cleanup", "skip", 30 * MINUTE_S, "Runs that nobody will finish"),
     _job("0 */6 * * *", "subscription-sync", "latest", 2 * HOUR_S, "Subscriptions as Stripe has them"),
     _job("0 4 * * *", "invoice-reconciliation", "latest", 2 * HOUR_S, "Invoices as Stripe has them"),
+    _job("10 * * * *", "missing-events", "latest", 30 * MINUTE_S, "Events of Stripe's that did not arrive"),
     _job("*/15 * * * *", "lot-expiry", "latest", 30 * MINUTE_S, "Credits whose time is over"),
     _job("30 * * * *", "cache-expiry", "skip", 30 * MINUTE_S, "Remembered answers whose time is over"),
     _job("*/30 * * * *", "progress-expiry", "skip", 30 * MINUTE_S, "Traces of requests and of ended runs"),

@@ -10,7 +10,6 @@ CLAIM: LiteralString = "select * from notices.claim($1, $2, $3)"
 SETTLE: LiteralString = """
 select notices.settle($1, $2, $3, $4, $5, $6, $7, $8, $9) as is_settled
 """
-REMOVE_OLD: LiteralString = "select notices.remove_old($1, $2) as removed"
 
 
 class PostgresOutbox(Outbox):
@@ -35,8 +34,3 @@ class PostgresOutbox(Outbox):
             verdict.disables,
         )
         return row["is_settled"]
-
-    async def remove_old(self, older_than: timedelta, *, notices_max: int) -> int:
-        """Notices, and how they were delivered; how many notices."""
-        (row,) = await self._session.fetch(REMOVE_OLD, older_than, notices_max)
-        return row["removed"]

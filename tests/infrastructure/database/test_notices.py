@@ -391,7 +391,7 @@ async def test_telling_and_removing_and_settling_at_once_never_wait_in_a_circle(
     assert await owner.fetch("select * from ledger.audit() where account_id = $1", account_id) == []
 
 
-async def test_what_is_old_is_removed_with_its_deliveries(owner, outbox, account_id):
+async def test_what_is_old_is_removed_with_its_deliveries(owner, account_id):
     await emitted(owner, account_id, 2)
     await owner.execute(
         "update notices set created_at = now() - interval '31 days'"
@@ -399,7 +399,7 @@ async def test_what_is_old_is_removed_with_its_deliveries(owner, outbox, account
         account_id,
     )
 
-    removed = await outbox.remove_old(timedelta(days=30), notices_max=10)
+    removed = await owner.fetchval("select cron.remove('public.notices', 10)")
 
     assert removed == 1
     assert [data for _, data in await told(owner, account_id)] == [{"n": 1}]

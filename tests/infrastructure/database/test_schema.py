@@ -133,7 +133,6 @@ EXECUTORS = {
     "notices.claim": {"service_role"},
     "notices.settle": {"service_role"},
     "notices.fail_pending": {"service_role"},
-    "notices.remove_old": {"service_role"},
     "cron.claim": {"service_role"},
     "cron.begin": {"service_role"},
     "cron.finish": {"service_role"},

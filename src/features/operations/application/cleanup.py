@@ -15,7 +15,7 @@ from features.operations.domain.jobs import Report
 SOFT_DELETED = (
     *("public.ai_usage_logs", "public.scrape_logs"),
     *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
-    "public.cron_runs",
+    *("public.notices", "public.webhook_events", "public.cron_runs"),
 )
 CACHES = ("public.ai_answers", "public.anonymous_analyses")
 TRACES = (

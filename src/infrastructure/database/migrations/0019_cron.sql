@@ -202,6 +202,9 @@ language sql immutable set search_path = '' as $$
             or x.account_id in (select cron.accounts_to_remove()) $where$
         when 'public.runs' then $where$ x.account_id in (select cron.accounts_to_remove()) $where$
         when 'public.accounts' then $where$ x.id in (select cron.accounts_to_remove()) $where$
+        when 'public.notices' then $where$ x.created_at < now() - interval '30 days' $where$
+        when 'public.webhook_events' then $where$
+            x.status in ('applied', 'ignored') and x.received_at < now() - interval '400 days' $where$
         when 'public.cron_runs' then $where$ x.slot < now() - interval '400 days' $where$
         when 'public.ai_answers' then $where$ x.expires_at < now() $where$
         when 'public.anonymous_analyses' then $where$ x.expires_at < now() $where$

@@ -395,20 +395,6 @@ language sql security definer set search_path = '' as $$
     where d.account_id = account and d.endpoint_id = endpoint and d.status = 'pending'
 $$;
 
--- Removes notices, and how they were delivered, at most notices_max; how many.
-create function notices.remove_old(older_than interval, notices_max integer) returns bigint
-language sql security definer set search_path = '' as $$
-    with old as (
-        select n.account_id, n.id from public.notices as n
-        where n.created_at < clock_timestamp() - older_than
-        order by n.created_at limit notices_max for update skip locked
-    ), removed as (
-        delete from public.notices as n using old as o
-        where n.account_id = o.account_id and n.id = o.id returning 1
-    )
-    select count(*) from removed
-$$;
-
 -- Reads -------------------------------------------------------------------------------------------
 
 -- No row: the account cannot be seen. A row without an id: the account has no such endpoint.
@@ -540,8 +526,7 @@ grant execute on function
     notices.emit(uuid, text, jsonb),
     notices.claim(integer, integer, interval),
     notices.settle(uuid, uuid, timestamptz, text, interval, integer, text, integer, text),
-    notices.fail_pending(uuid, uuid),
-    notices.remove_old(interval, integer)
+    notices.fail_pending(uuid, uuid)
 to service_role;
 grant execute on function
     caller.notice_endpoint(text, uuid, uuid),
