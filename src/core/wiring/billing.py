@@ -34,15 +34,14 @@ class Billing:
 
 @asynccontextmanager
 async def open_billing(foundation: Foundation) -> AsyncGenerator[Billing]:
-    where = stripe_of(foundation)
-    desk = StripeDesk(where)
+    desk = StripeDesk(stripe_of(foundation))
     try:
-        yield _billing(foundation, desk, has_stripe=where is not None)
+        yield billing_at(foundation, desk)
     finally:
         await desk.close()
 
 
-def _billing(foundation: Foundation, desk: StripeDesk, *, has_stripe: bool) -> Billing:
+def billing_at(foundation: Foundation, desk: StripeDesk) -> Billing:
     session = foundation.database.admin("billing")
     views = PostgresBillingViews(foundation.database)
     records, till = StripeLookups(desk), StripeTill(desk)
@@ -51,7 +50,7 @@ def _billing(foundation: Foundation, desk: StripeDesk, *, has_stripe: bool) -> B
     frontend_url = foundation.place.settings.frontend_url
     return Billing(
         desk=desk,
-        records=records if has_stripe else None,
+        records=records if desk.has_stripe else None,
         book=book,
         catalogue=catalogue,
         checkouts=Checkouts(views, PostgresOrders(session), catalogue, till, records, frontend_url),

@@ -41,6 +41,10 @@ class StripeDesk:
         self._making = asyncio.Lock()
         self.failure: str | None = None  # of the last call, for the health page
 
+    @property
+    def has_stripe(self) -> bool:
+        return self._where is not None
+
     async def get(self, path: str, **params: Any) -> Json:  # noqa: ANN401  JSON
         return await self._call("get", path, params, None)
 
