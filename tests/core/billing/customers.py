@@ -75,3 +75,10 @@ class Customer:
         )
         answer = await self.control.post("/declines", json={"customer": customer_id, "times": times})
         assert answer.status_code == 204, answer.text
+
+    async def fault(self, route, status):
+        """Stripe refuses there once."""
+        address = str(self.control.base_url).replace("/_stripe/", "/_faults")
+        fault = {"route": f"/stripe/v1/{route}", "kind": "status", "times": 1, "status": status}
+        answer = await self.control.post(address, json=fault)
+        assert answer.is_success, answer.text

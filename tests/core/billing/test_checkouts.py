@@ -105,6 +105,30 @@ async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_to
     assert (await customer.billing.records.checkout(sessions[0])).status == "expired"
 
 
+@pytest.mark.parametrize("body", [{"plan": "growth"}, {"pack": "small"}])
+async def test_a_checkout_that_failed_half_way_is_continued(customer, body):
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    await customer.fault("checkout/sessions", 401)
+
+    failed = await customer.post("/checkout", body, **key)
+    continued = await customer.post("/checkout", body, **key)
+
+    assert (failed.status_code, failed.json()["code"]) == (503, "payments_unavailable")
+    assert continued.status_code == 201
+    count = "select count(*) from checkouts where account_id = $1"
+    assert await customer.owner.fetchval(count, customer.account_id) == 1
+
+
+async def test_a_till_that_has_lapsed_at_stripe_is_followed_by_a_new_one(customer):
+    first = await customer.done("/checkout", {"plan": "growth"})
+    await customer.billing.checkouts.till.expire_checkout(await customer.session_of(first))
+
+    second = await customer.done("/checkout", {"plan": "growth"})
+
+    assert first["url"] != second["url"]
+    assert (await customer.get(f"/checkouts/{first['checkout_id']}")).json()["status"] == "expired"
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [
