@@ -18,6 +18,7 @@ def test_the_bench_starts_and_names_its_rows():
         "empty-route|peer|door|keys|rls|rls-read|rls-own-pool|spends|history"
         "|gateway|fan-out|profile-hit|memory|outage"
         "|start|start-rate|poll|deep|engine|bulk|cached-light|cached-profile"
-        "|enqueue|enqueue-spread|dequeue|dequeue-spread|worker-memory|procrastinate|procrastinate-rate"
+        "|enqueue|enqueue-spread|dequeue|dequeue-spread|worker-memory|webhook-intake|webhook-rate"
+        "|procrastinate|procrastinate-rate"
     )
     assert f"[{rows}]" in "".join(result.stdout.split())

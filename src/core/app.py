@@ -29,7 +29,10 @@ from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
 from features.billing.controllers.checkouts import CheckoutsController
+from features.billing.controllers.inbox import InboxController
 from features.billing.controllers.subscriptions import SubscriptionsController
+from features.billing.controllers.webhooks import PATH as STRIPE_WEBHOOK_PATH
+from features.billing.controllers.webhooks import StripeWebhookController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
@@ -40,6 +43,7 @@ from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
 from shared.middleware.access import PUBLIC
 from shared.middleware.bodies import StrictRequest
+from shared.middleware.counted_refusals import CountedRefusals
 from shared.middleware.edge import Edge, Limits
 from shared.middleware.gate import Gate
 from shared.middleware.problems import broken, refused, refused_by_framework
@@ -65,6 +69,8 @@ CONTROLLERS = (
     RunCostsController,
     RunsController,
     RefundPolicyController,
+    StripeWebhookController,
+    InboxController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -116,6 +122,7 @@ def create_app(application: Application) -> ASGIApp:
         https_only=not settings.is_local,
         record=application.record_request,
         cors_origins=settings.cors_origins,
+        raw_paths=frozenset({STRIPE_WEBHOOK_PATH}),
     )
 
 
@@ -150,6 +157,9 @@ def _parts(application: Application) -> dict[str, object]:
         "run_streams": application.runs.streams,
         "cancellations": application.runs.cancellations,
         "retries": application.runs.retries,
+        "intake": application.webhooks.intake,
+        "inbox": application.webhooks.inbox,
+        "counted_refusals": CountedRefusals(application.rate_limits, application.settings.proxy_hops),
     }
 
 

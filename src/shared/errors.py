@@ -18,6 +18,10 @@ class DomainError(Exception):
         return {}
 
 
+class Malformed(DomainError):
+    """The request is not what it should be, or does not come from whom it should."""
+
+
 class Invalid(DomainError):
     """The request is understood and cannot be right."""
 

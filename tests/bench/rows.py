@@ -37,6 +37,7 @@ from start_rows import (
     unchanged_poll_and_empty_route,
 )
 from web_rows import balance_and_empty_route, balance_and_peer
+from webhook_rows import events_and_what_is_demanded, intake_and_bare_insert
 
 ROWS = [
     Row(
@@ -246,6 +247,20 @@ ROWS = [
         target=1.1,
         smaller_is_better=True,
         set_up=memory_at_the_end_and_early,
+    ),
+    Row(
+        name="webhook-intake",
+        title="events of Stripe's taken in / a bare insert of the same bytes",
+        unit="events/s",
+        target=0.4,
+        set_up=intake_and_bare_insert,
+    ),
+    Row(
+        name="webhook-rate",
+        title="events of Stripe's taken in over HTTP by one API process / 500 a second",
+        unit="events/s",
+        target=1,
+        set_up=events_and_what_is_demanded,
     ),
     Row(
         name="procrastinate",

@@ -11,7 +11,10 @@ from features.credits.application.balances import Balances
 from infrastructure.database.sessions import DatabaseUnavailable
 from tests.core.problems import assert_problem
 
-PUBLIC = ("/health", "/schema", "/v1/refund-policy", "/v1/analyses/anonymous", "/v1/billing/plans")
+PUBLIC = (
+    *("/health", "/schema", "/v1/refund-policy", "/v1/analyses/anonymous", "/v1/billing/plans"),
+    "/v1/webhooks/stripe",
+)
 
 
 class FailingReader:

@@ -69,12 +69,13 @@ class Answer(msgspec.Struct):
         return json.loads(self.body)["code"]
 
 
-async def ask(edge, *messages, method="POST", content_type=JSON, receive=None, **headers):
+async def ask(edge, *messages, method="POST", path="/", content_type=JSON, receive=None, **headers):
     """Send one request; the answer, or None when there was none."""
     headers = {"content-type": content_type, **headers}
     scope = {
         "type": "http",
         "method": method,
+        "path": path,
         "headers": [
             (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()
         ],
@@ -351,3 +352,22 @@ async def test_what_is_not_http_passes_untouched(edge, application, kind):
     await edge(scope, None, None)
 
     assert application.scopes == [scope]
+
+
+async def test_where_bodies_are_raw_they_arrive_as_they_came_but_no_larger(application, points):
+    edge = Edge(
+        application,
+        Limits(body_bytes_max=1_000),
+        https_only=False,
+        record=points.append,
+        raw_paths=frozenset({"/raw"}),
+    )
+    odd = b"\xff" + b"[" * 100
+
+    raw, other = [
+        await ask(edge, *body_of(odd), path=path, content_type="x/y") for path in ("/raw", "/other")
+    ]
+    large = await ask(edge, *body_of(b"x" * 1_001), path="/raw")
+
+    assert (raw.status, other.status, large.status) == (200, 415, 413)
+    assert application.bodies == [odd]

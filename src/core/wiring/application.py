@@ -12,6 +12,7 @@ from core.wiring.analysis import Beginnings, open_beginnings
 from core.wiring.billing import Billing, open_billing
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
+from core.wiring.inbox import Webhooks, webhooks_on
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -104,6 +105,7 @@ class Application:
     profiles: Profiles
     beginnings: Beginnings
     billing: Billing
+    webhooks: Webhooks
     health: Health
 
 
@@ -219,6 +221,7 @@ def _application(
         profiles=providers.profiles,
         beginnings=beginnings,
         billing=billing,
+        webhooks=webhooks_on(foundation, billing.records),
         health=_health(foundation, keys, mail, traffic, billing),
     )
 

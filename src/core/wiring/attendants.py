@@ -2,8 +2,8 @@
 
 from core.attendants import Attendant
 from core.wiring.foundation import Foundation
+from core.wiring.inbox import inbox_attendants
 
 
 def attendants_on(foundation: Foundation) -> dict[str, Attendant]:
-    del foundation
-    return {}
+    return {**inbox_attendants(foundation)}

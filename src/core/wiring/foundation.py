@@ -1,5 +1,6 @@
 """What the API and the engine stand on. A process that is both opens it once."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class Foundation:
     providers: Providers
     engine: EngineState = field(default_factory=EngineState)
     serving: Serving = field(default_factory=Serving)
+    arrivals: asyncio.Event = field(default_factory=asyncio.Event)  # set when Stripe has told us something
 
 
 @asynccontextmanager

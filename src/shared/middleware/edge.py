@@ -71,11 +71,13 @@ class Edge:
         https_only: bool,
         record: Record,
         cors_origins: tuple[str, ...] = (),
+        raw_paths: frozenset[str] = frozenset(),  # whose bodies the handler reads as they came
     ) -> None:
         self._app = app
         self._limits = limits
         self._record = record
         self._cors = Cors(cors_origins)
+        self._raw_paths = raw_paths
         self._always = [*ALWAYS_HEADERS, HSTS] if https_only else ALWAYS_HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -156,7 +158,7 @@ class Edge:
             raise _Refusal(
                 HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", "The body took too long to arrive."
             ) from None
-        if body:
+        if body and scope["path"] not in self._raw_paths:
             _check_media_type(_header(scope, b"content-type"))
             self._check_json(body)
         return body

@@ -15,6 +15,7 @@ from shared.errors import (
     DomainError,
     Forbidden,
     Invalid,
+    Malformed,
     NotFound,
     PaymentRequired,
     PreconditionFailed,
@@ -30,6 +31,7 @@ from shared.middleware.request_id import current_request_id
 MEDIA_TYPE = "application/problem+json"
 
 STATUS: dict[type[DomainError], HTTPStatus] = {
+    Malformed: HTTPStatus.BAD_REQUEST,
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     Unauthenticated: HTTPStatus.UNAUTHORIZED,
     NotFound: HTTPStatus.NOT_FOUND,

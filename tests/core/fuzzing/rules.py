@@ -30,6 +30,7 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, dict):
         case.body = _whole(case.body)
         _coming(case.body)
+        _in_range(case.body)
         _known(case.body, case.path.rpartition("/")[2])
         _ordered(case.body.get("ideal_customer"))
         if case.path.startswith("/v1/analyses"):
@@ -90,6 +91,16 @@ def _coming(body):
             body["expires_at"] = (datetime.now(UTC) + timedelta(days=365 * years)).isoformat()
     except (KeyError, TypeError, ValueError):
         return  # not there, or no instant: left as it is
+
+
+def _in_range(body):
+    """A range of events begins before it ends, and is not longer than a month."""
+    for name, days in (("since", 2), ("until", 1)):
+        try:
+            if datetime.fromisoformat(body[name]).tzinfo is not None:
+                body[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+        except (KeyError, TypeError, ValueError):
+            continue  # not there, or no instant: left as it is
 
 
 def _known(body, noun):

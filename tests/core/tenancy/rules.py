@@ -148,6 +148,11 @@ RULES = {
     "cancelRun": on_run("runs:write"),
     "retryRun": on_run("runs:write", "cancelled_run"),
     "getRefundPolicy": Rule("public", "none"),
+    "receiveStripeEvent": Rule("public", "none"),
+    "listWebhookEvents": Rule("operators_only", "none"),
+    "getWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
+    "replayWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
+    "replayWebhookEvents": Rule("operators_only", "none"),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
@@ -156,7 +161,7 @@ HARMLESS_QUERIES = {
     *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
 }
 TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
-TRIED_ELSEWHERE = {"parent_id"}  # by the tests of the list of runs
+TRIED_ELSEWHERE = {"parent_id", "account_id"}  # by the tests of the list of runs, and of the inbox
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

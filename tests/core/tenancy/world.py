@@ -14,13 +14,14 @@ from features.auth.domain.roles import Scope
 from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
 from tests.core.billing.customers import Customer
+from tests.core.webhooks.stripe_world import event_of, signed
 from tests.features.analysis.examples import LEAD_KEY, analysis, changed
-from tests.infrastructure.database.rows import ANY_PROFILE, NEW_MODEL_CALL, new_analysis
+from tests.infrastructure.database.rows import ANY_PROFILE, NEW_EVENT, NEW_MODEL_CALL, new_analysis
 
 KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
-    "checkout",
+    *("checkout", "event"),
 }
 NEW_INVOICE = """
 insert into public.invoices (
@@ -91,6 +92,9 @@ class World:
         """The document's own example, to the address that the ids make; ids that it has itself are those."""
         method, path, told = self.operations[operation]
         url = re.sub(r"\{(\w+)\}", lambda match: str(ids[match[1]]), path)
+        if operation == "receiveStripeEvent":  # where a signature is what opens
+            event = event_of("customer.created")
+            return await self.client.post(url, headers={**headers, **signed(event)}, content=event)
         content = told.get("requestBody", {}).get("content", {})
         body = None
         if content:
@@ -192,6 +196,10 @@ class World:
             return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
         if kind in ("run", "cancelled_run"):
             return await self.run_of(tenant, kind)
+        if kind == "event":
+            return await self.owner.fetchval(
+                f"{NEW_EVENT} returning stripe_event_id", uuid.UUID(tenant.ids["account"])
+            )
         return await self.lead_of(tenant, kind)
 
     async def run_of(self, tenant, kind):

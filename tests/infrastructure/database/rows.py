@@ -38,6 +38,10 @@ select * from billing.apply_subscription(
     $1, $2, 'si_1', 'growth', 'active', now(), now(), now() + interval '1 month', null, null,
     clock_timestamp(), true)
 """
+NEW_EVENT = """
+insert into public.webhook_events (stripe_event_id, account_id, type, created_at, payload)
+values ('evt_' || replace(gen_random_uuid()::text, '-', ''), $1, 'invoice.paid', now(), '{}')
+"""
 NEW_PURCHASE = """
 with customer as (insert into public.billing_customers values ($1, 'cus_' || $2)),
 invoice as (

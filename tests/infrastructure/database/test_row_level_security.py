@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import make_tenant
 from tests.infrastructure.database.rows import (
+    NEW_EVENT,
     NEW_MODEL_CALL,
     NEW_PROFILE,
     NEW_SCRAPE,
@@ -47,6 +48,7 @@ TABLES = {
     "public.payment_returns": True,
     "public.credit_packs": False,
     "public.billing_prices": False,
+    "public.webhook_events": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -162,6 +164,7 @@ async def victim(owner):
     await owner.execute(VISITOR, uuid.uuid4())
     await new_subscription(owner, tenant.account_id)
     await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
+    await owner.execute(NEW_EVENT, tenant.account_id)
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
     return tenant
 

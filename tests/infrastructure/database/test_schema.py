@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from tests.infrastructure.database.rows import (
+    NEW_EVENT,
     NEW_MODEL_CALL,
     NEW_PROFILE,
     NEW_SCRAPE,
@@ -123,6 +124,7 @@ EXECUTORS = {
     "billing.note_payment": {"service_role"},
     "billing.return_payment": {"service_role"},
     "billing.undo_return": {"service_role"},
+    "billing.note_invoice": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -174,6 +176,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute(NEW_MODEL_CALL, account_id, uuid.uuid4())
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
     await new_subscription(owner, account_id)
+    await owner.execute(NEW_EVENT, account_id)
     await owner.execute(
         "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')", account_id
     )
@@ -185,7 +188,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 25
+    assert len(tables) == 26
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

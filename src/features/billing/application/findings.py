@@ -1,0 +1,92 @@
+"""What Stripe has of what an event is about. The event itself may be days old, or the one before the last."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from features.billing.application.inbox_ports import BillingBook
+from features.billing.application.ports import StripeRecords
+from features.billing.domain.events import PAYMENT_FAILED, News, news_of
+from features.billing.domain.snapshots import (
+    CheckoutSnapshot,
+    InvoiceSnapshot,
+    ReturnSnapshot,
+    SubscriptionSnapshot,
+)
+
+Nothing = Literal["type_unknown", "other_mode", "other_stripe_account", "gone_at_stripe"]
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    seen_at: datetime  # the database's time before Stripe was asked
+    nothing: Nothing | None = None  # why there is nothing to do
+    checkout: CheckoutSnapshot | None = None
+    is_payment_failed: bool = False  # of the checkout: Stripe's session does not say so
+    subscription: SubscriptionSnapshot | None = None
+    invoice: InvoiceSnapshot | None = None
+    refunds: tuple[ReturnSnapshot, ...] = ()
+    dispute: ReturnSnapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    records: StripeRecords
+    book: BillingBook
+    is_live: bool  # whether our key moves real money
+
+    async def look(self, payload: bytes) -> Findings:
+        """Asks Stripe, so never within a transaction. Raises Unavailable, ShapeUnknown."""
+        news = news_of(payload)
+        seen_at = await self.book.now()
+        if (reason := self._reason_to_ignore(news)) is not None:
+            return Findings(seen_at=seen_at, nothing=reason)
+        match news.subject:
+            case "checkout":
+                return await self._checkout(news, seen_at)
+            case "invoice":
+                return await self._invoice(news, seen_at)
+            case "subscription":
+                subscription = await self.records.subscription(news.subject_id)
+                return _found(Findings(seen_at=seen_at, subscription=subscription))
+            case "dispute":
+                dispute = await self.records.dispute(news.subject_id)
+                return _found(Findings(seen_at=seen_at, dispute=dispute))
+            case _:
+                charge_id = news.charge_id if news.subject == "refund" else news.subject_id
+                refunds = await self.records.refunds_of(charge_id) if charge_id else []
+                return _found(Findings(seen_at=seen_at, refunds=tuple(refunds)))
+
+    def _reason_to_ignore(self, news: News) -> Nothing | None:
+        if news.subject is None:
+            return "type_unknown"
+        if news.is_for_others:
+            return "other_stripe_account"
+        return "other_mode" if news.is_live != self.is_live else None
+
+    async def _checkout(self, news: News, seen_at: datetime) -> Findings:
+        checkout = await self.records.checkout(news.subject_id)
+        return _found(
+            Findings(
+                seen_at=seen_at,
+                checkout=checkout,
+                is_payment_failed=news.type == PAYMENT_FAILED,
+                subscription=await self._subscription(checkout and checkout.subscription_id),
+            )
+        )
+
+    async def _invoice(self, news: News, seen_at: datetime) -> Findings:
+        invoice = await self.records.invoice(news.subject_id)
+        subscription = await self._subscription(invoice and invoice.subscription_id)
+        return _found(Findings(seen_at=seen_at, invoice=invoice, subscription=subscription))
+
+    async def _subscription(self, subscription_id: str | None) -> SubscriptionSnapshot | None:
+        return None if subscription_id is None else await self.records.subscription(subscription_id)
+
+
+def _found(findings: Findings) -> Findings:
+    things = (findings.checkout, findings.subscription, findings.invoice, findings.dispute)
+    if findings.refunds or any(thing is not None for thing in things):
+        return findings
+    return Findings(seen_at=findings.seen_at, nothing="gone_at_stripe")

@@ -1,0 +1,59 @@
+"""Money that goes back takes back what it bought, and brings it again when it comes back after all."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from features.billing.application.findings import Findings
+from features.billing.application.inbox_ports import BillingBook
+from features.billing.domain.inbox import AwaitsAnother, Effect
+from features.billing.domain.outcomes import Returned
+from features.billing.domain.snapshots import ReturnSnapshot
+from shared.ids import AccountId
+
+Kind = Literal["refund", "dispute"]
+# Stripe's words. A dispute takes the money while somebody decides, and for good when they decide against us;
+# an inquiry, whose words begin with warning_, takes none. A refund is as good as made while it is pending.
+TAKES: dict[Kind, tuple[str, ...]] = {
+    "refund": ("succeeded", "pending"),
+    "dispute": ("needs_response", "under_review", "lost"),
+}
+GIVES_BACK: dict[Kind, tuple[str, ...]] = {"refund": ("failed", "canceled"), "dispute": ("won",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    book: BillingBook
+
+    async def apply(self, findings: Findings) -> tuple[AccountId | None, tuple[Effect, ...]]:
+        """Raises AwaitsAnother while the payment itself is not known here."""
+        found: list[tuple[Kind, ReturnSnapshot]] = [("refund", refund) for refund in findings.refunds]
+        if findings.dispute is not None:
+            found.append(("dispute", findings.dispute))
+        account_id: AccountId | None = None
+        effects: list[Effect] = []
+        for kind, snapshot in found:
+            returned = await self._returned(kind, snapshot)
+            account_id = (returned and returned.account_id) or account_id
+            effects.append(_effect(kind, snapshot, returned))
+        return account_id, tuple(effects)
+
+    async def _returned(self, kind: Kind, snapshot: ReturnSnapshot) -> Returned | None:
+        """None: it moves no money."""
+        if snapshot.status in GIVES_BACK[kind]:
+            undone = await self.book.undo_return(snapshot.id)
+            return None if undone.outcome == "unknown_payment" else undone
+        if snapshot.status not in TAKES[kind] or snapshot.payment_id is None or snapshot.returned_cents <= 0:
+            return None
+        returned = await self.book.return_payment(snapshot)
+        if returned.outcome == "unknown_payment":
+            raise AwaitsAnother(f"payment {snapshot.payment_id}")
+        return returned
+
+
+def _effect(kind: Kind, snapshot: ReturnSnapshot, returned: Returned | None) -> Effect:
+    facts: dict[str, str | int | None] = {"id": snapshot.id, "status": snapshot.status}
+    if returned is None:
+        return Effect(what=kind, outcome="no_money", facts=facts)
+    if returned.outcome == "done":
+        facts |= {"credits": -returned.credits_reclaimed, "credits_short": returned.credits_short}
+    return Effect(what=kind, outcome=returned.outcome, facts=facts)

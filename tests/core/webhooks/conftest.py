@@ -1,0 +1,96 @@
+import asyncio
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from core.webhooks.consumer import EventConsumer
+from core.wiring.inbox import consumption_on
+from features.billing.application.consumption import Consumption
+from features.billing.domain.events import read_event
+from infrastructure.database.inbox_reads import PostgresEvents
+from tests.core.webhooks.stripe_world import World, id_of
+from tests.infrastructure.database.billing.conftest import prices
+
+__all__ = ["prices"]
+
+BALANCE = "select credits_available from credit_accounts where account_id = $1"
+
+
+@dataclass
+class Desk:
+    """Stripe's events taken in and worked on, one after the other, by hand."""
+
+    owner: Any
+    events: PostgresEvents
+    consumption: Consumption
+
+    async def take(self, *payloads):
+        for payload in payloads:
+            await self.events.add(read_event(payload))
+
+    async def work(self):
+        """Until nothing is due; what became of each event, in the order they were worked on."""
+        endings = []
+        while claimed := await self.consumption.line.claim(1):
+            endings.append((await self.consumption.consume(claimed[0]))[0])
+        return endings
+
+    async def news(self, *payloads):
+        """Taken in and worked on."""
+        await self.take(*payloads)
+        return await self.work()
+
+    async def time_passes(self):
+        """All that waits for its time is due."""
+        await self.owner.execute(
+            "update webhook_events set due_at = clock_timestamp() where status in ('pending', 'parked')"
+        )
+
+    async def row(self, payload):
+        return await self.owner.fetchrow(
+            "select * from webhook_events where stripe_event_id = $1", id_of(payload)
+        )
+
+    async def status(self, payload):
+        return (await self.row(payload))["status"]
+
+    async def balance(self, account_id):
+        return await self.owner.fetchval(BALANCE, account_id)
+
+
+@pytest.fixture(autouse=True)
+async def empty_inbox(owner):
+    """Whoever claims what is due claims what is their own."""
+    await owner.execute("delete from webhook_events")
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+@pytest.fixture
+def desk(owner, database, world):
+    session = database.admin("tests")
+    return Desk(owner, PostgresEvents(database), consumption_on(session, world))
+
+
+@pytest.fixture
+async def customer(owner, tenant):
+    """The id under which Stripe knows the tenant."""
+    customer_id = f"cus_{uuid.uuid4().hex}"
+    await owner.execute("insert into billing_customers values ($1, $2)", tenant.account_id, customer_id)
+    return customer_id
+
+
+@pytest.fixture
+async def consuming(desk):
+    """A consumer at work, and the bell that wakes it."""
+    arrivals, stopping = asyncio.Event(), asyncio.Event()
+    consumer = EventConsumer(desk.consumption, arrivals)
+    task = asyncio.create_task(consumer.attend(stopping))
+    yield arrivals
+    stopping.set()
+    await task

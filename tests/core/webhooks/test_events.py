@@ -1,0 +1,332 @@
+"""What each event of Stripe's means, whenever it comes and however often."""
+
+import json
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from features.billing.domain.errors import ShapeUnknown
+from features.billing.domain.snapshots import ReturnSnapshot
+from tests.core.webhooks.stripe_world import event_of
+from tests.infrastructure.database.billing.snapshots import (
+    STARTED_AT,
+    changed,
+    checkout,
+    invoice,
+    subscription,
+)
+
+
+def returned(payment_id, cents, status="succeeded", kind="re"):
+    return ReturnSnapshot(
+        id=f"{kind}_{uuid.uuid4().hex}", payment_id=payment_id, returned_cents=cents, status=status
+    )
+
+
+@pytest.fixture
+def subscribed(world, customer, prices):
+    """A paid subscription with its invoice, as Stripe has them."""
+    sold = subscription(prices["growth"], customer_id=customer)
+    paid = invoice(
+        customer_id=customer,
+        subscription_id=sold.id,
+        status="paid",
+        paid_cents=2900,
+        price_id=prices["growth"],
+        period_start=sold.period_start,
+        period_end=sold.period_end,
+        payment_id=f"pi_{uuid.uuid4().hex}",
+    )
+    world.have(sold, paid)
+    return sold, paid
+
+
+@pytest.fixture
+def bought(world, tenant, customer):
+    """A pack of a hundred credits, paid."""
+    bought = checkout(tenant.account_id, customer_id=customer)
+    world.have(bought)
+    return bought
+
+
+async def plan_of(owner, account_id):
+    return await owner.fetchval("select plan from accounts where id = $1", account_id)
+
+
+async def changes_of(desk, payload):
+    (entry,) = json.loads((await desk.row(payload))["effects"])
+    return [(change["what"], change["outcome"]) for change in entry["changes"]]
+
+
+async def test_a_paid_pack_brings_its_credits_once(desk, world, tenant, bought):
+    first = world.tell("checkout.session.completed", bought.id)
+    again = world.tell("checkout.session.async_payment_succeeded", bought.id)
+
+    assert await desk.news(first, again, first) == ["applied", "applied"]
+
+    assert await desk.balance(tenant.account_id) == 100
+    assert await changes_of(desk, first) == [("checkout", "completed")]
+    assert await changes_of(desk, again) == [("checkout", "known")]
+    assert (await desk.row(first))["account_id"] == tenant.account_id
+
+
+async def test_a_pack_that_is_not_paid_yet_brings_nothing(desk, world, tenant, bought):
+    world.have(changed(bought, is_paid=False))
+    payload = world.tell("checkout.session.completed", bought.id)
+
+    await desk.news(payload)
+
+    assert await desk.balance(tenant.account_id) == 0
+    assert await changes_of(desk, payload) == [("checkout", "unpaid")]
+
+
+@pytest.mark.parametrize(
+    ("event_type", "fields", "word"),
+    [
+        ("checkout.session.expired", {"status": "expired", "is_paid": False}, "expired"),
+        ("checkout.session.async_payment_failed", {"is_paid": False}, "failed"),
+    ],
+)
+async def test_a_checkout_that_comes_to_nothing_is_closed(
+    desk, world, owner, tenant, bought, event_type, fields, word
+):
+    checkout_id = uuid.uuid4()
+    await owner.execute(
+        "insert into checkouts (account_id, id, pack, credits, price_cents, currency, status,"
+        " stripe_session_id) values ($1, $2, 'small', 100, 1500, 'usd', 'open', $3)",
+        *(tenant.account_id, checkout_id, bought.id),
+    )
+    world.have(changed(bought, checkout_id=checkout_id, **fields))
+
+    await desk.news(world.tell(event_type, bought.id))
+
+    assert await owner.fetchval("select status from checkouts where id = $1", checkout_id) == word
+    assert await desk.balance(tenant.account_id) == 0
+
+
+async def test_a_paid_invoice_brings_plan_credits_and_the_invoice_itself(
+    desk, world, owner, tenant, subscribed
+):
+    _, paid = subscribed
+    payload = world.tell("invoice.paid", paid.id)
+
+    await desk.news(payload, world.tell("invoice.payment_succeeded", paid.id))
+
+    assert await plan_of(owner, tenant.account_id) == "growth"
+    assert await desk.balance(tenant.account_id) == 250
+    assert (
+        await owner.fetchval("select paid_cents from invoices where stripe_invoice_id = $1", paid.id) == 2900
+    )
+    assert await changes_of(desk, payload) == [
+        ("subscription", "done"),
+        ("invoice", "saved"),
+        ("period", "known"),
+        ("payment", "noted"),
+    ]
+
+
+async def test_news_of_a_payment_that_come_after_the_period_bring_that_period_too(
+    desk, world, owner, tenant, subscribed
+):
+    sold, paid = subscribed
+    now = changed(
+        sold, period_start=sold.period_end, period_end=sold.period_end + timedelta(days=30), is_paid=False
+    )
+    world.have(now)
+
+    await desk.news(world.tell("invoice.paid", paid.id))
+
+    starts = await owner.fetch(
+        "select period_start, credits_granted from subscription_periods where account_id = $1",
+        tenant.account_id,
+    )
+    assert [tuple(row) for row in starts] == [(STARTED_AT, 250)]
+    assert await desk.balance(tenant.account_id) == 250
+
+
+async def test_an_invoice_that_is_not_paid_is_kept_and_brings_nothing(desk, world, owner, tenant, subscribed):
+    sold, paid = subscribed
+    world.have(changed(sold, status="past_due", is_paid=False), changed(paid, status="open", paid_cents=0))
+
+    await desk.news(world.tell("invoice.payment_failed", paid.id))
+
+    assert await desk.balance(tenant.account_id) == 0
+    assert await plan_of(owner, tenant.account_id) == "growth"  # while Stripe tries again
+    assert await owner.fetchval("select status from invoices where stripe_invoice_id = $1", paid.id) == "open"
+
+
+async def test_the_end_of_a_subscription_is_the_end_of_its_plan(desk, world, owner, tenant, subscribed):
+    sold, paid = subscribed
+    await desk.news(world.tell("invoice.paid", paid.id))
+    world.have(changed(sold, status="canceled"))
+
+    await desk.news(world.tell("customer.subscription.deleted", sold.id))
+
+    assert await plan_of(owner, tenant.account_id) == "free"
+
+
+async def test_an_upgrade_brings_the_difference_and_giving_it_back_takes_that(
+    desk, world, tenant, subscribed, prices
+):
+    sold, paid = subscribed
+    await desk.news(world.tell("invoice.paid", paid.id))
+    upgraded = changed(sold, price_id=prices["pro"])
+    bill = invoice(
+        customer_id=sold.customer_id,
+        subscription_id=sold.id,
+        status="paid",
+        billing_reason="subscription_update",
+        paid_cents=7000,
+        price_id=prices["pro"],
+        created_at=sold.period_start + timedelta(days=1),
+        payment_id=f"pi_{uuid.uuid4().hex}",
+    )
+    world.have(upgraded, bill)
+
+    await desk.news(world.tell("customer.subscription.updated", sold.id), world.tell("invoice.paid", bill.id))
+
+    assert await desk.balance(tenant.account_id) == 1500
+
+    world.refunds["ch_1"] = [returned(bill.payment_id, 7000)]
+    await desk.news(world.tell("charge.refunded", "ch_1"))
+
+    assert await desk.balance(tenant.account_id) == 250
+
+
+async def test_a_refund_takes_its_share_back_once_and_a_failed_one_brings_it_again(
+    desk, world, tenant, bought
+):
+    await desk.news(world.tell("checkout.session.completed", bought.id))
+    refund = returned(bought.payment_id, 750)
+    world.refunds["ch_1"] = [refund]
+    by_refund = {"subject": {"charge": "ch_1"}}
+
+    await desk.news(
+        world.tell("charge.refunded", "ch_1"), world.tell("refund.created", refund.id, **by_refund)
+    )
+
+    assert await desk.balance(tenant.account_id) == 50
+
+    world.refunds["ch_1"] = [changed(refund, status="failed")]
+    await desk.news(
+        world.tell("refund.failed", refund.id, **by_refund),
+        world.tell("charge.refund.updated", refund.id, **by_refund),
+    )
+
+    assert await desk.balance(tenant.account_id) == 100
+
+
+async def test_a_dispute_takes_the_credits_and_one_that_is_won_brings_them_again(desk, world, tenant, bought):
+    await desk.news(world.tell("checkout.session.completed", bought.id))
+    dispute = returned(bought.payment_id, 1500, "needs_response", "dp")
+    world.have(dispute)
+
+    await desk.news(world.tell("charge.dispute.created", dispute.id))
+
+    assert await desk.balance(tenant.account_id) == 0
+
+    world.have(changed(dispute, status="won"))
+    await desk.news(world.tell("charge.dispute.closed", dispute.id))
+
+    assert await desk.balance(tenant.account_id) == 100
+
+
+async def test_an_inquiry_takes_nothing(desk, world, tenant, bought):
+    await desk.news(world.tell("checkout.session.completed", bought.id))
+    inquiry = returned(bought.payment_id, 1500, "warning_needs_response", "dp")
+    world.have(inquiry)
+
+    await desk.news(world.tell("charge.dispute.created", inquiry.id))
+
+    assert await desk.balance(tenant.account_id) == 100
+
+
+async def test_a_refund_waits_for_the_payment_that_it_gives_back(desk, world, tenant, bought):
+    world.refunds["ch_1"] = [returned(bought.payment_id, 1500)]
+    early = world.tell("charge.refunded", "ch_1")
+
+    assert await desk.news(early) == ["parked"]
+
+    await desk.news(world.tell("checkout.session.completed", bought.id))
+    await desk.time_passes()
+
+    assert await desk.work() == ["applied"]
+    assert await desk.balance(tenant.account_id) == 0
+
+
+async def test_an_event_waits_for_the_account_that_it_is_about(desk, world, owner, tenant, prices):
+    sold = subscription(prices["growth"], customer_id=f"cus_{uuid.uuid4().hex}")
+    world.have(sold)
+    payload = world.tell("customer.subscription.created", sold.id)
+
+    assert await desk.news(payload) == ["parked"]
+    assert (await desk.row(payload))["last_error"] == "awaits_another_event"
+
+    await owner.execute("insert into billing_customers values ($1, $2)", tenant.account_id, sold.customer_id)
+    await desk.time_passes()
+
+    assert await desk.work() == ["applied"]
+    assert await desk.balance(tenant.account_id) == 250
+
+
+async def test_an_event_waits_for_a_price_that_nobody_has_published(desk, world, customer):
+    sold = subscription(f"price_{uuid.uuid4().hex}", customer_id=customer)
+    world.have(sold)
+    payload = world.tell("customer.subscription.created", sold.id)
+
+    assert await desk.news(payload) == ["parked"]
+    assert (await desk.row(payload))["last_error"] == "price_unknown"
+
+
+async def test_who_waits_for_three_days_waits_for_a_person(desk, world, owner):
+    payload = world.tell("charge.refunded", "ch_1")
+    world.refunds["ch_1"] = [returned("pi_of_somebody_else", 100)]
+    await desk.take(payload)
+    await owner.execute("update webhook_events set received_at = received_at - interval '3 days'")
+
+    assert await desk.work() == ["dead"]
+
+
+async def test_a_second_subscription_is_not_lost_from_sight(desk, world, subscribed, prices, customer):
+    await desk.news(world.tell("customer.subscription.created", subscribed[0].id))
+    second = subscription(prices["pro"], customer_id=customer)
+    world.have(second)
+
+    assert await desk.news(world.tell("customer.subscription.created", second.id)) == ["parked"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"type": "customer.created"}, "type_unknown"),
+        ({"type": "some.thing_new.v2"}, "type_unknown"),
+        ({"livemode": True}, "other_mode"),
+        ({"account": "acct_1"}, "other_stripe_account"),
+        ({}, "gone_at_stripe"),
+    ],
+)
+async def test_what_does_not_concern_us_is_kept_and_ticked(desk, world, fields, reason):
+    payload = event_of("invoice.paid", "in_unknown", **fields)
+
+    assert await desk.news(payload) == ["ignored"]
+    assert await changes_of(desk, payload) == [("event", reason)]
+    assert world.asked == (1 if reason == "gone_at_stripe" else 0)
+
+
+async def test_an_account_that_is_gone_is_told_so_and_nothing_else(desk, world, prices):
+    sold = subscription(prices["growth"], customer_id="cus_gone", account_id=uuid.uuid4())
+    world.have(sold)
+    payload = world.tell("customer.subscription.updated", sold.id)
+
+    assert await desk.news(payload) == ["ignored"]
+    assert await changes_of(desk, payload) == [("account", "gone")]
+
+
+async def test_a_shape_that_nobody_knows_is_not_guessed_at(desk, world, owner, tenant):
+    world.things["sub_odd"] = ShapeUnknown("subscription", "current_period_start")
+    payload = world.tell("customer.subscription.updated", "sub_odd")
+
+    assert await desk.news(payload) == ["pending"]
+    assert (await desk.row(payload))["last_error"] == "stripe_shape_unknown"
+    assert await plan_of(owner, tenant.account_id) == "free"

@@ -1,0 +1,148 @@
+"""An event that cannot be applied, whatever is the matter with it, is nobody else's matter (T20)."""
+
+import asyncio
+import json
+
+import pytest
+
+from features.billing.domain.inbox import FAILURES_MAX
+from shared.errors import Unavailable
+from tests.core.webhooks.stripe_world import event_of, id_of
+from tests.infrastructure.database.billing.snapshots import checkout
+from tests.support import until
+
+
+class StripeAway(Unavailable):
+    code = "stripe_unavailable"
+
+
+@pytest.fixture
+def bought(world, tenant):
+    bought = checkout(tenant.account_id)
+    world.have(bought)
+    return bought
+
+
+@pytest.fixture
+def poison(world, bought):
+    """An event that makes us stumble, until somebody mends it."""
+    world.things[bought.id] = RuntimeError("boom")
+    return world.tell("checkout.session.completed", bought.id)
+
+
+async def applied_count(owner):
+    return await owner.fetchval("select count(*) from webhook_events where status = 'applied'")
+
+
+async def test_others_are_worked_on_meanwhile(consuming, desk, world, owner, tenant, poison):
+    good = [checkout(tenant.account_id, credits=1) for _ in range(30)]
+    world.have(*good)
+    await desk.take(poison, *(world.tell("checkout.session.completed", one.id) for one in good))
+    consuming.set()
+
+    await until(lambda: owner.fetchval("select count(*) = 30 from webhook_events where status = 'applied'"))
+
+    row = await desk.row(poison)
+    assert (row["status"], row["failures"], row["last_error"]) == ("pending", 1, "unexpected_error")
+    assert await owner.fetchval("select max(attempts) from webhook_events") == 1
+    assert await desk.balance(tenant.account_id) == 30
+
+
+async def test_it_is_tried_ever_more_seldom_then_left_to_a_person_and_mended_applied_once(
+    desk, world, tenant, bought, poison
+):
+    await desk.take(poison)
+    waits = []
+    for _ in range(FAILURES_MAX):
+        assert await desk.status(poison) == "pending"
+        await desk.time_passes()
+        await desk.work()
+        waits.append(
+            await desk.owner.fetchval(
+                "select extract(epoch from due_at - clock_timestamp()) from webhook_events"
+            )
+        )
+    assert await desk.status(poison) == "dead"
+    assert waits[:9] == sorted(waits[:9])  # until an hour is reached
+    assert 4 < waits[0] < 7
+    assert 3_590 < waits[-1] <= 4_320
+
+    await desk.time_passes()
+    assert await desk.work() == []  # nobody touches it any more
+
+    world.have(bought)
+    for _ in range(2):
+        await desk.events.replay(id_of(poison))
+        assert await desk.work() == ["applied"]
+
+    assert await desk.balance(tenant.account_id) == 100
+    row = await desk.row(poison)
+    assert (row["replays"], row["failures"], row["last_error"]) == (2, 0, None)
+    assert [change["outcome"] for entry in json.loads(row["effects"]) for change in entry["changes"]] == [
+        "completed",
+        "known",
+    ]
+
+
+async def test_an_event_that_kills_whoever_works_on_it_is_left_to_a_person_too(desk, poison):
+    """Nobody comes back to tell; their claims run out."""
+    await desk.take(poison)
+    for _ in range(FAILURES_MAX):
+        assert len(await desk.consumption.line.claim(1)) == 1
+        await desk.time_passes()
+
+    assert await desk.consumption.line.claim(1) == []
+    row = await desk.row(poison)
+    assert (row["status"], row["last_error"]) == ("dead", "never_came_back")
+
+
+async def test_a_stripe_that_does_not_answer_is_no_fault_of_the_events(desk, world, bought, poison):
+    world.things[bought.id] = StripeAway()
+    await desk.take(poison)
+    for _ in range(FAILURES_MAX + 2):
+        await desk.time_passes()
+        assert await desk.work() == ["pending"]
+
+    row = await desk.row(poison)
+    assert (row["failures"], row["attempts"], row["last_error"]) == (
+        0,
+        FAILURES_MAX + 2,
+        "stripe_unavailable",
+    )
+
+    world.have(bought)
+    await desk.time_passes()
+    assert await desk.work() == ["applied"]
+
+
+async def test_a_stripe_that_takes_for_ever_is_not_waited_for(desk, world, monkeypatch, poison):
+    async def never(session_id):
+        del session_id
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("features.billing.application.consumption.LOOK_S_MAX", 0.02)
+    world.checkout = never
+    await desk.take(poison)
+
+    assert await desk.work() == ["pending"]
+    assert (await desk.row(poison))["last_error"] == "stripe_too_slow"
+
+
+async def test_what_went_wrong_is_told_without_what_others_said(consuming, desk, logs, poison):
+    await desk.take(poison)
+    consuming.set()
+
+    await until(lambda: [entry for entry in logs if entry["event"] == "event_failed"])
+
+    (entry,) = [entry for entry in logs if entry["event"] == "event_failed"]
+    assert (entry["stripe_event"], entry["ending"]) == (id_of(poison), "pending")
+    assert "boom" not in str((await desk.row(poison))["last_error"])
+
+
+async def test_a_payload_that_was_spoilt_in_the_database_is_a_poison_like_any_other(desk):
+    payload = event_of("invoice.paid")
+    await desk.take(payload)
+    await desk.owner.execute("update webhook_events set payload = 'spoilt'")
+
+    assert await desk.work() == ["pending"]
+    assert (await desk.row(payload))["last_error"] == "event_malformed"

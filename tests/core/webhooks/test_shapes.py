@@ -1,0 +1,190 @@
+"""Stripe's objects as three of its versions write them: the same here, or not guessed at (T16)."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from infrastructure.payments.stripe_shapes import checkout_of, invoice_of, refund_of, subscription_of
+from tests.core.webhooks.purchases import STATE
+from tests.core.webhooks.stripe_world import World
+
+STARTED_S = int((datetime.now(UTC) - timedelta(days=2)).timestamp())
+ENDS_S = STARTED_S + 30 * 86_400
+
+
+READERS = {"sub": subscription_of, "in": invoice_of, "cs": checkout_of}
+
+
+class JsonWorld(World):
+    """Has what Stripe writes, and reads it as the adapter does."""
+
+    async def _thing(self, thing_id):
+        document = self.things.get(thing_id)
+        return document and READERS[thing_id.partition("_")[0]](document)
+
+    subscription = invoice = checkout = _thing
+
+    async def refunds_of(self, charge_id):
+        return [refund_of(document) for document in self.refunds.get(charge_id, [])]
+
+
+class Sale:
+    """One subscription, sold under a version of Stripe's."""
+
+    def __init__(self, customer_id, price_id):
+        self.customer_id, self.price_id = customer_id, price_id
+        self.key = uuid.uuid4().hex
+        self.subscription_id, self.invoice_id = f"sub_{self.key}", f"in_{self.key}"
+
+    def current(self):
+        """2025-03-31.basil and everything since."""
+        invoice = {
+            **self._invoice(),
+            "status": "paid",
+            "parent": {
+                "type": "subscription_details",
+                "subscription_details": {"subscription": self.subscription_id},
+            },
+            "payments": {
+                "object": "list",
+                "data": [
+                    {
+                        "object": "invoice_payment",
+                        "status": "paid",
+                        "payment": {"type": "payment_intent", "payment_intent": f"pi_{self.key}"},
+                    }
+                ],
+            },
+            "lines": self._lines(pricing={"price_details": {"price": self.price_id}}),
+        }
+        item = {
+            "id": "si_1",
+            "price": {"id": self.price_id},
+            "current_period_start": STARTED_S,
+            "current_period_end": ENDS_S,
+        }
+        return {**self._subscription(item), "latest_invoice": invoice}, invoice
+
+    def before_basil(self):
+        """2024-06-20 and years before it."""
+        invoice = {
+            **self._invoice(),
+            "status": "paid",
+            "paid": True,
+            "subscription": self.subscription_id,
+            "payment_intent": f"pi_{self.key}",
+            "charge": f"ch_{self.key}",
+            "lines": self._lines(price={"id": self.price_id}),
+        }
+        subscription = self._subscription({"id": "si_1", "price": {"id": self.price_id}})
+        return {**subscription, **self._period(), "latest_invoice": invoice}, invoice
+
+    def before_prices(self):
+        """2017, as localstripe still writes it."""
+        invoice = {
+            **self._invoice(),
+            "paid": True,
+            "date": STARTED_S,
+            "subscription": self.subscription_id,
+            "charge": f"ch_{self.key}",
+            "lines": self._lines(plan={"id": self.price_id}),
+        }
+        subscription = self._subscription({"id": "si_1", "plan": {"id": self.price_id}})
+        return {**subscription, **self._period(), "latest_invoice": invoice}, invoice
+
+    def _invoice(self):
+        return {
+            "id": self.invoice_id,
+            "object": "invoice",
+            "customer": self.customer_id,
+            "number": "A-1",
+            "billing_reason": "subscription_create",
+            "amount_due": 2900,
+            "amount_paid": 2900,
+            "currency": "usd",
+            "created": STARTED_S,
+            "status_transitions": {"paid_at": STARTED_S},
+        }
+
+    def _lines(self, **price):
+        line = {"amount": 2900, "period": {"start": STARTED_S, "end": ENDS_S}, **price}
+        return {"object": "list", "data": [line]}
+
+    def _period(self):
+        return {"current_period_start": STARTED_S, "current_period_end": ENDS_S}
+
+    def _subscription(self, item):
+        return {
+            "id": self.subscription_id,
+            "object": "subscription",
+            "customer": self.customer_id,
+            "status": "active",
+            "billing_cycle_anchor": STARTED_S,
+            "metadata": {},
+            "items": {"object": "list", "data": [item]},
+        }
+
+
+@pytest.fixture
+def world():
+    return JsonWorld()
+
+
+@pytest.fixture
+def sale(customer, prices):
+    return Sale(customer, prices["growth"])
+
+
+@pytest.mark.parametrize("version", ["current", "before_basil", "before_prices"])
+async def test_every_version_of_stripes_brings_the_same(desk, world, owner, tenant, sale, version):
+    subscription, invoice = getattr(sale, version)()
+    world.things = {sale.subscription_id: subscription, sale.invoice_id: invoice}
+
+    endings = await desk.news(
+        world.tell("customer.subscription.created", sale.subscription_id),
+        world.tell("invoice.paid", sale.invoice_id),
+    )
+
+    assert endings == ["applied", "applied"]
+    state = tuple(await owner.fetchrow(STATE, tenant.account_id))
+    assert state[:4] == ("growth", 250, "growth", "active")
+    assert [int(at.timestamp()) for at in state[4:6]] == [STARTED_S, ENDS_S]
+    assert state[7] == ["(grant,renewal,250)"]
+    assert state[10] == ["(250,2900,renewal)"]
+
+
+@pytest.mark.parametrize("version", ["current", "before_basil", "before_prices"])
+async def test_a_refund_finds_its_payment_in_every_version(desk, world, tenant, sale, version):
+    subscription, invoice = getattr(sale, version)()
+    world.things = {sale.subscription_id: subscription, sale.invoice_id: invoice}
+    payment = {} if version == "before_prices" else {"payment_intent": f"pi_{sale.key}"}
+    world.refunds["ch_1"] = [
+        {"id": f"re_{sale.key}", "object": "refund", "amount": 1450, "charge": f"ch_{sale.key}", **payment}
+    ]
+
+    await desk.news(
+        world.tell("invoice.paid", sale.invoice_id),
+        world.tell("charge.refunded", "ch_1"),
+    )
+
+    assert await desk.balance(tenant.account_id) == 125
+
+
+@pytest.mark.parametrize("field", ["current_period_start", "current_period_end"])
+async def test_a_subscription_without_a_period_waits_for_somebody_who_understands_it(
+    desk, world, owner, tenant, sale, field
+):
+    subscription, _ = sale.current()
+    del subscription["items"]["data"][0][field]
+    world.things[sale.subscription_id] = subscription
+    payload = world.tell("customer.subscription.created", sale.subscription_id)
+
+    assert await desk.news(payload) == ["pending"]
+    assert (await desk.row(payload))["last_error"] == "stripe_shape_unknown"
+    assert (
+        await owner.fetchval(
+            "select count(*) from subscriptions where account_id = $1 and clock = 'stripe'", tenant.account_id
+        )
+        == 0
+    )
