@@ -3,6 +3,7 @@
 import click
 
 from core.commands.analyses import analyze_command
+from core.commands.billing import billing_group
 from core.commands.bulk import bulk_command
 from core.commands.checks import health_command, providers_command
 from core.commands.costs import costs_command
@@ -33,6 +34,7 @@ def main() -> None:
 for command in (
     analyze_command,
     api_command,
+    billing_group,
     bulk_command,
     costs_command,
     credits_group,
