@@ -4,6 +4,7 @@ import click
 
 from core.commands.analyses import analyze_command
 from core.commands.audits import audit_command
+from core.commands.billing import billing_group
 from core.commands.bulk import bulk_command
 from core.commands.checks import health_command, providers_command
 from core.commands.costs import costs_command
@@ -38,6 +39,7 @@ for command in (
     analyze_command,
     api_command,
     audit_command,
+    billing_group,
     bulk_command,
     costs_command,
     credits_group,

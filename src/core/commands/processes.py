@@ -112,10 +112,11 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     help="Of what providers take: 1 is 8 s for a profile and 3 to 15 s for a model, 0 no time at all.",
 )
 def simulators_command(port: int, latency_scale: float) -> None:
-    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway and Supabase
-    Auth, for development; prints its address.
+    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway, Supabase Auth
+    and Stripe, for development; prints its address.
 
-    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY and /auth/v1.
+    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and
+    /stripe, whose till takes no money and whose state is kept in simulated-stripe.sqlite.
     A username is always the same person, who does not exist; how it begins chooses a kind: private,
     missing, restricted, huge, nonlatin, hostile, empty, sparse. E-mail is not sent but appended to
     outbox.jsonl in the data folder. Without SUPABASE_URL the server starts one by itself when it needs it.

@@ -53,7 +53,8 @@ class Courier:
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), self._pause_s())
+                    async with asyncio.timeout(self._pause_s()):  # wait_for loses a cancellation at times
+                        await self._news.wait()
                 self._news.clear()
                 try:
                     if self._store.exists:

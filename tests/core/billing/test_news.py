@@ -1,0 +1,94 @@
+"""The simulated Stripe's own events, fetched from its list and worked on in any order: money in and back."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from core.wiring.inbox import consumption_on
+from tests.support import until
+
+
+@pytest.fixture
+async def hear_all(application, owner, database):
+    """A function: everything that Stripe has written is heard, in some order; what was about an account."""
+    session, billing = database.admin("tests"), application.billing
+    consumption = consumption_on(session, billing.records)
+    since = datetime.now(UTC) - timedelta(minutes=5)
+
+    async def hear(account_id, seed=0):
+        await owner.execute("delete from webhook_events where status in ('pending', 'parked')")
+        await application.webhooks.inbox.fetch_missing(since, datetime.now(UTC) + timedelta(days=1))
+        due = await owner.fetch("select stripe_event_id from webhook_events where status = 'pending'")
+        ids = sorted(row["stripe_event_id"] for row in due)
+        random.Random(seed).shuffle(ids)
+        for place, event_id in enumerate(ids):
+            await owner.execute(
+                "update webhook_events set due_at = now() - interval '1 hour' + $2 * interval '1 ms'"
+                " where stripe_event_id = $1",
+                *(event_id, place),
+            )
+        while claimed := await consumption.line.claim(1):
+            await consumption.consume(claimed[0])
+        return await owner.fetch("select type, status from webhook_events where account_id = $1", account_id)
+
+    return hear
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_a_subscription_is_there_when_its_news_are(customer, hear_all, seed):
+    before = await customer.credits()
+    checkout = await customer.done("/checkout", {"plan": "growth"})
+    await customer.pay(checkout)
+
+    heard = await hear_all(customer.account_id, seed)
+
+    assert {row["status"] for row in heard} == {"applied"}
+    assert {row["type"] for row in heard} >= {"checkout.session.completed", "invoice.paid"}
+    assert await customer.credits() - before == 250
+    assert (await customer.subscription())["plan"] == "growth"
+    followed = (await customer.get(f"/checkouts/{checkout['checkout_id']}")).json()
+    assert followed["status"] == "completed"
+    assert (await customer.get("/invoices")).json()["items"][0]["status"] == "paid"
+
+
+async def test_money_back_takes_back_what_it_bought(customer, hear_all):
+    before = await customer.credits()
+    paid = await customer.pay(await customer.done("/checkout", {"pack": "small"}))
+    await hear_all(customer.account_id)
+    assert await customer.credits() - before == 100
+
+    refund = await customer.control.post("/refunds", json={"payment": paid.payment_id, "amount": 750})
+    assert refund.status_code == 201, refund.text
+    await hear_all(customer.account_id)
+    assert await customer.credits() - before == 50
+
+    dispute = (await customer.control.post("/disputes", json={"payment": paid.payment_id})).json()
+    await hear_all(customer.account_id)
+    assert await customer.credits() - before == 0
+
+    await customer.control.post(f"/disputes/{dispute['id']}/close", json={"is_good": True})
+    await hear_all(customer.account_id)
+    assert await customer.credits() - before == 50
+
+
+@pytest.mark.battery
+async def test_what_is_paid_at_the_till_is_there_in_a_moment(start, bearer):
+    """One command, nothing configured: server, consumer and the simulated Stripe."""
+    _, port = await start("serve")
+    headers = bearer()
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as http:
+
+        async def credits_available():
+            return (await http.get("/v1/credits/balance")).json()["credits_available"]
+
+        before = await credits_available()
+        checkout = (await http.post("/v1/billing/checkout", json={"pack": "small"})).json()
+        await http.post(checkout["url"], data={"answer": "pay"})
+
+        await until(lambda: has_come(credits_available, before + 100), timeout_s=60)
+
+
+async def has_come(credits_available, expected):
+    return await credits_available() == expected
