@@ -5,6 +5,7 @@ import dataclasses
 
 import pytest
 
+from core.webhooks.consumer import EventConsumer
 from core.wiring.inbox import WebhookSecrets
 from core.wiring.place import surroundings
 from shared.errors import Unavailable
@@ -130,6 +131,32 @@ async def test_a_body_may_be_as_large_as_any_other_and_no_larger(client):
 )
 async def test_secrets_are_those_that_were_given_or_the_simulators_own(environ, secrets):
     assert await WebhookSecrets(surroundings(environ)).current() == secrets
+
+
+class EmptyLine:
+    looks = 0
+
+    async def claim(self, events_max):
+        del events_max
+        self.looks += 1
+        return []
+
+
+async def test_one_ring_is_one_look(monkeypatch, desk):
+    monkeypatch.setattr("core.webhooks.consumer.POLL_INTERVAL_S", 60.0)
+    line, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
+    consumer = EventConsumer(dataclasses.replace(desk.consumption, line=line), arrivals)
+    task = asyncio.create_task(consumer.attend(stopping))
+    await until(lambda: line.looks == 1)
+
+    arrivals.set()
+
+    await until(lambda: line.looks == 2)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert line.looks == 2
+    stopping.set()
+    await task
 
 
 async def test_the_consumer_works_on_what_comes_and_ends_when_told(consuming, desk, owner):

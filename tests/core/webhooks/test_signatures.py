@@ -1,6 +1,7 @@
 """Who sends: what Stripe signed is taken, byte for byte, and nothing else (T15)."""
 
 import dataclasses
+import hmac
 import json
 
 import pytest
@@ -21,6 +22,12 @@ def other(payload=BODY, **options):
     return signature(payload, **{"secret": NEW, "at": NOW, **options})
 
 
+def spelled(instant):
+    """Signed as it is written, and not as Stripe writes."""
+    digest = hmac.digest(NEW.encode(), instant.encode() + b"." + BODY, "sha256").hex()
+    return f"t={instant},v1={digest}"
+
+
 INVALID = {
     "no header": (None, BODY),
     "an empty header": ("", BODY),
@@ -34,6 +41,8 @@ INVALID = {
     "two times": (f"t={NOW},{GOOD}", BODY),
     "a time that was not signed": (f"t={NOW + 1},v1={DIGEST}", BODY),
     "a time with a zero in front": (f"t=0{NOW},v1={DIGEST}", BODY),
+    "a time that was signed with a zero in front": (spelled(f"0{NOW}"), BODY),
+    "a time that was signed with a sign": (spelled(f"+{NOW}"), BODY),
     "a time with a sign": (f"t=+{NOW},v1={DIGEST}", BODY),
     "a time with an underscore": (f"t=1_{str(NOW)[1:]},v1={DIGEST}", BODY),
     "a time in other digits": ("t=\uff11\uff18,v1=" + DIGEST, BODY),
