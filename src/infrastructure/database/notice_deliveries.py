@@ -23,6 +23,7 @@ on conflict do nothing
 TEST_DELIVERY: LiteralString = """
 insert into public.notice_deliveries as d (account_id, notice_id, endpoint_id, type)
 select e.account_id, $2, e.id, $3 from public.notice_endpoints as e where e.account_id = $1 and e.id = $4
+for key share
 on conflict (account_id, notice_id, endpoint_id) do update set type = excluded.type
 returning *
 """

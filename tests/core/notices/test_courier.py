@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook
 
+from core.wiring.notices import courier_on
 from tests.core.notices.conftest import DELIVERIES, ENDPOINTS, carrying
 from tests.scripted_server import ScriptedServer, http, stall
 from tests.support import until
@@ -158,10 +159,15 @@ async def test_a_courier_that_is_stopped_finishes_what_it_has_in_hand(applicatio
     async with ScriptedServer() as receiver:
         receiver.script(waits)
         await tenant.on(await tenant.add(receiver.url), "test", 202)
-        async with carrying(application.foundation):
-            await asked.wait()
-            asyncio.get_running_loop().call_soon(answer.set)
+        stopping = asyncio.Event()
+        attending = asyncio.create_task(courier_on(application.foundation).attend(stopping))
+        await asked.wait()
+        stopping.set()
+        stopped, _ = await asyncio.wait({attending}, timeout=0.1)
+        answer.set()
+        await attending
 
+    assert not stopped
     (delivery,) = await tenant.deliveries()
     assert delivery["status"] == "delivered"
 

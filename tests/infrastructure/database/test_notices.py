@@ -198,6 +198,16 @@ async def test_credits_that_are_held_and_come_back_cross_no_line(owner, account_
     assert await told(owner, account_id) == []
 
 
+async def test_credits_that_were_held_are_low_once_they_are_spent(owner, account_id):
+    await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
+    await owner.execute("select ledger.place_hold($1, 60, 'h', 'analysis')", account_id)
+    assert await told(owner, account_id) == []
+
+    await owner.execute("select ledger.settle_hold($1, 'h', 55)", account_id)
+
+    assert await types(owner, account_id) == ["credits.low"]
+
+
 async def test_without_a_line_of_its_own_an_account_has_a_tenth_of_its_plan(owner, account_id):
     await owner.execute("update accounts set plan = 'growth' where id = $1", account_id)
 
@@ -234,7 +244,11 @@ async def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(owner, outbo
 
     assert (due.type, json.loads(due.data)) == ("batch.completed", {"n": 0})
     assert again.id == due.id
-    assert not await outbox.settle(due, *DELIVERED)
+    assert not await outbox.settle(due, *RETRIED)
+    assert (
+        await owner.fetchval("select failing_since from notice_endpoints where account_id = $1", account_id)
+        is None
+    )
     assert await outbox.settle(again, *DELIVERED)
     assert [row["attempts"] for row in await deliveries(owner, account_id)] == [1]
 

@@ -71,6 +71,21 @@ async def test_nothing_is_sent_to_an_address_that_is_not_public(client_of, serve
     assert server.opened_count == 0
 
 
+@pytest.mark.parametrize(
+    "url", ["http://hooks.example", "https://hooks.example:22", "https://a@hooks.example"]
+)
+async def test_what_is_objected_to_is_not_even_looked_up(client_of, url):
+    asked = []
+
+    async def resolve(host, port):
+        asked.append((host, port))
+        return ["127.0.0.1"]
+
+    with pytest.raises(EgressFailed, match="address_forbidden"):
+        await client_of(resolve, EgressPolicy()).send("POST", url, POSTED)
+    assert asked == []
+
+
 async def test_the_next_address_is_tried_when_one_does_not_answer(client_of, server):
     async def two(host, port):
         del host, port

@@ -177,7 +177,8 @@ $$;
 
 -- What is told ------------------------------------------------------------------------------------
 
--- Tells an account something, in the transaction that it happened in. Null: nobody listens to that.
+-- Tells an account something, in the transaction that it happened in. Null: nobody listens to that. Who listens
+-- is held until then: whoever removes an endpoint meanwhile waits, and nothing fails that has to be told.
 create function notices.emit(account uuid, type text, data jsonb) returns uuid
 language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
@@ -186,6 +187,7 @@ declare
         select e.id from public.notice_endpoints as e
         where e.account_id = account and e.status = 'active'
             and (e.types = '{}' or type = any (e.types))
+        for key share
     );
     new_id uuid;
 begin
@@ -367,8 +369,7 @@ begin
         returning e.* into endpoint;
     end if;
     update public.notice_deliveries as d
-    set status = case when new_status = 'pending' and endpoint.status = 'disabled' then 'failed'
-            else new_status end,
+    set status = new_status,
         attempts = d.attempts + 1,
         failures = case new_status when 'delivered' then 0 else d.failures + 1 end,
         due_at = now_at + coalesce(retry_in, interval '0'), claimed_until = null, last_attempt_at = now_at,
