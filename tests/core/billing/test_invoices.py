@@ -8,7 +8,7 @@ from tests.infrastructure.database.billing.snapshots import STARTED_AT, invoice
 async def test_invoices_come_in_pages_newest_first(customer):
     for days in range(3):
         one = invoice(number=f"A-{days}", created_at=STARTED_AT + timedelta(days=days))
-        await customer.billing.book.save_invoice(customer.account_id, one, STARTED_AT)
+        await customer.book.save_invoice(customer.account_id, one, STARTED_AT)
 
     first = (await customer.get("/invoices?limit=2")).json()
     second = (await customer.get(f"/invoices?limit=2&cursor={first['next_cursor']}")).json()
@@ -22,7 +22,7 @@ async def test_an_account_without_invoices_has_an_empty_list(customer):
 
 
 async def test_an_invoice_tells_what_went_back(customer):
-    book, payment_id = customer.billing.book, f"pi_{uuid.uuid4().hex}"
+    book, payment_id = customer.book, f"pi_{uuid.uuid4().hex}"
     paid = invoice(status="paid", paid_cents=2900, payment_id=payment_id)
     await book.save_invoice(customer.account_id, paid, STARTED_AT)
     await book.note_payment(

@@ -42,8 +42,8 @@ async def paid_last(customer):
         "select stripe_subscription_id from subscriptions where account_id = $1 and clock = 'stripe'",
         customer.account_id,
     )
-    snapshot = await customer.billing.records.subscription(subscription_id)
-    return (await customer.billing.records.invoice(snapshot.latest_invoice_id)).paid_cents
+    snapshot = await customer.records.subscription(subscription_id)
+    return (await customer.records.invoice(snapshot.latest_invoice_id)).paid_cents
 
 
 async def test_stripes_own_news_of_an_upgrade_change_nothing_more(customer):

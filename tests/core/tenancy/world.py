@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from core.wiring.billing import Billing
+from core.wiring.foundation import Foundation
 from features.auth.domain.roles import Scope
 from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
@@ -76,7 +76,7 @@ class Mailbox:
 class Till:
     """Stripe, for whoever is to have paid."""
 
-    billing: Billing
+    foundation: Foundation
     control: httpx.AsyncClient
 
 
@@ -162,7 +162,7 @@ class World:
         """The tenant's account has what some operations of billing need."""
         account_id = uuid.UUID(tenant.ids["account"])
         customer = Customer(
-            self.client, tenant.headers, account_id, self.till.billing, self.till.control, self.owner
+            self.client, tenant.headers, account_id, self.till.foundation, self.till.control, self.owner
         )
         if kind == "invoice":
             key = uuid.uuid4().hex
