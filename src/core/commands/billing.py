@@ -1,5 +1,7 @@
 """What is sold, which plan one has, and the way to another."""
 
+import logging
+
 import click
 import msgspec
 from rich.table import Table
@@ -194,7 +196,7 @@ def publish_command() -> None:
 
     Works on the database directly, with the configured STRIPE_SECRET_KEY.
     """
-    place = read_surroundings()
+    place = read_surroundings(logging.WARNING)
 
     async def work() -> list[Published]:
         async with build(place) as application:
