@@ -12,6 +12,7 @@ from features.notices.domain.delivery import Answer, Verdict
 from infrastructure.database.outbox import PostgresOutbox
 from tests.conftest import make_tenant
 from tests.infrastructure.database.rows import new_endpoint
+from tests.support import until
 
 LEASE = timedelta(seconds=60)
 DELIVERED = (Answer(http_status=200, duration_ms=5), Verdict(status="delivered"))
@@ -383,6 +384,26 @@ async def test_of_many_who_claim_at_once_each_gets_others(owner, database):
             claimed += found
 
     assert len({due.id for due in claimed}) == len(claimed) == 12
+
+
+async def test_an_endpoint_that_is_just_being_removed_fails_nobodys_work(addresses, owner, account_id):
+    remover, teller = [await asyncpg.connect(addresses.owner) for _ in range(2)]
+    removal = remover.transaction()
+    await removal.start()
+    await remover.execute(
+        "select notices.remove_endpoint(account_id, id) from notice_endpoints where account_id = $1",
+        account_id,
+    )
+    telling = asyncio.create_task(emitted(teller, account_id))
+    waits = "select wait_event_type = 'Lock' from pg_stat_activity where pid = $1"
+    await until(lambda: owner.fetchval(waits, teller.get_server_pid()))
+    await removal.commit()
+
+    await telling
+
+    assert await told(owner, account_id) == []
+    for connection in (remover, teller):
+        await connection.close()
 
 
 async def finish_runs(connection, account_id):
