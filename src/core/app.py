@@ -33,8 +33,9 @@ from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.credits import CreditsController
-from features.notices.controllers.deliveries import DeliveriesController
+from features.notices.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
 from features.notices.controllers.endpoints import EndpointsController
+from features.notices.controllers.secrets import SecretsController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -64,7 +65,9 @@ CONTROLLERS = (
     RunsController,
     RefundPolicyController,
     EndpointsController,
+    SecretsController,
     DeliveriesController,
+    EndpointDeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
