@@ -40,8 +40,9 @@ from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
-from features.notices.controllers.deliveries import DeliveriesController
+from features.notices.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
 from features.notices.controllers.endpoints import EndpointsController
+from features.notices.controllers.secrets import SecretsController
 from features.operations.controllers.acts import ActsController
 from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
@@ -82,7 +83,9 @@ CONTROLLERS = (
     StripeWebhookController,
     InboxController,
     EndpointsController,
+    SecretsController,
     DeliveriesController,
+    EndpointDeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several

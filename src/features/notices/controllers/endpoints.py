@@ -7,32 +7,23 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 from litestar.params import FromPath
 
-from features.notices.application.deliveries import Deliveries
 from features.notices.application.endpoints import Endpoints
 from features.notices.controllers.answers import (
-    DELIVERY_EXAMPLE,
     ENDPOINT_EXAMPLE,
     SECRET_EXAMPLE,
     NewWebhookEndpointOut,
-    WebhookDeliveryOut,
     WebhookEndpointOut,
     WebhookEndpointsOut,
-    WebhookReplaysOut,
-    WebhookSecretOut,
-    delivery_out,
     endpoint_out,
     new_endpoint_out,
-    secret_out,
 )
-from features.notices.controllers.bodies import EndpointBody, EndpointChangesBody, ReplaysBody
+from features.notices.controllers.bodies import EndpointBody, EndpointChangesBody
 from features.notices.domain.endpoint import EndpointId
 from shared.caller import Caller
-from shared.instants import as_utc
 from shared.middleware.access import needs
 from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 PATH = "/v1/webhooks/endpoints"
 MANAGE = needs("webhooks:manage")
@@ -41,20 +32,6 @@ Known = NamedDependency[Endpoints]
 Asked = Request[Caller, Any, Any]
 SHOWN = ResponseSpec(
     WebhookEndpointOut, description="The endpoint", examples=[Example(value=ENDPOINT_EXAMPLE)]
-)
-SECRET = ResponseSpec(
-    WebhookSecretOut,
-    description="The secret that signs now",
-    examples=[
-        Example(
-            value={
-                "endpoint_id": ENDPOINT_EXAMPLE["id"],
-                "secret": SECRET_EXAMPLE,
-                "secret_version": 1,
-                "rotated_at": None,
-            }
-        )
-    ],
 )
 
 
@@ -158,38 +135,6 @@ class EndpointsController(Controller):
         """Remove an endpoint for good, with its deliveries: what has not been sent is not sent."""
         await webhook_endpoints.remove(request.user, EndpointId(endpoint_id))
 
-    @get(
-        "/{endpoint_id:uuid}/secret",
-        operation_id="getWebhookSecret",
-        summary="Show the secret",
-        opt=MANAGE,
-        responses={200: SECRET},
-    )
-    async def secret(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
-    ) -> WebhookSecretOut:
-        """The secret that signatures are checked by."""
-        endpoint = await webhook_endpoints.get(request.user, EndpointId(endpoint_id))
-        return secret_out(endpoint, webhook_endpoints.secret(endpoint))
-
-    @post(
-        "/{endpoint_id:uuid}/rotate-secret",
-        operation_id="rotateWebhookSecret",
-        summary="Rotate the secret",
-        status_code=200,
-        opt=MANAGE,
-        responses={200: SECRET},
-    )
-    async def rotate(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
-    ) -> WebhookSecretOut:
-        """Make a new secret. For 24 hours the old one signs along, so that receivers can follow in their own
-        time; rotate twice, and the old one ends at once.
-        """
-        rotation_id = effect_id(request.scope)
-        endpoint = await webhook_endpoints.rotate(request.user, EndpointId(endpoint_id), rotation_id)
-        return secret_out(endpoint, webhook_endpoints.secret(endpoint))
-
     @post(
         "/{endpoint_id:uuid}/enable",
         operation_id="enableWebhookEndpoint",
@@ -217,57 +162,3 @@ class EndpointsController(Controller):
     ) -> WebhookEndpointOut:
         """Send nothing to it until it is enabled; what waits to be sent has failed. Repeatable."""
         return endpoint_out(await webhook_endpoints.disable(request.user, EndpointId(endpoint_id)))
-
-    @post(
-        "/{endpoint_id:uuid}/test",
-        operation_id="testWebhookEndpoint",
-        summary="Send a test",
-        status_code=202,
-        opt=MANAGE,
-        responses={
-            202: ResponseSpec(
-                WebhookDeliveryOut,
-                description="The delivery, which is made in a moment",
-                examples=[Example(value={**DELIVERY_EXAMPLE, "type": "endpoint.test", "status": "pending"})],
-            ),
-            **refusals(409),
-        },
-    )
-    async def test(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
-    ) -> WebhookDeliveryOut:
-        """Send a notice of type `endpoint.test` to this endpoint alone, whatever types it takes."""
-        notice_id = effect_id(request.scope)
-        return delivery_out(await webhook_endpoints.test(request.user, EndpointId(endpoint_id), notice_id))
-
-    @post(
-        "/{endpoint_id:uuid}/replays",
-        operation_id="replayFailedWebhooks",
-        summary="Send again what failed",
-        status_code=202,
-        opt=MANAGE,
-        responses={
-            202: ResponseSpec(
-                WebhookReplaysOut,
-                description="How many deliveries wait again",
-                examples=[Example(value={"deliveries_count": 12})],
-            ),
-            **refusals(409),
-        },
-    )
-    async def replay(
-        self,
-        request: Asked,
-        endpoint_id: FromPath[UUID],
-        data: ReplaysBody,
-        webhook_deliveries: NamedDependency[Deliveries],
-    ) -> WebhookReplaysOut:
-        """Send again everything from `since` on, and before `until`, that failed or is dead, each under its
-        own `webhook-id`.
-        """
-        since = as_utc(data.since)
-        assert since is not None
-        count = await webhook_deliveries.replay_failed(
-            request.user, EndpointId(endpoint_id), since=since, until=as_utc(data.until)
-        )
-        return WebhookReplaysOut(deliveries_count=count)
