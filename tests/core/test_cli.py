@@ -64,7 +64,7 @@ def test_help_lists_every_command(oslira):
 
     assert answer.exit_code == 0
     commands = "serve api worker run migrate token simulators health providers costs credits"
-    for command in f"{commands} analyze bulk runs leads".split():
+    for command in f"{commands} analyze bulk runs leads cron audit scheduler".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -74,6 +74,7 @@ def test_help_lists_every_command(oslira):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token"],
@@ -84,6 +85,11 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["cron"],
+        ["cron", "list"],
+        ["cron", "run"],
+        ["cron", "history"],
+        ["audit"],
         ["analyze"],
         ["bulk"],
         ["leads"],
@@ -152,6 +158,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],
