@@ -120,3 +120,21 @@ async def test_a_job_whose_process_stops_is_carried_out_by_the_next(foundation, 
 
     assert between.status == "running"
     assert (run.status, run.attempts) == ("completed", 2)
+
+
+async def test_a_job_that_is_under_way_is_waited_for_when_its_process_stops(foundation, cron):
+    run_id, chore = await claimed(cron, "exec-last"), Counting()
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Last:
+        async def carry_out(self, *, is_dry_run):
+            begun.set()
+            await go_on.wait()
+            return await chore.carry_out(is_dry_run=is_dry_run)
+
+    async with engine(foundation, {"exec-last": Last()}):
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.2, go_on.set)
+
+    run = await cron.find("exec-last", run_id)
+    assert (run.status, run.attempts) == ("completed", 1)
