@@ -3,7 +3,6 @@
 import click
 
 from core.commands.analyses import analyze_command
-from core.commands.audits import audit_command
 from core.commands.billing import billing_group
 from core.commands.bulk import bulk_command
 from core.commands.checks import health_command, providers_command
@@ -38,7 +37,6 @@ def main() -> None:
 for command in (
     analyze_command,
     api_command,
-    audit_command,
     billing_group,
     bulk_command,
     costs_command,

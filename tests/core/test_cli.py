@@ -64,7 +64,7 @@ def test_help_lists_every_command(oslira):
 
     assert answer.exit_code == 0
     commands = "serve api worker run migrate token simulators health providers costs credits webhooks"
-    for command in f"{commands} analyze bulk runs leads".split():
+    for command in f"{commands} analyze bulk runs leads cron scheduler billing".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -74,6 +74,7 @@ def test_help_lists_every_command(oslira):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token"],
@@ -86,6 +87,10 @@ def test_help_lists_every_command(oslira):
         ["credits", "expire"],
         ["webhooks"],
         ["webhooks", "add"],
+        ["cron"],
+        ["cron", "list"],
+        ["cron", "run"],
+        ["cron", "history"],
         ["analyze"],
         ["bulk"],
         ["leads"],
@@ -154,6 +159,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],

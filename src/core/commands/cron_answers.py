@@ -42,15 +42,3 @@ class CronJob(msgspec.Struct, frozen=True):
 
 class CronJobs(msgspec.Struct, frozen=True):
     items: list[CronJob]
-
-
-class Finding(msgspec.Struct, frozen=True):
-    account_id: str
-    finding: str
-    expected: int
-    found: int
-
-
-class Audit(msgspec.Struct, frozen=True):
-    ok: bool
-    findings: list[Finding]

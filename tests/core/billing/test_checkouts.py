@@ -89,7 +89,9 @@ async def test_a_repeated_checkout_is_one(customer):
     assert answers[0].json() == answers[1].json()
 
 
-async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_too(application, customer, monkeypatch):
+async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_too(
+    application, customer, monkeypatch
+):
     orders = application.billing.checkouts.orders
     opened, sessions = type(orders).opened, []
 

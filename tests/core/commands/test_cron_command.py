@@ -99,19 +99,3 @@ async def test_on_ones_own_machine_one_is_an_operator(locally, server):
     answer = await locally("cron", "list")
 
     assert answer.exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("findings", "code", "said"),
-    [
-        ([], 0, "The books agree"),
-        ([{"account_id": "a-1", "finding": "lots", "expected": 5, "found": 7}], 1, "a-1"),
-    ],
-)
-async def test_the_books_are_audited(oslira, server, findings, code, said):
-    server.script(http(200, {"ok": not findings, "findings": findings}))
-
-    answer = await oslira("audit")
-
-    assert (answer.exit_code, said in answer.stdout) == (code, True)
-    assert server.asked[0].path == "/v1/admin/audits"

@@ -26,6 +26,7 @@ from tests.support import until
 
 SLOT = at("2026-05-01T03:00:00")
 QUEUE = Queue(name="cron", poll_interval_s=0.05, worker_concurrency=4)
+IS_ALIVE = "select (gone_at is null)::int from traffic.workers where executor = $1"
 IMPATIENT = Patience(attempts_max=2, wait_s_first=0.0)
 
 
@@ -120,3 +121,23 @@ async def test_a_job_whose_process_stops_is_carried_out_by_the_next(foundation, 
 
     assert between.status == "running"
     assert (run.status, run.attempts) == ("completed", 2)
+
+
+async def test_a_job_that_is_under_way_is_waited_for_when_its_process_stops(foundation, cron, cron_owner):
+    run_id = await claimed(cron, "exec-last")
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    class Last:
+        async def carry_out(self, *, is_dry_run):
+            del is_dry_run
+            begun.set()
+            await go_on.wait()
+            run = await cron.find("exec-last", run_id)
+            return Report(counts={"alive": await cron_owner.fetchval(IS_ALIVE, run.executor)})
+
+    async with engine(foundation, {"exec-last": Last()}):
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.5, go_on.set)
+
+    run = await cron.find("exec-last", run_id)
+    assert (run.status, run.attempts, run.counts) == ("completed", 1, {"alive": 1})
