@@ -305,6 +305,7 @@ async def test_every_provider_is_asked_once_and_named_as_what_it_is(oslira, spoi
     assert any(line.startswith("anthropic simulated claude-haiku-5-5 yes answered") for line in lines)
     assert any(line.startswith("openai simulated embeddings yes answered") for line in lines)
     assert any(line.startswith("apify simulated profile @instagram yes answered") for line in lines)
+    assert any(line.startswith("stripe simulated prices yes answered") for line in lines)
 
 
 async def test_a_provider_that_does_not_answer_is_named_and_the_exit_code_tells(

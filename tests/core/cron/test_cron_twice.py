@@ -131,6 +131,8 @@ async def test_what_was_deleted_a_month_ago_is_removed_and_counted_by_table(
         "runs": 1,
         "accounts": 1,
         "cron_runs": 0,
+        "notices": 0,
+        "webhook_events": 0,
     }
     assert foreseen.counts == removed == expected
     assert set(again.values()) == {0}
