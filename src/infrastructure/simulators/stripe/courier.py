@@ -65,15 +65,14 @@ class Courier:
 
     def _pause_s(self) -> float:
         """Others may have left something to tell meanwhile."""
-        if not self._store.exists or len(self._under_way) >= AT_ONCE_MAX:
+        if not self._store.exists or not self._free():
             return LOOK_AGAIN_S
         next_s = "select min(due_s) from deliveries where status = 'pending'"
         (due_s,) = self._store.database.execute(next_s).fetchone()
         return LOOK_AGAIN_S if due_s is None else min(max(due_s - time.time(), 0.0), LOOK_AGAIN_S)
 
     def _take_up(self, http: httpx.AsyncClient) -> None:
-        free = AT_ONCE_MAX - len(self._under_way)
-        now = time.time()
+        free, now = self._free(), time.time()
         if not self._has_work(now):
             return
         with self._store.transaction():
@@ -83,6 +82,10 @@ class Courier:
             task = asyncio.create_task(self._deliver(http, dict(row)))
             self._under_way.add(task)
             task.add_done_callback(self._ended)
+
+    def _free(self) -> int:
+        """One at a time keeps an order."""
+        return max(self._store.setting("at_once", AT_ONCE_MAX) - len(self._under_way), 0)
 
     def _has_work(self, now: float) -> bool:
         """Without taking the right to write, which others want too."""

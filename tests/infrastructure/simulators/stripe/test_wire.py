@@ -40,10 +40,12 @@ async def test_a_cards_refusal_is_kept_under_its_key_and_others_are_not(shop):
                 },
                 {"idempotency_key": "upgrade"},
             )
+    upgraded = await shop.changed(subscription, shop.pro)
     options = {"idempotency_key": "product"}
     with pytest.raises(stripe.InvalidRequestError):
         await shop.client.products.create_async({"id": "prod_x"}, options)
 
+    assert upgraded["items"].data[0].price.id == shop.pro
     assert (await shop.client.products.create_async({"name": "X"}, options)).name == "X"
 
 
