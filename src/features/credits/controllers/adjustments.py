@@ -25,7 +25,7 @@ class AdjustmentIn(In, frozen=True, kw_only=True):
             ge=-1_000_000_000_000,
             le=1_000_000_000_000,
             description=CREDITS_TEXT,
-            extra_json_schema={"description": CREDITS_TEXT, "not": {"const": 0}},
+            extra_json_schema={"description": CREDITS_TEXT, "extra": {"schema_not": {"const": 0}}},
         ),
     ]
     reason: Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=WRITTEN)]

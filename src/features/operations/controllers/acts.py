@@ -15,13 +15,19 @@ from shared.ids import AccountId, UserId
 from shared.middleware.access import OPERATORS_ONLY
 from shared.middleware.parameters import Cursor, Limit
 
-OPERATION_PATTERN = "^[a-z][a-zA-Z]{0,99}$"
+OPERATION_LENGTH_MAX = 100
+WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL does not know
 
 OperatorQuery = Annotated[UUID | None, QueryParameter(name="operator_id", description="Only this one's.")]
 AccountQuery = Annotated[UUID | None, QueryParameter(name="account_id", description="Only about this one.")]
 OperationQuery = Annotated[
     str | None,
-    QueryParameter(pattern=OPERATION_PATTERN, description="Only these, as the document names them."),
+    QueryParameter(
+        min_length=1,
+        max_length=OPERATION_LENGTH_MAX,
+        pattern=WITHOUT_NUL,
+        description="Only these, as the document names them.",
+    ),
 ]
 
 
