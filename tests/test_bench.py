@@ -19,6 +19,6 @@ def test_the_bench_starts_and_names_its_rows():
         "|gateway|fan-out|profile-hit|memory|outage"
         "|start|start-rate|poll|deep|engine|bulk|cached-light|cached-profile"
         "|enqueue|enqueue-spread|dequeue|dequeue-spread|worker-memory|webhook-intake|webhook-rate"
-        "|procrastinate|procrastinate-rate"
+        "|procrastinate|procrastinate-rate|renewal|renewal-memory"
     )
     assert f"[{rows}]" in "".join(result.stdout.split())

@@ -36,8 +36,15 @@ from features.billing.controllers.webhooks import StripeWebhookController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
+from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
+from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
+from features.notices.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.notices.controllers.endpoints import EndpointsController
+from features.notices.controllers.secrets import SecretsController
+from features.operations.controllers.acts import ActsController
+from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
 from shared.errors import DomainError
@@ -65,12 +72,20 @@ CONTROLLERS = (
     CreditsAdministrationController,
     CheckoutsController,
     SubscriptionsController,
+    AdjustmentsController,
+    AuditsController,
+    CronController,
+    ActsController,
     CostReportsController,
     RunCostsController,
     RunsController,
     RefundPolicyController,
     StripeWebhookController,
     InboxController,
+    EndpointsController,
+    SecretsController,
+    DeliveriesController,
+    EndpointDeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -99,6 +114,7 @@ def create_app(application: Application) -> ASGIApp:
                 doorkeeper=application.door,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
+                audit=application.operations.audit,
                 proxy_hops=settings.proxy_hops,
             )
         ],
@@ -139,6 +155,10 @@ def _parts(application: Application) -> dict[str, object]:
         "statements": application.statements,
         "holds": application.holds,
         "grants": application.grants,
+        "adjustments": application.adjustments,
+        "upkeep": application.upkeep,
+        "cron": application.operations.cron,
+        "acts": application.operations.acts,
         "profiles": application.business_profiles,
         "analysis_starts": application.beginnings.starts,
         "quotes": application.beginnings.quotes,
@@ -160,6 +180,8 @@ def _parts(application: Application) -> dict[str, object]:
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
         "counted_refusals": CountedRefusals(application.rate_limits, application.settings.proxy_hops),
+        "webhook_endpoints": application.notices.endpoints,
+        "webhook_deliveries": application.notices.deliveries,
     }
 
 

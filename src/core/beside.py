@@ -1,4 +1,4 @@
-"""Carrying out runs beside answering HTTP, in one process."""
+"""Carrying out runs, and keeping the time, beside answering HTTP, in one process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,8 +21,10 @@ def _work(foundation: Foundation) -> Callable[[asyncio.Event], Awaitable[None]]:
     from core.engine.keeper import keep_engine  # noqa: PLC0415
     from core.wiring.attendants import attendants_on  # noqa: PLC0415
     from core.wiring.engine import parts_on  # noqa: PLC0415
+    from core.wiring.scheduler import scheduler_on  # noqa: PLC0415
 
-    parts, attendants = parts_on(foundation), attendants_on(foundation)
+    parts = parts_on(foundation)
+    attendants = {**attendants_on(foundation), "scheduler": scheduler_on(foundation)}
 
     async def work(stopping: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:

@@ -23,7 +23,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 async def check_providers(application: Application) -> AsyncGenerator[Check]:
     """One after the other, as they are done. It costs what a model asks for a few words and a scraper for
-    one profile, and is written down like every other call.
+    one profile, Stripe nothing, and is written down like every other call.
     """
     began_s = time.monotonic()
     async for model, kind in application.gateway.check():
@@ -32,6 +32,9 @@ async def check_providers(application: Application) -> AsyncGenerator[Check]:
     yield await _tried("openai", "embeddings", application.gateway.embed(["check"], Spender()))
     look = application.profiles.read(USERNAME, "light", spender=Spender(), is_bypassed=True)
     yield await _tried("apify", f"profile @{USERNAME}", look)
+    payments = application.foundation.payments
+    if payments.records is not None:
+        yield await _tried("stripe", "prices", payments.desk.get("/v1/prices", limit=1))
 
 
 async def _tried(provider: str, what: str, call: Awaitable[Any]) -> Check:

@@ -3,21 +3,25 @@
 import click
 
 from core.commands.analyses import analyze_command
+from core.commands.billing import billing_group
 from core.commands.bulk import bulk_command
 from core.commands.checks import health_command, providers_command
 from core.commands.costs import costs_command
 from core.commands.credits import credits_group
+from core.commands.cron import cron_group
 from core.commands.database import migrate_command
 from core.commands.leads import leads_command
 from core.commands.processes import (
     api_command,
     run_command,
+    scheduler_command,
     serve_command,
     simulators_command,
     worker_command,
 )
 from core.commands.runs import runs_group
 from core.commands.tokens import token_command
+from core.commands.webhooks import webhooks_group
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,18 +37,22 @@ def main() -> None:
 for command in (
     analyze_command,
     api_command,
+    billing_group,
     bulk_command,
     costs_command,
     credits_group,
+    cron_group,
     health_command,
     leads_command,
     migrate_command,
     providers_command,
     run_command,
     runs_group,
+    scheduler_command,
     serve_command,
     simulators_command,
     token_command,
+    webhooks_group,
     worker_command,
 ):
     main.add_command(command)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
+from core.notice_settings import NOTICE_SECRETS, NoticeSettings, read_notices, unsafe_notices
 from core.payment_settings import LOCAL_SECRET, SECRETS_VARIABLE, read_webhook_secrets, unsafe_webhook_secrets
 from core.provider_settings import PROVIDER_SECRETS, ProviderSettings, read_providers, unsafe_providers
 from core.sentry_settings import read_sentry_dsn, unsafe_sentry_dsn
@@ -41,6 +42,7 @@ SECRETS = (
     SECRETS_VARIABLE,
     "SENTRY_DSN",
     *IDENTITY_SECRETS,
+    *NOTICE_SECRETS,
 )
 
 Lookup = Callable[[str], str | None]
@@ -90,6 +92,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     given_webhook_secrets: tuple[str, ...] = ()
     sentry_dsn: str = ""
     credit_price_cents: int = 97
+    notices: NoticeSettings = NoticeSettings()
 
     def __repr__(self) -> str:
         """Addresses carry passwords: what is printed is where we run, nothing more."""
@@ -147,6 +150,7 @@ def read_settings(lookup: Lookup) -> Settings:
         given_webhook_secrets=read_webhook_secrets(lookup, wrongs),
         sentry_dsn=read_sentry_dsn(lookup, wrongs),
         credit_price_cents=number("OSLIRA_CREDIT_PRICE_CENTS", 97, 0, 100_000),
+        notices=read_notices(lookup, wrongs, is_local=environment == "local"),
     )
     wrongs += _contradictions(settings)
     if not settings.is_local:
@@ -251,6 +255,7 @@ def _unsafe(settings: Settings) -> list[str]:
         settings.given_webhook_secrets, is_stripe_real="stripe" in settings.providers.real
     )
     wrongs += unsafe_sentry_dsn(settings.sentry_dsn)
+    wrongs += unsafe_notices(settings.notices)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
         wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
     if not settings.cors_origins:

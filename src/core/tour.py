@@ -12,12 +12,14 @@ from core.commands.bars import run_bar
 from core.commands.businesses import EXAMPLE
 from core.commands.businesses import PATH as BUSINESSES
 from core.commands.client import Api, open_api
+from core.commands.purchases import is_simulated, money, open_checkout, pay
 from core.commands.report import Analysis, report_of
 from core.commands.watching import watched
 from core.commands.words import counted, ending_of
 
 USERNAME = "slow.kitchen"  # who does not exist; the simulators know them
 TYPE = "deep"
+PACK = "small"
 START_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 120
 
@@ -52,6 +54,7 @@ async def tour(address: str, *, token: str, operator_token: str, console: Consol
         analysis = await api.get(f"/v1/analyses/{run.run_id}", Analysis)
         costs = await operator.get(f"/v1/admin/runs/{run.run_id}/costs", RunCosts)
         console.print(report_of(analysis, run, costs))
+        await _buy(api, console)
         statement = await api.get("/v1/credits/transactions", Statement, limit=10)
         console.print(_statement(statement.items))
 
@@ -80,6 +83,22 @@ async def _analysed(api: Api, business_id: str, console: Console) -> Run:
             f"The analysis has not ended within {RUN_TIMEOUT_S} s. Look at it with: oslira runs show"
             f" {begun.run_id}"
         ) from None
+
+
+async def _buy(api: Api, console: Console) -> None:
+    before = await api.get("/v1/credits/balance", Balance)
+    checkout = await open_checkout(api, pack=PACK)
+    price = money(checkout.price_cents, checkout.currency)
+    if not is_simulated(checkout.url or ""):
+        console.print(f"More credits cost money, {price}, at Stripe's till: {checkout.url}", markup=False)
+        return
+    await pay(api, checkout)
+    after = await api.get("/v1/credits/balance", Balance)
+    console.print(
+        f"Bought {counted(checkout.credits, 'credit')} for {price} at the simulated till:"
+        f" {before.credits_available} before, {after.credits_available} now.",
+        markup=False,
+    )
 
 
 def _statement(entries: list[Entry]) -> Table:

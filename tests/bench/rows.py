@@ -18,6 +18,7 @@ from queue_rows import (
     last_and_first_started,
     memory_at_the_end_and_early,
 )
+from renewal_rows import memory_after_all_and_after_few, renewals_and_bare_grants
 from rounds import Row
 from run_rows import (
     bulk_and_the_ideal,
@@ -276,5 +277,20 @@ ROWS = [
         unit="jobs/s",
         target=None,
         set_up=rate_and_procrastinates,
+    ),
+    Row(
+        name="renewal",
+        title="own subscriptions renewed in batches, of 100,000 / as many bare grants of credits",
+        unit="subscriptions/s",
+        target=None,
+        set_up=renewals_and_bare_grants,
+    ),
+    Row(
+        name="renewal-memory",
+        title="the process's memory after 100,000 renewals / after the first 500",
+        unit="MB",
+        target=1.1,
+        smaller_is_better=True,
+        set_up=memory_after_all_and_after_few,
     ),
 ]

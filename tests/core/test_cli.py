@@ -63,8 +63,8 @@ def test_help_lists_every_command(oslira):
     answer = oslira("--help")
 
     assert answer.exit_code == 0
-    commands = "serve api worker run migrate token simulators health providers costs credits"
-    for command in f"{commands} analyze bulk runs leads".split():
+    commands = "serve api worker run migrate token simulators health providers costs credits webhooks"
+    for command in f"{commands} analyze bulk runs leads cron scheduler billing".split():
         assert f"\n  {command} " in answer.output
 
 
@@ -74,6 +74,7 @@ def test_help_lists_every_command(oslira):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token"],
@@ -84,6 +85,12 @@ def test_help_lists_every_command(oslira):
         ["credits"],
         ["credits", "audit"],
         ["credits", "expire"],
+        ["webhooks"],
+        ["webhooks", "add"],
+        ["cron"],
+        ["cron", "list"],
+        ["cron", "run"],
+        ["cron", "history"],
         ["analyze"],
         ["bulk"],
         ["leads"],
@@ -152,6 +159,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
         ["serve"],
         ["api"],
         ["worker"],
+        ["scheduler"],
         ["run"],
         ["migrate"],
         ["token", "a@example.com"],
@@ -297,6 +305,7 @@ async def test_every_provider_is_asked_once_and_named_as_what_it_is(oslira, spoi
     assert any(line.startswith("anthropic simulated claude-haiku-5-5 yes answered") for line in lines)
     assert any(line.startswith("openai simulated embeddings yes answered") for line in lines)
     assert any(line.startswith("apify simulated profile @instagram yes answered") for line in lines)
+    assert any(line.startswith("stripe simulated prices yes answered") for line in lines)
 
 
 async def test_a_provider_that_does_not_answer_is_named_and_the_exit_code_tells(

@@ -238,3 +238,43 @@ async def test_a_bad_query_is_refused_with_a_reason(client, bearer, query):
     assert answer.status_code in (400, 422)
     assert answer.json()["code"] in ("invalid_request", "cursor_invalid")
     assert answer.json()["detail"]
+
+
+async def test_an_adjustment_gives_or_takes_once_and_says_why(client, operator, signed_up):
+    headers, account_id = signed_up
+    answers = [
+        await move(client, operator, account_id, "adjustments", credits=number, reference=key, reason="!")
+        for number, key in ((7, "a:1"), (-30, "a:2"), (-30, "a:2"))
+    ]
+
+    assert [answer.json()["repeated"] for answer in answers] == [False, False, True]
+    assert answers[-1].json()["credits_available"] == 2
+    statement = (await client.get("/v1/credits/transactions", headers=headers)).json()["items"]
+    assert [(item["transaction_type"], item["description"]) for item in statement[:2]] == [
+        ("admin_charge", "!"),
+        ("admin_grant", "!"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("credits_delta", "reason", "status"),
+    [(-26, "more than there is", 402), (0, "nothing", 422), (1, " ", 400), (1, None, 400)],
+)
+async def test_an_adjustment_that_cannot_be(client, operator, signed_up, credits_delta, reason, status):
+    body = {"credits": credits_delta} | ({"reason": reason} if reason else {})
+
+    answer = await move(client, operator, signed_up[1], "adjustments", **body)
+
+    assert answer.status_code == status
+
+
+async def test_operators_have_the_books_audited(client, operator, signed_up, owner):
+    account_id = uuid.UUID(signed_up[1])
+    add = "update credit_accounts set credits_available = credits_available + $2 where account_id = $1"
+    await owner.execute(add, account_id, 1)
+
+    wrong = (await client.post("/v1/admin/audits", headers=operator)).json()
+    await owner.execute(add, account_id, -1)
+
+    assert not wrong["ok"]
+    assert {one["account_id"] for one in wrong["findings"]} >= {str(account_id)}

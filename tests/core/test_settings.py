@@ -13,6 +13,7 @@ SERVER = {
     "OSLIRA_CORS_ORIGINS": "https://app.example, https://www.example",
     "OPENAI_API_KEY": "sk-canary",
     "APIFY_TOKEN": "apify_api_canary",
+    "OSLIRA_WEBHOOK_SIGNING_KEY": "canary-of-at-least-thirty-two-bytes",
 }
 
 
@@ -74,6 +75,7 @@ def test_a_server_is_refused_with_the_whole_list_of_unsafe_defaults(environment)
         "DATABASE_URL",
         "OSLIRA_JWT_PUBLIC_KEY",
         "OSLIRA_JWT_ISSUER",
+        "OSLIRA_WEBHOOK_SIGNING_KEY",
         "OSLIRA_CORS_ORIGINS",
     ]
     assert all(wrong in str(refusal) for wrong in refusal.wrongs)

@@ -55,6 +55,10 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     def open(self) -> AbstractAsyncContextManager[Api]:
         return open_api(self.url, self.token, str(self.account) if self.account else None)
 
+    def open_for_operators(self) -> AbstractAsyncContextManager[Api]:
+        """As whoever was named; where nobody was, and tokens are ours to sign, as an operator."""
+        return self.open_as_operator() if self.operator_token else self.open()
+
     def open_as_operator(self) -> AbstractAsyncContextManager[Api]:
         assert self.operator_token is not None, "nobody is an operator by asking"
         return open_api(self.url, self.operator_token)

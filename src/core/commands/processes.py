@@ -21,7 +21,7 @@ HOST = click.option("--host", help="Which address to listen on (default 127.0.0.
 @PORT
 @HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP and carry out runs, in one process, until told to stop.
+    """Answer HTTP, carry out runs and keep the time of cron jobs, in one process, until told to stop.
 
     On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves runs that are not
     done to others, or to its next start.
@@ -34,7 +34,9 @@ def serve_command(port: int | None, host: str | None) -> None:
 @PORT
 @HOST
 def api_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP until told to stop; runs are carried out by oslira worker."""
+    """Answer HTTP until told to stop; runs are carried out by oslira worker, cron jobs are started by
+    oslira scheduler.
+    """
     run_to_the_end(serve(read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
 
 
@@ -55,6 +57,20 @@ def worker_command(queues: str | None) -> None:
     if unknown := sorted(set(names) - set(known)):
         raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(known)}.")
     run_to_the_end(work(opened_duties(place, listens_to=names)))
+
+
+@click.command("scheduler")
+def scheduler_command() -> None:
+    """Keep the time of cron jobs until told to stop; oslira worker carries them out.
+
+    oslira serve does both. Where oslira api and oslira worker run instead, start one of these, or several:
+    each slot of a job is claimed once.
+    """
+    place = read_surroundings()
+    # Half a second that the other commands need not wait for.
+    from core.timekeeper import keep_time  # noqa: PLC0415
+
+    run_to_the_end(keep_time(place))
 
 
 @click.command("run")
@@ -96,10 +112,11 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
     help="Of what providers take: 1 is 8 s for a profile and 3 to 15 s for a model, 0 no time at all.",
 )
 def simulators_command(port: int, latency_scale: float) -> None:
-    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway and Supabase
-    Auth, for development; prints its address.
+    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway, Supabase Auth
+    and Stripe, for development; prints its address.
 
-    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY and /auth/v1.
+    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and
+    /stripe, whose till takes no money and whose state is kept in simulated-stripe.sqlite.
     A username is always the same person, who does not exist; how it begins chooses a kind: private,
     missing, restricted, huge, nonlatin, hostile, empty, sparse. E-mail is not sent but appended to
     outbox.jsonl in the data folder. Without SUPABASE_URL the server starts one by itself when it needs it.

@@ -18,6 +18,7 @@ from core.engine.heart import Heart, OpenRegistry
 from core.engine.log import relay_log
 from core.engine.queues import Queue
 from core.engine.recovery import Strays, hand_on, stop_claiming
+from core.engine.routines import Routine, carry_out_routine
 from features.runs.application.ports import Executions, Pulse
 from shared.errors import Unavailable
 
@@ -38,6 +39,7 @@ class EngineParts:
     listens_to: tuple[str, ...]  # of these queues' names
     drain_s: float
     warm_up: Callable[[], Awaitable[None]]  # what the first run would otherwise wait for
+    routines: tuple[Routine, ...] = ()
 
 
 class Engine:
@@ -68,6 +70,8 @@ class Engine:
         execution = Execution(parts.executions, self.executor, self._running)
         for workflow in parts.workflows:
             _register(workflow, execution)
+        for routine in parts.routines:
+            _register_routine(routine, self.executor, self._running)
         DBOS.listen_queues(parts.listens_to)
         self._is_launched = True
         DBOS.launch()  # in the loop, so that workflows run in it and share its connections
@@ -165,6 +169,13 @@ def _register(workflow: Workflow, execution: Execution) -> None:
 
     # How often is counted by the run, which also ends when it is too often.
     DBOS.workflow(name=workflow.kind, max_recovery_attempts=None)(carry_out)
+
+
+def _register_routine(routine: Routine, executor: str, running: Running) -> None:
+    async def carry_out(first: str, second: str) -> str:
+        return await carry_out_routine(routine, executor, running, first, second)
+
+    DBOS.workflow(name=routine.name, max_recovery_attempts=None)(carry_out)
 
 
 async def _declare(queue: Queue) -> None:

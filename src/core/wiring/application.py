@@ -9,10 +9,12 @@ from functools import partial
 from core.health import Health
 from core.settings import Settings, read_settings
 from core.wiring.analysis import Beginnings, open_beginnings
-from core.wiring.billing import Billing, open_billing
+from core.wiring.billing import Billing, billing_on
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.identity import invitation_mail, signing_keys
 from core.wiring.inbox import Webhooks, webhooks_on
+from core.wiring.notices import Notices, notices_of
+from core.wiring.operations import Operations, operations_on
 from core.wiring.place import Surroundings
 from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.providers import utc_now
@@ -34,6 +36,7 @@ from features.costs.application.ports import CallLog
 from features.costs.application.reports import CostReports
 from features.costs.application.run_costs import RunCosts
 from features.costs.domain.prices import PriceBook
+from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
@@ -91,6 +94,7 @@ class Application:
     statements: Statements
     holds: Holds
     grants: Grants
+    adjustments: Adjustments
     upkeep: Upkeep
     business_profiles: BusinessProfiles
     leads: Leads
@@ -106,6 +110,8 @@ class Application:
     beginnings: Beginnings
     billing: Billing
     webhooks: Webhooks
+    notices: Notices
+    operations: Operations
     health: Health
 
 
@@ -117,7 +123,6 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
         open_beginnings(foundation.database, foundation.providers.profiles, runs.estimates) as beginnings,
-        open_billing(foundation) as billing,
     ):
         database = foundation.database
         traffic = Traffic(
@@ -127,7 +132,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
             windows=_windows(place, database),
         )
         try:
-            yield _application(foundation, keys, mail, traffic, beginnings, billing, runs)
+            yield _application(foundation, keys, mail, traffic, beginnings, runs)
         finally:
             await traffic.close()
 
@@ -169,7 +174,6 @@ def _application(
     mail: InvitationMail,
     traffic: Traffic,
     beginnings: Beginnings,
-    billing: Billing,
     runs: Runs,
 ) -> Application:
     place, database = foundation.place, foundation.database
@@ -207,6 +211,7 @@ def _application(
         statements=Statements(reader),
         holds=Holds(ledger),
         grants=Grants(ledger),
+        adjustments=Adjustments(ledger),
         upkeep=Upkeep(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
@@ -220,15 +225,15 @@ def _application(
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
-        billing=billing,
-        webhooks=webhooks_on(foundation, billing.records),
-        health=_health(foundation, keys, mail, traffic, billing),
+        billing=billing_on(foundation),
+        webhooks=webhooks_on(foundation),
+        notices=notices_of(settings, database),
+        operations=operations_on(database),
+        health=_health(foundation, keys, mail, traffic),
     )
 
 
-def _health(
-    foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic, billing: Billing
-) -> Health:
+def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
     place, providers = foundation.place, foundation.providers
     settings, database = place.settings, DatabaseProbes(foundation.database)
     return Health(
@@ -237,7 +242,7 @@ def _health(
             **probes(place, database, traffic.windows, providers.objects),
             **engine_probe(settings, database, foundation.engine),
             **provider_probes(settings, providers.gateway),
-            **payment_probe(settings, billing.desk),
+            **payment_probe(settings, foundation.payments.desk),
             **identity_probes(settings, keys, mail),
         },
         essential=frozenset({"database", "migrations", "role_separation"}),

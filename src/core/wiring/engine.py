@@ -9,6 +9,7 @@ from core.engine.engine import EngineParts
 from core.engine.execution import Workflow
 from core.engine.queues import Queue
 from core.wiring.attendants import attendants_on
+from core.wiring.cron import cron_routine
 from core.wiring.foundation import Foundation, open_foundation
 from core.wiring.place import Surroundings, current_addresses
 from core.wiring.workflows import workflows_of
@@ -22,6 +23,7 @@ from infrastructure.database.workers import PostgresWorkerRegistry
 QUEUES = (
     Queue(name="runs", poll_interval_s=0.1, worker_concurrency=20),
     Queue(name="bulk", poll_interval_s=0.5, worker_concurrency=50),
+    Queue(name="cron", poll_interval_s=1.0, worker_concurrency=1),
 )
 # Of the time to drain, what it takes to hand on what did not come to its end.
 HAND_ON_S = 2.0
@@ -71,4 +73,5 @@ def parts_on(
         listens_to=tuple(queue.name for queue in queues) if listens_to is None else listens_to,
         drain_s=max(drain_s - HAND_ON_S, drain_s / 2),
         warm_up=foundation.providers.prepare,
+        routines=(cron_routine(foundation),),
     )

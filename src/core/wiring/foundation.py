@@ -10,6 +10,7 @@ from core.health import VERSION
 from core.serving import Serving
 from core.wiring.costs import Books, open_books
 from core.wiring.outside import simulators_of
+from core.wiring.payments import Payments, open_payments
 from core.wiring.place import (
     Addresses,
     Surroundings,
@@ -31,14 +32,15 @@ class Foundation:
     books: Books
     simulators: Simulators
     providers: Providers
+    payments: Payments
+    serving: Serving
     engine: EngineState = field(default_factory=EngineState)
-    serving: Serving = field(default_factory=Serving)
     arrivals: asyncio.Event = field(default_factory=asyncio.Event)  # set when Stripe has told us something
 
 
 @asynccontextmanager
 async def open_foundation(place: Surroundings) -> AsyncGenerator[Foundation]:
-    settings = place.settings
+    settings, serving = place.settings, Serving()
     async with database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
             await apply_migrations(settings, addresses)
@@ -48,6 +50,7 @@ async def open_foundation(place: Surroundings) -> AsyncGenerator[Foundation]:
             open_books(database) as books,
             simulators_of(place) as simulators,
             open_providers(place, database, books, simulators) as providers,
+            open_payments(place, simulators, serving) as payments,
         ):
             yield Foundation(
                 place=place,
@@ -56,4 +59,6 @@ async def open_foundation(place: Surroundings) -> AsyncGenerator[Foundation]:
                 books=books,
                 simulators=simulators,
                 providers=providers,
+                payments=payments,
+                serving=serving,
             )

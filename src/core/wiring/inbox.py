@@ -11,7 +11,6 @@ from core.settings import read_settings
 from core.webhooks.consumer import EventConsumer
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
-from core.wiring.stripe import stripe_of
 from features.billing.application.consumption import Consumption
 from features.billing.application.events import StripeEvents
 from features.billing.application.findings import Looks
@@ -22,8 +21,6 @@ from infrastructure.database.billing_book import PostgresBillingBook
 from infrastructure.database.inbox import CLAIM_FOR, PostgresEventLine, PostgresPaymentNotes
 from infrastructure.database.inbox_reads import PostgresEvents
 from infrastructure.database.sessions import AdminSession
-from infrastructure.payments.stripe_desk import StripeDesk
-from infrastructure.payments.stripe_records import StripeLookups
 
 REMEMBERED_FOR_S = 10.0
 
@@ -34,32 +31,24 @@ class Webhooks:
     inbox: Inbox
 
 
-def webhooks_on(foundation: Foundation, records: StripeRecords | None) -> Webhooks:
+def webhooks_on(foundation: Foundation) -> Webhooks:
     events = PostgresEvents(foundation.database)
     secrets = WebhookSecrets(foundation.place)
     return Webhooks(
         intake=Intake(events, secrets.current, time.time, foundation.arrivals.set),
-        inbox=Inbox(events, records),
+        inbox=Inbox(events, foundation.payments.records),
     )
 
 
 def inbox_attendants(foundation: Foundation) -> dict[str, Attendant]:
     """None of them where there is no Stripe to ask."""
-    where = stripe_of(foundation)
-    if where is None:
+    records = foundation.payments.records
+    if records is None:
         return {}
+    session = foundation.database.admin("billing")
     is_live = "_live_" in foundation.place.settings.providers.keys.get("stripe", "")
-
-    async def attend(stopping: asyncio.Event) -> None:
-        desk = StripeDesk(where)
-        session = foundation.database.admin("billing")
-        consumption = consumption_on(session, StripeLookups(desk), is_live=is_live)
-        try:
-            await EventConsumer(consumption, foundation.arrivals).attend(stopping)
-        finally:
-            await desk.close()
-
-    return {"inbox": attend}
+    consumption = consumption_on(session, records, is_live=is_live)
+    return {"inbox": EventConsumer(consumption, foundation.arrivals).attend}
 
 
 def consumption_on(
@@ -81,10 +70,10 @@ class WebhookSecrets:
     def __init__(self, place: Surroundings) -> None:
         self._place = place
         self._secrets = place.settings.webhook_secrets
-        self._read_at_s = time.monotonic()
+        self._until_s = time.monotonic() + REMEMBERED_FOR_S
 
     async def current(self) -> tuple[str, ...]:
-        if self._place.secrets is not None and time.monotonic() - self._read_at_s > REMEMBERED_FOR_S:
-            self._read_at_s = time.monotonic()
+        if self._place.secrets is not None and time.monotonic() >= self._until_s:
+            self._until_s = time.monotonic() + REMEMBERED_FOR_S
             self._secrets = (await asyncio.to_thread(read_settings, self._place.lookup)).webhook_secrets
         return self._secrets

@@ -28,6 +28,7 @@ BALANCE_AT: LiteralString = "select * from caller.credit_balance_at($1, $2, $3)"
 ENTRIES: LiteralString = "select * from caller.credit_entries($1, $2, $3, $4, $5, $6, $7)"
 
 GRANT: LiteralString = "select * from ledger.grant_credits($1, $2, $3, $4, $5, $6)"
+SPEND: LiteralString = "select * from ledger.spend($1, $2, $3, $4, $5)"
 PLACE_HOLD: LiteralString = "select * from ledger.place_hold($1, $2, $3, $4, $5, $6)"
 SETTLE_HOLD: LiteralString = "select * from ledger.settle_hold($1, $2, $3)"
 RELEASE_HOLD: LiteralString = "select * from ledger.release_hold($1, $2)"
@@ -102,6 +103,28 @@ class PostgresLedger(Ledger, LedgerUpkeep):
             rows,
             lambda _: {
                 "conflicting": ReferenceReused(reference),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
+
+    async def spend(
+        self,
+        account_id: AccountId,
+        credits_spent: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        description: str | None,
+    ) -> Movement:
+        rows = await self._session.fetch(
+            SPEND, account_id, credits_spent, reference, transaction_type, description
+        )
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "insufficient": InsufficientCredits(credits_spent, row["credits_available"]),
                 "unknown_type": TransactionTypeInvalid(transaction_type),
                 "wrong_sign": TransactionTypeInvalid(transaction_type),
             },

@@ -55,6 +55,9 @@ class StripeDesk:
         """``key``: says what is meant, and the same again does nothing twice."""
         return await self._call("post", path, params, key)
 
+    async def delete(self, path: str, key: str, **params: Any) -> Json:  # noqa: ANN401  JSON
+        return await self._call("delete", path, params, key)
+
     async def pages(self, path: str, **params: Any) -> AsyncIterator[Json]:  # noqa: ANN401  JSON
         """The things of a list one by one, its pages fetched as they are needed."""
         after: dict[str, str] = {}

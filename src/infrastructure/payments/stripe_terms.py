@@ -5,6 +5,7 @@ from uuid import UUID
 
 from features.billing.application.ports import Terms
 from features.billing.domain.changes import Change
+from features.billing.domain.errors import StripeHasNone
 from features.billing.domain.snapshots import SubscriptionSnapshot
 from infrastructure.payments.stripe_desk import StripeDesk
 from infrastructure.payments.stripe_fields import Json, number, required, text
@@ -78,6 +79,13 @@ class StripeTerms(Terms):
             expand=SUBSCRIPTION_PARTS,
         )
         return subscription_of(changed)
+
+    async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot:
+        path, key = f"/v1/subscriptions/{subscription_id}", f"cancel_now:{subscription_id}"
+        try:
+            return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
+        except StripeHasNone:  # none that could be cancelled: it is, already
+            return await self._current(subscription_id)
 
     async def _current(self, subscription_id: str) -> SubscriptionSnapshot:
         found = await self._desk.get(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)

@@ -13,6 +13,8 @@ PUBLIC: Marks = {"access": "public"}
 SIGNED_IN: Marks = {"access": "signed_in"}  # every user and key, whatever their account
 USERS_ONLY: Marks = {"access": "users_only"}  # people, not keys
 OPERATORS_ONLY: Marks = {"access": "operators_only"}
+# Of a route for operators that reads, and reads nothing of any tenant: such reading is not written down.
+SHOWS_NO_TENANT: Marks = {"shows_no_tenant": True}
 
 
 def needs(permission: Permission) -> Marks:

@@ -5,6 +5,7 @@ parameter sent twice counts once, and one that nobody knows is dropped without a
 """
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
@@ -17,6 +18,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import ParameterKwarg
 from litestar.types import HTTPScope
 from litestar.typing import FieldDefinition
+from litestar.utils.signature import ParsedSignature
 
 from shared.ids import UUID_TEXT
 
@@ -71,10 +73,19 @@ def _query_of(handler: BaseRouteHandler) -> dict[str, Spelling | None]:
     """The parameters that a handler takes from the query, and how each has to be written."""
     return {
         field.kwarg_definition.name or name: _spelling(field)
-        for name, field in handler.parsed_fn_signature.parameters.items()
+        for signature in _signatures(handler)
+        for name, field in signature.parameters.items()
         if isinstance(field.kwarg_definition, ParameterKwarg)
         and field.kwarg_definition.param_type is ParamType.QUERY
     }
+
+
+def _signatures(handler: BaseRouteHandler) -> Iterator[ParsedSignature]:
+    """The handler's own, and those of the dependencies that it asks for."""
+    yield handler.parsed_fn_signature
+    for name, provide in handler.resolve_dependencies().items():
+        if name in handler.parsed_fn_signature.parameters:
+            yield provide.parsed_fn_signature
 
 
 def _spelling(field: FieldDefinition) -> Spelling | None:

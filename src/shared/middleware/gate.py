@@ -3,6 +3,7 @@
 A Litestar middleware, because it has to know the route. One layer, because each layer costs.
 """
 
+from functools import partial
 from typing import Protocol
 
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -10,8 +11,9 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from shared.caller import Caller, Visit
 from shared.errors import Unauthenticated
 from shared.ids import AccountId
-from shared.middleware.access import SIGNED_IN
+from shared.middleware.access import OPERATORS_ONLY, SIGNED_IN
 from shared.middleware.addresses import check_address
+from shared.middleware.audit import Audit
 from shared.middleware.client_address import client_address
 from shared.middleware.credentials import current_credentials
 from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
@@ -45,12 +47,14 @@ class Gate:
         doorkeeper: Doorkeeper,
         rate_limits: RateLimits,
         idempotency: Idempotency,
+        audit: Audit,
         proxy_hops: int,
     ) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
         self._rate_limits = rate_limits
         self._idempotency = idempotency
+        self._audit = audit
         self._proxy_hops = proxy_hops
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,16 +75,15 @@ class Gate:
         authorization, account, key = _headers(scope)
         current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
         visit = passage.visit = await self._visit(scope, passage, authorization, account)
-        if route_class is None:
-            route_class = "read" if scope["method"] == "GET" else "write"
-        if route_class:
-            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
+        await self._count_visit(scope, passage, visit, route_class)
         account_id = scope["path_params"].get("account_id")
         caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
+        enter = self._enter
         if key is not None and scope["method"] == "POST":
-            await self._idempotency.run(self._enter, scope, receive, send, caller=caller, key=key)
-        else:
-            await self._enter(scope, receive, send)
+            enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
+        if access == OPERATORS_ONLY["access"]:
+            enter = partial(self._audit.run, enter, caller=caller)
+        await enter(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "there are no websockets"
@@ -101,6 +104,14 @@ class Gate:
             if refusal.is_counted:
                 await self._count_address(scope, passage, "public")
             raise
+
+    async def _count_visit(
+        self, scope: HTTPScope, passage: Passage, visit: Visit, route_class: str | None
+    ) -> None:
+        if route_class is None:
+            route_class = "read" if scope["method"] == "GET" else "write"
+        if route_class:
+            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
 
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)

@@ -126,7 +126,7 @@ class Idempotency:
             await _send(send, answer)
             return
         scope["state"][_EFFECT_ID] = begun.effect_id
-        work = _Work(app, scope, _once(body, receive))
+        work = _Work(app, scope, replayed(body, receive))
         try:
             answer = await work.done()
         except BaseException:
@@ -205,7 +205,8 @@ def _opened(sealed: bytes, key: bytes, key_id: bytes) -> _Answer:
     return msgspec.msgpack.decode(plain, type=_Answer)
 
 
-def _once(body: Received, receive: Receive) -> Receive:
+def replayed(body: Received, receive: Receive) -> Receive:
+    """Hands over again what was received before."""
     waiting = [body]
 
     async def replay() -> Received:

@@ -29,6 +29,7 @@ from shared.middleware.passage import passage_of
 from shared.middleware.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
+INTERNAL = HTTPStatus.INTERNAL_SERVER_ERROR
 
 STATUS: dict[type[DomainError], HTTPStatus] = {
     Malformed: HTTPStatus.BAD_REQUEST,
@@ -54,7 +55,7 @@ CODES = {
     HTTPStatus.BAD_REQUEST: "invalid_request",
     HTTPStatus.NOT_FOUND: "route_not_found",
     HTTPStatus.METHOD_NOT_ALLOWED: "method_not_allowed",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "internal_error",
+    INTERNAL: "internal_error",
 }
 
 OUR_MISTAKE = "This is our mistake. Quote the request id when you report it."
@@ -120,14 +121,22 @@ def _response(
     return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
 
 
+def status_of(error: Exception) -> tuple[HTTPStatus, str]:
+    """What an error will be answered with, and the code."""
+    if isinstance(error, DomainError):
+        return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), error.code
+    status = HTTPStatus(error.status_code) if isinstance(error, HTTPException) else INTERNAL
+    return status, CODES.get(status, status.phrase.lower().replace(" ", "_"))
+
+
 def refused(request: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
-    status = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    status, code = status_of(error)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
-        log.warning("unavailable", code=error.code, cause=repr(error.__cause__))
+        log.warning("unavailable", code=code, cause=repr(error.__cause__))
     headers = HEADERS.get(status, {})
     if error.retry_after_s is not None:
         headers = {**headers, "Retry-After": str(error.retry_after_s)}
-    return _response(request, problem(status, error.code, str(error), facts=error.facts), headers)
+    return _response(request, problem(status, code, str(error), facts=error.facts), headers)
 
 
 class _Extra(msgspec.Struct):
@@ -165,19 +174,18 @@ def _without_input(message: str) -> str:
 
 
 def refused_by_framework(request: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
-    status = HTTPStatus(error.status_code)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    status, code = status_of(error)
+    if status >= INTERNAL:
         log.error("framework_error", exc_info=error)
     errors = _field_errors(error)
     detail = "; ".join(f"{item.field}: {item.message}" for item in errors) or _detail(error, status)
-    code = CODES.get(status, status.phrase.lower().replace(" ", "_"))
     methods = (error.headers or {}).get("allow")
     headers = {"Allow": allow(methods.split(", "))} if methods else {}
     return _response(request, problem(status, code, detail, errors=errors), headers)
 
 
 def _detail(error: HTTPException, status: HTTPStatus) -> str:
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status >= INTERNAL:
         return OUR_MISTAKE
     if isinstance(error, ValidationException):  # its own text quotes the address with its query
         return "The request does not fit the documentation."
@@ -186,5 +194,5 @@ def _detail(error: HTTPException, status: HTTPStatus) -> str:
 
 def broken(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
     log.error("unhandled_error", exc_info=error)
-    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    status = INTERNAL
     return _response(request, problem(status, CODES[status], OUR_MISTAKE), {})

@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 
-from core.wiring.billing import Billing
+from core.wiring.foundation import Foundation
+from infrastructure.database.billing_book import PostgresBillingBook
 
 BILLING = "/v1/billing"
 
@@ -18,9 +19,17 @@ class Customer:
     http: httpx.AsyncClient
     headers: dict[str, str]
     account_id: uuid.UUID
-    billing: Billing
+    foundation: Foundation
     control: httpx.AsyncClient
     owner: Any
+
+    @property
+    def records(self):
+        return self.foundation.payments.records
+
+    @property
+    def book(self):
+        return PostgresBillingBook(self.foundation.database.admin("tests"))
 
     async def get(self, path):
         return await self.http.get(f"{BILLING}{path}", headers=self.headers)
@@ -44,13 +53,13 @@ class Customer:
         session_id = await self.session_of(checkout)
         answer = await self.control.post(f"/sessions/{session_id}/pay", json={})
         assert answer.status_code == 200, answer.text
-        return await self.billing.records.checkout(session_id)
+        return await self.records.checkout(session_id)
 
     async def hear(self, subscription_id):
         """As the news of it would be taken in."""
-        seen_at = await self.billing.book.now()
-        snapshot = await self.billing.records.subscription(subscription_id)
-        return await self.billing.book.apply_subscription(self.account_id, snapshot, seen_at)
+        seen_at = await self.book.now()
+        snapshot = await self.records.subscription(subscription_id)
+        return await self.book.apply_subscription(self.account_id, snapshot, seen_at)
 
     async def subscribe(self, plan):
         paid = await self.pay(await self.done("/checkout", {"plan": plan}))
@@ -75,3 +84,10 @@ class Customer:
         )
         answer = await self.control.post("/declines", json={"customer": customer_id, "times": times})
         assert answer.status_code == 204, answer.text
+
+    async def fault(self, route, status):
+        """Stripe refuses there once."""
+        address = str(self.control.base_url).replace("/_stripe/", "/_faults")
+        fault = {"route": f"/stripe/v1/{route}", "kind": "status", "times": 1, "status": status}
+        answer = await self.control.post(address, json=fault)
+        assert answer.is_success, answer.text

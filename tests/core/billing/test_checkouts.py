@@ -25,7 +25,7 @@ async def test_a_paid_pack_brings_its_credits_once(customer):
     checkout = await customer.done("/checkout", {"pack": "small"})
     paid = await customer.pay(checkout)
 
-    first, second = [await customer.billing.book.complete_purchase(paid) for _ in range(2)]
+    first, second = [await customer.book.complete_purchase(paid) for _ in range(2)]
 
     assert (first, second) == (100, 0)
     assert await customer.credits() - before == 100
@@ -60,7 +60,7 @@ async def test_a_till_for_another_plan_closes_the_first(customer):
     first = await customer.done("/checkout", {"plan": "growth"})
     await customer.done("/checkout", {"plan": "pro"})
 
-    session = await customer.billing.records.checkout(await customer.session_of(first))
+    session = await customer.records.checkout(await customer.session_of(first))
 
     assert session.status == "expired"
     assert (await customer.get(f"/checkouts/{first['checkout_id']}")).json()["status"] == "expired"
@@ -89,8 +89,10 @@ async def test_a_repeated_checkout_is_one(customer):
     assert answers[0].json() == answers[1].json()
 
 
-async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_too(customer, monkeypatch):
-    orders = customer.billing.checkouts.orders
+async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_too(
+    application, customer, monkeypatch
+):
+    orders = application.billing.checkouts.orders
     opened, sessions = type(orders).opened, []
 
     async def rival(self, checkout, session):
@@ -102,7 +104,31 @@ async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_to
     answer = await customer.post("/checkout", {"plan": "growth"})
 
     assert answer.json()["code"] == "checkout_closed"
-    assert (await customer.billing.records.checkout(sessions[0])).status == "expired"
+    assert (await customer.records.checkout(sessions[0])).status == "expired"
+
+
+@pytest.mark.parametrize("body", [{"plan": "growth"}, {"pack": "small"}])
+async def test_a_checkout_that_failed_half_way_is_continued(customer, body):
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+    await customer.fault("checkout/sessions", 401)
+
+    failed = await customer.post("/checkout", body, **key)
+    continued = await customer.post("/checkout", body, **key)
+
+    assert (failed.status_code, failed.json()["code"]) == (503, "payments_unavailable")
+    assert continued.status_code == 201
+    count = "select count(*) from checkouts where account_id = $1"
+    assert await customer.owner.fetchval(count, customer.account_id) == 1
+
+
+async def test_a_till_that_has_lapsed_at_stripe_is_followed_by_a_new_one(application, customer):
+    first = await customer.done("/checkout", {"plan": "growth"})
+    await application.billing.checkouts.till.expire_checkout(await customer.session_of(first))
+
+    second = await customer.done("/checkout", {"plan": "growth"})
+
+    assert first["url"] != second["url"]
+    assert (await customer.get(f"/checkouts/{first['checkout_id']}")).json()["status"] == "expired"
 
 
 @pytest.mark.parametrize(

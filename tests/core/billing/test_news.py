@@ -13,8 +13,7 @@ from tests.support import until
 @pytest.fixture
 async def hear_all(application, owner, database):
     """A function: everything that Stripe has written is heard, in some order; what was about an account."""
-    session, billing = database.admin("tests"), application.billing
-    consumption = consumption_on(session, billing.records)
+    consumption = consumption_on(database.admin("tests"), application.foundation.payments.records)
     since = datetime.now(UTC) - timedelta(minutes=5)
 
     async def hear(account_id, seed=0):

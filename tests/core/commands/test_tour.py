@@ -8,6 +8,7 @@ from rich.console import Console
 
 from core.tour import tour
 from tests.core.commands.answers import ANALYSIS, BUSINESS_ID, COMPLETED, COSTS, FAILED, RUN, STARTED, shown
+from tests.core.commands.test_billing_command import balance, checkout, purchase
 from tests.scripted_server import http
 
 ENTRY = {
@@ -34,6 +35,7 @@ async def test_the_tour_goes_from_sign_up_to_the_statement(server):
         shown(COMPLETED, '"5"'),
         http(200, ANALYSIS),
         http(200, COSTS),
+        *purchase(server.url, before=20, after=120),
         http(200, {"items": [ENTRY]}),
     )
     console = Console(file=io.StringIO(), width=120)
@@ -43,11 +45,29 @@ async def test_the_tour_goes_from_sign_up_to_the_statement(server):
     text = console.file.getvalue()
     for said in ("25 credits", "Seasonal Table", "Completed", "72 of 100", "provider: simulator", "margin"):
         assert said in text
+    assert "20 before, 120 now" in text
     assert "Statement" in text
     assert "-5" in text
     by = {asked.path.partition("?")[0]: asked.headers.get("authorization") for asked in server.asked}
     assert by["/v1/analyses"] == "Bearer user"
     assert [path for path, token in by.items() if token == "Bearer operator"] == [server.asked[7].path]
+
+
+async def test_a_tour_does_not_pay_with_real_money(server):
+    server.script(
+        *BEGINNING,
+        shown(COMPLETED, '"5"'),
+        http(200, ANALYSIS),
+        http(200, COSTS),
+        balance(20),
+        checkout("https://checkout.stripe.com/c/pay/cs_1"),
+        http(200, {"items": [ENTRY]}),
+    )
+    console = Console(file=io.StringIO(), width=120)
+
+    await tour(server.url, token="user", operator_token="operator", console=console)
+
+    assert "https://checkout.stripe.com/c/pay/cs_1" in console.file.getvalue()
 
 
 async def test_a_tour_whose_analysis_fails_says_so(server):

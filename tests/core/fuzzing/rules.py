@@ -18,7 +18,11 @@ SORTS = ("-last_analysed_at", "-score", "score", "username", "-followers")
 FOLLOWERS = ("followers_min", "followers_max")
 USERNAME_LENGTH_MAX = 300
 ROWS_MAX = 500
+SOLD = {"plan": "growth", "pack": "small"}
+FRONTEND = "http://127.0.0.1:3000/billing"
+ADDRESS_LENGTH_MAX = 2_000
 USERNAMES_MAX = 100  # of the stage's plan
+URL_PATTERN = r"https?://[A-Za-z0-9.\[\]:-]+([/?][!-~]*)?"
 
 
 @schemathesis.hook
@@ -35,6 +39,12 @@ def before_call(context, case, kwargs):
         _ordered(case.body.get("ideal_customer"))
         if case.path.startswith("/v1/analyses"):
             _named(case.body)
+        if case.path.startswith("/v1/billing"):
+            _sold(case.body)
+        if case.path == "/v1/billing/checkout":
+            _one(case.body)
+        if case.path.startswith("/v1/webhooks/endpoints"):
+            _reachable(case.body)
 
 
 def _own_key(case):
@@ -128,6 +138,36 @@ def _named(body):
     rows = body.get("usernames")
     if isinstance(rows, list) and 0 < len(rows) <= ROWS_MAX and all(_is_text(row) for row in rows):
         body["usernames"] = [f"user{uuid.uuid4().hex[:12]}" for _ in rows[:USERNAMES_MAX]]
+
+
+def _sold(body):
+    """What is sold is data, kept in a table; and whoever has paid comes back to the frontend."""
+    for field, name in SOLD.items():
+        if isinstance(body.get(field), str) and re.fullmatch("[a-z][a-z_]{0,39}", body[field]):
+            body[field] = name
+    for field in ("success_url", "cancel_url", "return_url"):
+        if isinstance(body.get(field), str) and 1 <= len(body[field]) <= ADDRESS_LENGTH_MAX:
+            body[field] = FRONTEND
+
+
+def _one(body):
+    """Either a plan or a pack."""
+    if all(body.get(field) in (None, name) for field, name in SOLD.items()):
+        body["pack"] = None if body.get("plan") else SOLD["pack"]
+
+
+def _reachable(body):
+    """Whether an address is one of the internet takes more than a pattern; an instant has a year that UTC has
+    as well.
+    """
+    if isinstance(body.get("url"), str) and re.fullmatch(URL_PATTERN, body["url"]):
+        body["url"] = f"https://hooks.example/{uuid.uuid4().hex}"
+    for name in ("since", "until"):
+        try:
+            if datetime.fromisoformat(body[name]).tzinfo is not None:
+                body[name] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        except (KeyError, TypeError, ValueError):
+            continue  # not there, or no instant: left as it is
 
 
 def _is_text(value):

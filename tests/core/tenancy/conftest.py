@@ -23,7 +23,7 @@ async def world(application, place, owner, stripe_control):
             for method, told in methods.items()
         }
         schemas = document["components"]["schemas"]
-        till = Till(application.billing, stripe_control)
+        till = Till(application.foundation, stripe_control)
         yield World(client, owner, local_issuer(place.settings), mailbox, till, operations, schemas)
 
 

@@ -67,6 +67,14 @@ def on_run(needs, kind="run"):
     return Rule(needs, ids={"run_id": kind})
 
 
+def on_endpoint(needs):
+    return Rule(needs, ids={"endpoint_id": "endpoint"})
+
+
+def on_delivery(needs):
+    return Rule(needs, ids={"delivery_id": "delivery"})
+
+
 def by_operator(*before):
     return in_path("operators_only", before=before)
 
@@ -136,6 +144,13 @@ RULES = {
     "cancelSubscription": Rule("billing:manage", has="subscription"),
     "resumeSubscription": Rule("billing:manage", has="cancellation"),
     "listInvoices": Rule("billing:read"),
+    "adjustCredits": by_operator("grantCredits"),
+    "auditLedger": Rule("operators_only", "none"),
+    "listCronJobs": Rule("operators_only", "none"),
+    "listCronRuns": Rule("operators_only", "none", {"job": "cron_job"}),
+    "getCronRun": Rule("operators_only", "none", {"job": "cron_job", "run_id": "cron_run"}),
+    "runCronJob": Rule("operators_only", "none", {"job": "cron_job"}),
+    "listActs": Rule("operators_only", "none"),
     "reportSpenders": Rule("operators_only", "none"),
     "reportLatency": Rule("operators_only", "none"),
     "reportCache": Rule("operators_only", "none"),
@@ -153,6 +168,20 @@ RULES = {
     "getWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
     "replayWebhookEvent": Rule("operators_only", "none", {"event_id": "event"}),
     "replayWebhookEvents": Rule("operators_only", "none"),
+    "createWebhookEndpoint": Rule("webhooks:manage"),
+    "listWebhookEndpoints": Rule("webhooks:read"),
+    "getWebhookEndpoint": on_endpoint("webhooks:read"),
+    "updateWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "deleteWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "getWebhookSecret": on_endpoint("webhooks:manage"),
+    "rotateWebhookSecret": on_endpoint("webhooks:manage"),
+    "enableWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "disableWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "testWebhookEndpoint": on_endpoint("webhooks:manage"),
+    "replayFailedWebhooks": on_endpoint("webhooks:manage"),
+    "listWebhookDeliveries": Rule("webhooks:read"),
+    "getWebhookDelivery": on_delivery("webhooks:read"),
+    "replayWebhookDelivery": on_delivery("webhooks:manage"),
 }
 
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
@@ -161,7 +190,10 @@ HARMLESS_QUERIES = {
     *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
 }
 TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
-TRIED_ELSEWHERE = {"parent_id", "account_id"}  # by the tests of the list of runs, and of the inbox
+TRIED_ELSEWHERE = {
+    *("parent_id", "endpoint_id"),  # by the tests of the lists of runs and of deliveries
+    *("operator_id", "account_id", "operation"),  # of acts and of the inbox, which are for operators alone
+}
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from core.wiring.billing import Billing
+from core.wiring.foundation import Foundation
 from features.auth.domain.roles import Scope
 from infrastructure.database.leads import PostgresResults
 from infrastructure.identity.tokens import user_id_of
@@ -22,6 +22,8 @@ KINDS = {
     *("account", "deleted_account", "member", "invitation", "key", "profile", "deleted_profile"),
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
     *("checkout", "event"),
+    *("endpoint", "delivery"),
+    *("cron_job", "cron_run"),  # nobody's, and the same for everybody
 }
 NEW_INVOICE = """
 insert into public.invoices (
@@ -29,6 +31,11 @@ insert into public.invoices (
 ) values ($1, 'in_' || $2::text, 'paid', 2900, 2900, 'usd', now(), now())
 """
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
+CRON_JOB = "cache-expiry"
+NEW_CRON_RUN = f"""
+select (run).id from cron.claim(
+    '{CRON_JOB}', date_trunc('hour', now()), gen_random_uuid(), 'schedule', false, null)
+"""
 SCOPES = get_args(Scope)
 TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
@@ -69,7 +76,7 @@ class Mailbox:
 class Till:
     """Stripe, for whoever is to have paid."""
 
-    billing: Billing
+    foundation: Foundation
     control: httpx.AsyncClient
 
 
@@ -155,7 +162,7 @@ class World:
         """The tenant's account has what some operations of billing need."""
         account_id = uuid.UUID(tenant.ids["account"])
         customer = Customer(
-            self.client, tenant.headers, account_id, self.till.billing, self.till.control, self.owner
+            self.client, tenant.headers, account_id, self.till.foundation, self.till.control, self.owner
         )
         if kind == "invoice":
             key = uuid.uuid4().hex
@@ -187,20 +194,40 @@ class World:
         await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
 
     async def started(self, kind, tenant):
-        if kind == "bulk":
-            business = {"business_profile_id": await self.thing("profile", tenant)}
-            return (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
-        if kind == "checkout":
-            return (await self.made("openCheckout", tenant.headers, {}))["checkout_id"]
-        if kind == "anonymous_token":
-            return (await self.made("startAnonymousAnalysis", {}, {}))["token"]
-        if kind in ("run", "cancelled_run"):
-            return await self.run_of(tenant, kind)
-        if kind == "event":
-            return await self.owner.fetchval(
-                f"{NEW_EVENT} returning stripe_event_id", uuid.UUID(tenant.ids["account"])
-            )
-        return await self.lead_of(tenant, kind)
+        match kind:
+            case "bulk":
+                business = {"business_profile_id": await self.thing("profile", tenant)}
+                made = (await self.made("startBulkAnalysis", tenant.headers, business))["run_id"]
+            case "checkout":
+                made = (await self.made("openCheckout", tenant.headers, {}))["checkout_id"]
+            case "anonymous_token":
+                made = (await self.made("startAnonymousAnalysis", {}, {}))["token"]
+            case "run" | "cancelled_run":
+                made = await self.run_of(tenant, kind)
+            case "event":
+                new_event = f"{NEW_EVENT} returning stripe_event_id"
+                made = await self.owner.fetchval(new_event, uuid.UUID(tenant.ids["account"]))
+            case "cron_job" | "cron_run":
+                made = await self.cron_run(kind)
+            case "endpoint" | "delivery":
+                made = await self.told(tenant, kind)
+            case _:
+                made = await self.lead_of(tenant, kind)
+        return made
+
+    async def told(self, tenant, kind):
+        """Somewhere that notices go, or one of two that go there: a page has another behind it."""
+        endpoint = await self.made("createWebhookEndpoint", tenant.headers, {})
+        if kind == "endpoint":
+            return endpoint["id"]
+        at = {"endpoint_id": endpoint["id"]}
+        await self.made("testWebhookEndpoint", tenant.headers, at)
+        return (await self.made("testWebhookEndpoint", tenant.headers, at))["id"]
+
+    async def cron_run(self, kind):
+        """One of this hour."""
+        run_id = await self.owner.fetchval(NEW_CRON_RUN)
+        return CRON_JOB if kind == "cron_job" else str(run_id)
 
     async def run_of(self, tenant, kind):
         """One that called a model."""

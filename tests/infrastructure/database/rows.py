@@ -64,3 +64,25 @@ async def new_subscription(owner, account_id):
         *(account_id, checkout_id, f"cs_{key}", f"pi_{key}"),
     )
     await owner.execute("select billing.return_payment($1, $2, 750)", f"pi_{key}", f"re_{key}")
+
+
+NEW_ENDPOINT = """
+select notices.add_endpoint($1, $2, $3, $3, $4, null, 'user:x', 10)
+"""
+NEW_ATTEMPT = """
+insert into public.notice_attempts (account_id, delivery_id, number, http_status, duration_ms)
+select account_id, id, 1, 500, 10 from public.notice_deliveries where account_id = $1
+"""
+
+
+async def new_endpoint(owner, account_id, url="https://hooks.example", types=()):
+    endpoint_id = uuid.uuid4()
+    await owner.execute(NEW_ENDPOINT, account_id, endpoint_id, url, types)
+    return endpoint_id
+
+
+async def new_delivery(owner, account_id):
+    """To an endpoint of its own, after one attempt."""
+    await new_endpoint(owner, account_id)
+    await owner.execute("select notices.emit($1, 'batch.completed', '{}')", account_id)
+    await owner.execute(NEW_ATTEMPT, account_id)

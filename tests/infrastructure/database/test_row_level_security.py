@@ -13,6 +13,7 @@ from tests.infrastructure.database.rows import (
     NEW_PROFILE,
     NEW_SCRAPE,
     new_analysis,
+    new_delivery,
     new_subscription,
 )
 from tests.support import claims_of
@@ -46,9 +47,15 @@ TABLES = {
     "public.invoices": True,
     "public.payments": True,
     "public.payment_returns": True,
+    "public.notice_endpoints": True,
+    "public.notices": True,
+    "public.notice_deliveries": True,
+    "public.notice_attempts": True,
     "public.credit_packs": False,
     "public.billing_prices": False,
     "public.webhook_events": False,
+    "public.cron_runs": False,
+    "public.admin_acts": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -140,6 +147,15 @@ values ($1, sha256('q'), '{}', false, 'openai', 'gpt-5', true, now() + interval 
 """
 
 
+CRON_RUN = """
+select cron.claim('rls', now(), gen_random_uuid(), 'schedule', false, null)
+"""
+ADMIN_ACT = """
+insert into admin_acts (id, operator_id, operation, method, path, account_id, request_id)
+values (gen_random_uuid(), gen_random_uuid(), 'grantCredits', 'POST', '/', $1, 'r')
+"""
+
+
 @pytest.fixture(scope="module")
 async def victim(owner):
     """A tenant with a row in every table."""
@@ -163,9 +179,12 @@ async def victim(owner):
     await owner.execute(BULK_ROWS, tenant.account_id)
     await owner.execute(VISITOR, uuid.uuid4())
     await new_subscription(owner, tenant.account_id)
+    await new_delivery(owner, tenant.account_id)
     await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
     await owner.execute(NEW_EVENT, tenant.account_id)
     await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
+    await owner.execute(CRON_RUN)
+    await owner.execute(ADMIN_ACT, tenant.account_id)
     return tenant
 
 
@@ -174,8 +193,9 @@ async def stranger(owner):
     return await make_tenant(owner)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def app_user(addresses):
+    """Each test is in transactions of its own, which leave nothing behind."""
     connection = await asyncpg.connect(addresses.user)
     yield connection
     await connection.close()

@@ -10,11 +10,13 @@ from tests.infrastructure.database.rows import (
     NEW_PROFILE,
     NEW_SCRAPE,
     new_analysis,
+    new_delivery,
     new_subscription,
 )
 
 OURS = """n.nspname in (
-    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing'
+    'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing', 'notices',
+    'cron'
 )"""
 
 RULES = {
@@ -125,6 +127,20 @@ EXECUTORS = {
     "billing.return_payment": {"service_role"},
     "billing.undo_return": {"service_role"},
     "billing.note_invoice": {"service_role"},
+    "notices.add_endpoint": {"service_role"},
+    "notices.remove_endpoint": {"service_role"},
+    "notices.emit": {"service_role"},
+    "notices.claim": {"service_role"},
+    "notices.settle": {"service_role"},
+    "notices.fail_pending": {"service_role"},
+    "cron.claim": {"service_role"},
+    "cron.begin": {"service_role"},
+    "cron.finish": {"service_role"},
+    "cron.close_lost": {"service_role"},
+    "cron.remove": {"service_role"},
+    "cron.count_removable": {"service_role"},
+    "cron.count_lost_runs": {"service_role"},
+    "cron.count_lapsed_lots": {"service_role"},
     "caller.standing": {"app_user"},
     "caller.enter": {"app_user"},
     "caller.credit_balance": {"app_user"},
@@ -147,6 +163,10 @@ EXECUTORS = {
     "caller.billing_standing": {"app_user"},
     "caller.checkout": {"app_user"},
     "caller.invoices": {"app_user"},
+    "caller.notice_endpoint": {"app_user"},
+    "caller.notice_endpoints": {"app_user"},
+    "caller.notice_deliveries": {"app_user"},
+    "caller.notice_delivery": {"app_user"},
 }
 
 
@@ -177,6 +197,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
     await owner.execute(NEW_SCRAPE, account_id, uuid.uuid4())
     await new_subscription(owner, account_id)
     await owner.execute(NEW_EVENT, account_id)
+    await new_delivery(owner, account_id)
     await owner.execute(
         "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')", account_id
     )
@@ -188,7 +209,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 26
+    assert len(tables) == 31
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

@@ -3,7 +3,8 @@
 from typing import Annotated, cast, get_args
 from uuid import UUID
 
-from litestar.params import QueryParameter
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromQuery, QueryParameter
 
 from features.analysis.application.ports import LeadFilter
 from features.analysis.domain.leads import SORTS, BusinessProfileId
@@ -55,15 +56,14 @@ SortedCursor = Annotated[str | None, cursor_of(sorted_pattern(SORTS))]
 
 
 def lead_filter(
-    *,
-    business_profile_id: UUID | None,
-    tier: str | None,
-    score_min: int | None,
-    score_max: int | None,
-    niche: str | None,
-    q: str | None,
-    analysis_type: AnalysisType | None,
-    deleted: bool,
+    business_profile_id: OfBusiness = None,
+    tier: Tiers = None,
+    score_min: ScoreMin = None,
+    score_max: ScoreMax = None,
+    niche: Niche = None,
+    q: Words = None,
+    analysis_type: OfType = None,
+    deleted: FromQuery[bool] = False,  # noqa: FBT002  a query has names
 ) -> LeadFilter:
     return LeadFilter(
         business_profile_id=business_profile_id and BusinessProfileId(business_profile_id),
@@ -75,3 +75,8 @@ def lead_filter(
         analysis_type=analysis_type,
         is_deleted=deleted,
     )
+
+
+FILTERED = {"only": Provide(lead_filter, sync_to_thread=False)}
+"""A handler that asks for ``only: Only`` takes the filters' parameters in its query."""
+Only = NamedDependency[LeadFilter]

@@ -17,17 +17,7 @@ from features.analysis.controllers.lead_answers import (
     known_lead_out,
     lead_out,
 )
-from features.analysis.controllers.lead_queries import (
-    Niche,
-    OfBusiness,
-    OfType,
-    ScoreMax,
-    ScoreMin,
-    SortedCursor,
-    Tiers,
-    Words,
-    lead_filter,
-)
+from features.analysis.controllers.lead_queries import FILTERED, Only, SortedCursor
 from features.analysis.domain.leads import LeadId, Sort
 from shared.caller import Caller
 from shared.middleware.access import needs
@@ -54,6 +44,7 @@ class LeadsController(Controller):
 
     @get(
         "/",
+        dependencies=FILTERED,
         operation_id="listLeads",
         summary="List",
         responses={
@@ -68,14 +59,7 @@ class LeadsController(Controller):
         self,
         request: Asked,
         leads: Kept,
-        business_profile_id: OfBusiness = None,
-        tier: Tiers = None,
-        score_min: ScoreMin = None,
-        score_max: ScoreMax = None,
-        niche: Niche = None,
-        q: Words = None,
-        analysis_type: OfType = None,
-        deleted: FromQuery[bool] = False,  # noqa: FBT002  a query has names
+        only: Only,
         sort: FromQuery[Sort] = "-last_analysed_at",
         cursor: SortedCursor = None,
         limit: Limit = 50,
@@ -87,16 +71,6 @@ class LeadsController(Controller):
         added or deleted meanwhile moves nothing else. With `deleted=true`, those that were deleted and can
         still be restored, and no others.
         """
-        only = lead_filter(
-            business_profile_id=business_profile_id,
-            tier=tier,
-            score_min=score_min,
-            score_max=score_max,
-            niche=niche,
-            q=q,
-            analysis_type=analysis_type,
-            deleted=deleted,
-        )
         page = await leads.page(request.user, only, sort=sort, cursor=cursor, limit=limit)
         return LeadsOut(items=[lead_out(lead) for lead in page.items], next_cursor=page.next_cursor)
 

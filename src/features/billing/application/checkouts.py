@@ -7,7 +7,6 @@ from features.billing.application.ports import BillingViews, Orders, StripeRecor
 from features.billing.domain.offers import Offer, offer_of
 from features.billing.domain.refusals import (
     CheckoutClosed,
-    CheckoutCompleted,
     CheckoutNotFound,
     NoSubscription,
     ReturnAddressForeign,
@@ -91,11 +90,10 @@ class Checkouts:
         if checkout.stripe_session_id is None:
             return True
         found = await self.records.checkout(checkout.stripe_session_id)
-        if found is not None and found.status == "complete":
-            raise CheckoutCompleted
         return found is not None and found.status == "open"
 
     async def _expire(self, checkout: Checkout) -> None:
+        """Raises CheckoutCompleted when somebody has paid there."""
         if checkout.stripe_session_id is not None:
             await self.till.expire_checkout(checkout.stripe_session_id)
         await self.orders.close(checkout, "expired")

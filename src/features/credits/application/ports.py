@@ -45,6 +45,16 @@ class Ledger(Protocol):
         description: str | None,
     ) -> Movement: ...
 
+    async def spend(
+        self,
+        account_id: AccountId,
+        credits_spent: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        description: str | None,
+    ) -> Movement: ...
+
     async def place_hold(
         self,
         account_id: AccountId,

@@ -110,7 +110,7 @@ ANSWERS = {
 }
 
 
-def _done(verb: str, caller: Caller, account_id: UUID, movement: Movement) -> MovementOut:
+def movement_out(verb: str, caller: Caller, account_id: UUID, movement: Movement) -> MovementOut:
     log.info(
         "operator_moved_credits",
         verb=verb,
@@ -149,7 +149,7 @@ class CreditsAdministrationController(Controller):
             expires_at=as_utc(data.expires_at),
             description=data.description,
         )
-        return _done("grant", request.user, account_id, movement)
+        return movement_out("grant", request.user, account_id, movement)
 
     @post("/holds", operation_id="holdCredits", summary="Hold", status_code=200, responses=ANSWERS)
     async def hold(
@@ -167,7 +167,7 @@ class CreditsAdministrationController(Controller):
             transaction_type=data.transaction_type,
             description=data.description,
         )
-        return _done("hold", request.user, account_id, movement)
+        return movement_out("hold", request.user, account_id, movement)
 
     @post(
         "/settlements",
@@ -187,7 +187,7 @@ class CreditsAdministrationController(Controller):
         movement = await holds.settle(
             AccountId(account_id), reference=data.reference, credits_spent=data.credits_spent
         )
-        return _done("settle", request.user, account_id, movement)
+        return movement_out("settle", request.user, account_id, movement)
 
     @post(
         "/releases",
@@ -205,7 +205,7 @@ class CreditsAdministrationController(Controller):
     ) -> MovementOut:
         """Make everything that a hold set aside available again."""
         movement = await holds.release(AccountId(account_id), reference=data.reference)
-        return _done("release", request.user, account_id, movement)
+        return movement_out("release", request.user, account_id, movement)
 
     @post(
         "/refunds",
@@ -229,4 +229,4 @@ class CreditsAdministrationController(Controller):
             reference=data.reference,
             description=data.description,
         )
-        return _done("refund", request.user, account_id, movement)
+        return movement_out("refund", request.user, account_id, movement)

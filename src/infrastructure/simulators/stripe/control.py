@@ -32,6 +32,7 @@ class SettingsIn(Asked, frozen=True, kw_only=True):
     holds: bool | None = None  # whether new deliveries wait until they are released
     copies: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None  # of each new event
     drops: list[str] | None = None  # types of events that are lost on their way
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None  # 1 keeps the order of deliveries
     retry_s: Annotated[float, msgspec.Meta(ge=0)] | None = None  # before the first new try; then doubled
     api_version: str | None = None  # of new events, and of calls that name none
     signing_secrets: list[str] | None = None

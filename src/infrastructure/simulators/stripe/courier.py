@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import hmac
+import sqlite3
 import time
 from contextlib import suppress
 
@@ -52,14 +53,26 @@ class Courier:
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), LOOK_AGAIN_S)
+                    async with asyncio.timeout(self._pause_s()):  # wait_for loses a cancellation at times
+                        await self._news.wait()
                 self._news.clear()
-                if self._store.exists:
-                    self._take_up(http)
+                try:
+                    if self._store.exists:
+                        self._take_up(http)
+                except sqlite3.OperationalError as error:
+                    log.warning("deliveries_not_taken_up", reason=str(error))
+                    await asyncio.sleep(LOOK_AGAIN_S)
+
+    def _pause_s(self) -> float:
+        """Others may have left something to tell meanwhile."""
+        if not self._store.exists or not self._free():
+            return LOOK_AGAIN_S
+        next_s = "select min(due_s) from deliveries where status = 'pending'"
+        (due_s,) = self._store.database.execute(next_s).fetchone()
+        return LOOK_AGAIN_S if due_s is None else min(max(due_s - time.time(), 0.0), LOOK_AGAIN_S)
 
     def _take_up(self, http: httpx.AsyncClient) -> None:
-        free = AT_ONCE_MAX - len(self._under_way)
-        now = time.time()
+        free, now = self._free(), time.time()
         if not self._has_work(now):
             return
         with self._store.transaction():
@@ -69,6 +82,10 @@ class Courier:
             task = asyncio.create_task(self._deliver(http, dict(row)))
             self._under_way.add(task)
             task.add_done_callback(self._ended)
+
+    def _free(self) -> int:
+        """One at a time keeps an order."""
+        return max(self._store.setting("at_once", AT_ONCE_MAX) - len(self._under_way), 0)
 
     def _has_work(self, now: float) -> bool:
         """Without taking the right to write, which others want too."""

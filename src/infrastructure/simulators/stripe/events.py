@@ -51,7 +51,7 @@ def told(event: Document, version: str | None = None) -> Document:
     """As it was made, in the form of the version it was made with, or of its listener's own."""
     version = version or str(event["api_version"])
     data = {**event["data"], "object": shaped(event["data"]["object"], version)}
-    return shaped({**event, "api_version": version, "data": data}, NEWEST)
+    return {**event, "api_version": version, "data": data}
 
 
 def _hears(endpoint: Document, kind: str) -> bool:

@@ -21,6 +21,8 @@ def _shaped(value: Any, *, is_old: bool) -> Any:  # noqa: ANN401  JSON of any ki
     if not isinstance(value, dict):
         return value
     document = cast("Document", value)
+    if document.get("object") == "event":
+        return document  # what it tells of keeps the form in which it happened
     if is_old and document.get("object") in OLDER:
         document = OLDER[document["object"]](document)
     return {name: _shaped(item, is_old=is_old) for name, item in document.items() if not name.startswith("_")}

@@ -1,0 +1,74 @@
+from dataclasses import dataclass
+
+from features.billing.application.ports import StripeRecords
+from features.billing.application.upkeep_ports import RenewalBook
+from features.billing.domain.outcomes import Renewable
+from features.billing.domain.upkeep import Tally
+from shared.errors import DomainError, Unavailable
+
+OWN_PER_TRANSACTION = 500
+STRIPES_PER_LOOK = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Renewals:
+    """The credits of new periods. Where our clock counts they are granted here; where Stripe's does, Stripe
+    is asked for what its event should have told us. A period's credits come once, whoever asks.
+    """
+
+    book: RenewalBook
+    records: StripeRecords | None  # None: nobody pays here
+
+    async def carry_out(self, *, is_dry_run: bool) -> Tally:
+        if is_dry_run:
+            return await self._due()
+        tally = Tally()
+        while True:
+            renewed, credits_granted = await self.book.renew_own(OWN_PER_TRANSACTION)
+            if not renewed:
+                break
+            tally.counts.update(processed=renewed, succeeded=renewed, credits=credits_granted)
+        if self.records is not None:
+            await self._ask_stripe(self.records, tally)
+        return tally
+
+    async def _due(self) -> Tally:
+        tally, due_max = Tally(), STRIPES_PER_LOOK
+        while len(due := await self.book.renewable(due_max)) == due_max:
+            due_max *= 4
+        tally.counts.update(processed=len(due), credits=sum(one.monthly_credits for one in due))
+        return tally
+
+    async def _ask_stripe(self, records: StripeRecords, tally: Tally) -> None:
+        """Each once: one for which Stripe has no new period either stays due."""
+        asked: set[str] = set()
+        due_max = STRIPES_PER_LOOK
+        while True:
+            due = await self.book.renewable(due_max)
+            for one in due:
+                if one.stripe_subscription_id and one.stripe_subscription_id not in asked:
+                    asked.add(one.stripe_subscription_id)
+                    await self._renew_by_stripe(records, one, one.stripe_subscription_id, tally)
+            if len(due) < due_max:
+                return
+            due_max += STRIPES_PER_LOOK
+
+    async def _renew_by_stripe(
+        self, records: StripeRecords, due: Renewable, stripe_id: str, tally: Tally
+    ) -> None:
+        tally.counts["processed"] += 1
+        seen_at = await self.book.now()
+        try:
+            snapshot = await records.subscription(stripe_id)
+            if snapshot is None:
+                tally.note("unknown_at_stripe", stripe_id)
+                tally.counts["failed"] += 1
+                return
+            applied = await self.book.apply_subscription(due.account_id, snapshot, seen_at)
+        except Unavailable:
+            raise  # everybody else's answer would be the same
+        except DomainError as error:
+            tally.note(error.code, stripe_id)
+            tally.counts["failed"] += 1
+            return
+        tally.counts.update(succeeded=1, credits=applied.credits_granted)

@@ -1,0 +1,117 @@
+from dataclasses import dataclass
+from datetime import datetime
+
+from features.billing.application.ports import StripeRecords
+from features.billing.application.upkeep_ports import BillingLooks, ComparedBook, SubscriptionEnds
+from features.billing.domain.outcomes import Applied
+from features.billing.domain.snapshots import SubscriptionSnapshot
+from features.billing.domain.upkeep import Tally
+from shared.errors import DomainError, Unavailable
+from shared.ids import AccountId
+
+UNSEEN_PER_LOOK = 200
+
+
+class _Undone(Exception):
+    """Ends the transaction of a dry run, and tells what it would have brought."""
+
+    def __init__(self, applied: Applied) -> None:
+        super().__init__(applied)
+        self.applied = applied
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSync:
+    """Every subscription as Stripe has it, and every one of ours that Stripe did not list. Whoever deleted
+    their account is billed no longer.
+    """
+
+    book: ComparedBook
+    looks: BillingLooks
+    records: StripeRecords | None
+    ends: SubscriptionEnds | None
+
+    async def carry_out(self, *, is_dry_run: bool) -> Tally:
+        tally = Tally()
+        if self.records is None:
+            return tally
+        # Before the first page: what comes later on is newer than this says, never older.
+        seen_at = await self.book.now()
+        async for snapshot in self.records.subscriptions():
+            tally.counts["subscriptions"] += 1
+            await self._compare(snapshot, seen_at, tally, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            await self._ask_for_the_others(self.records, seen_at, tally)
+        return tally
+
+    async def _compare(
+        self, snapshot: SubscriptionSnapshot, seen_at: datetime, tally: Tally, *, is_dry_run: bool
+    ) -> None:
+        account_id = await self.book.account_of(customer_id=snapshot.customer_id, subscription_id=snapshot.id)
+        account_id = account_id or snapshot.account_id
+        is_over = snapshot.status in ("canceled", "incomplete_expired")
+        standing = "gone" if account_id is None else await self.looks.standing_of(account_id)
+        if account_id is None or standing == "gone":
+            # Perhaps another system's: it is not ours to end.
+            if not is_over:
+                tally.note("account_unknown", snapshot.id)
+            return
+        if standing == "deleted" and not is_over:
+            tally.note("account_deleted", snapshot.id)
+            snapshot, seen_at = await self._ended(snapshot, seen_at, is_dry_run=is_dry_run)
+        try:
+            applied = await self._apply(account_id, snapshot, seen_at, is_dry_run=is_dry_run)
+        except Unavailable:
+            raise
+        except DomainError as error:
+            tally.note(error.code, snapshot.id)
+            return
+        _count(applied, snapshot, tally)
+
+    async def _ended(
+        self, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
+    ) -> tuple[SubscriptionSnapshot, datetime]:
+        if is_dry_run or self.ends is None:
+            return snapshot, seen_at
+        ended_at = await self.book.now()
+        return await self.ends.cancel_now(snapshot.id), ended_at
+
+    async def _apply(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
+    ) -> Applied:
+        if not is_dry_run:
+            return await self.book.apply_subscription(account_id, snapshot, seen_at)
+        try:
+            async with self.book.transaction():
+                applied = await self.book.apply_subscription(account_id, snapshot, seen_at)
+                raise _Undone(applied)  # noqa: TRY301  the transaction ends by it
+        except _Undone as undone:
+            return undone.applied
+
+    async def _ask_for_the_others(self, records: StripeRecords, seen_at: datetime, tally: Tally) -> None:
+        asked: set[str] = set()
+        while others := [
+            other
+            for other in await self.looks.unseen_since(seen_at, UNSEEN_PER_LOOK + len(asked))
+            if other[1] not in asked
+        ]:
+            for account_id, subscription_id in others:
+                asked.add(subscription_id)
+                looked_at = await self.book.now()
+                snapshot = await records.subscription(subscription_id)
+                if snapshot is None:
+                    tally.note("unknown_at_stripe", subscription_id)
+                    continue
+                applied = await self._apply(account_id, snapshot, looked_at, is_dry_run=False)
+                _count(applied, snapshot, tally)
+
+
+def _count(applied: Applied, snapshot: SubscriptionSnapshot, tally: Tally) -> None:
+    if applied.outcome == "second_subscription":
+        tally.note("second_subscription", snapshot.id)
+    if applied.outcome != "done":
+        return
+    before = (applied.plan_before, applied.status_before)
+    if applied.credits_granted or before != (applied.plan_after, applied.status_after):
+        tally.note("was_different", snapshot.id)
+        tally.counts.update(changed=1, credits=applied.credits_granted)

@@ -1,0 +1,130 @@
+"""Requests to addresses that tenants give. Every connection goes to an address that was looked up and checked
+for it, so that a name cannot lead elsewhere a moment later.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple, cast
+
+import httpcore
+
+from infrastructure.egress.guard import EgressFailed, Guard
+
+DEADLINE_S = 15.0
+BODY_BYTES_MAX = 64 * 1024
+CONNECTIONS_MAX = 100
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]  # names in small letters
+    body: bytes
+    is_whole: bool  # False: there was more, or it took too long
+
+
+class _GuardedNetwork(httpcore.AsyncNetworkBackend):
+    """Names are looked up here; certificates and the Host header go by the name all the same."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        # To a type checker it might be a stand-in, for those who have no anyio.
+        self._network = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  httpcore's own
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        *others, last = await self._guard.addresses(host, port)
+        for address in others:
+            try:
+                return await self._network.connect_tcp(
+                    str(address), port, timeout, local_address, socket_options
+                )
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._network.connect_tcp(str(last), port, timeout, local_address, socket_options)
+
+
+class EgressClient:
+    """Follows no redirect, knows no proxy, keeps no connection and no cookie."""
+
+    def __init__(
+        self, guard: Guard, *, deadline_s: float = DEADLINE_S, ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        self._guard = guard
+        self._deadline_s = deadline_s
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=ssl_context,
+            max_connections=CONNECTIONS_MAX,
+            max_keepalive_connections=0,
+            network_backend=_GuardedNetwork(guard),
+        )
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes = b"",
+        *,
+        body_bytes_max: int = BODY_BYTES_MAX,
+    ) -> Reply:
+        """Raises EgressFailed. All of it takes no longer than the deadline, however slowly bytes come."""
+        self._guard.check(url)
+        deadline = asyncio.get_running_loop().time() + self._deadline_s
+        try:
+            async with self._answered(method, url, headers, content, deadline) as response:
+                body, is_whole = await _body(response, body_bytes_max, deadline)
+                names = {name.decode("latin-1").lower(): value for name, value in response.headers}
+                texts = {name: value.decode("latin-1") for name, value in names.items()}
+                return Reply(response.status, texts, body, is_whole)
+        except (TimeoutError, httpcore.TimeoutException):
+            raise EgressFailed("timed_out") from None
+        except httpcore.RemoteProtocolError:
+            raise EgressFailed("answer_malformed") from None
+        except (httpcore.NetworkError, httpcore.LocalProtocolError, OSError) as error:
+            raise EgressFailed(_reason(error)) from None
+
+    @asynccontextmanager
+    async def _answered(
+        self, method: str, url: str, headers: Mapping[str, str], content: bytes, deadline: float
+    ) -> AsyncGenerator[httpcore.Response]:
+        request = self._pool.stream(method, url, headers=list(headers.items()), content=content)
+        async with asyncio.timeout_at(deadline):
+            response = await request.__aenter__()
+        try:
+            yield response
+        finally:
+            await request.__aexit__(None, None, None)
+
+    async def close(self) -> None:
+        await self._pool.aclose()
+
+
+async def _body(response: httpcore.Response, bytes_max: int, deadline: float) -> tuple[bytes, bool]:
+    """The answer is one without it: a body that is too long or too slow is cut off."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout_at(deadline):
+            async for part in response.aiter_stream():
+                body += part
+                if len(body) > bytes_max:
+                    return bytes(body[:bytes_max]), False
+    except (TimeoutError, httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
+        return bytes(body), False
+    return bytes(body), True
+
+
+def _reason(error: BaseException) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLError):
+            return "tls_failed"
+        cause = cause.__cause__ or cause.__context__
+    return "connection_failed"

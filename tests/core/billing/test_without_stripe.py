@@ -1,0 +1,59 @@
+"""Where nobody has told us a key, and where Stripe does not answer."""
+
+import dataclasses
+
+import msgspec
+import pytest
+
+from core.health import ProbeFailed
+from core.wiring.billing import billing_on
+from core.wiring.payments import Payments
+from core.wiring.probes import payment_probe
+from infrastructure.payments.stripe_desk import StripeDesk
+
+
+@pytest.fixture
+def without_stripe(application, client_of):
+    payments = Payments(StripeDesk(None), None)
+    foundation = dataclasses.replace(application.foundation, payments=payments)
+    return client_of(dataclasses.replace(application, billing=billing_on(foundation)))
+
+
+async def test_without_a_key_nothing_can_be_bought(without_stripe, bearer):
+    answer = await without_stripe.post("/v1/billing/checkout", headers=bearer(), json={"pack": "small"})
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "billing_not_configured")
+
+
+async def test_without_a_key_everything_can_be_read(without_stripe, bearer):
+    headers = bearer()
+    paths = ["plans", "subscription", "invoices"]
+
+    answers = [await without_stripe.get(f"/v1/billing/{path}", headers=headers) for path in paths]
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert answers[1].json()["plan"] == "free"
+
+
+@pytest.mark.parametrize(
+    ("environment", "mode", "found"),
+    [
+        ("local", "simulated", "set STRIPE_SECRET_KEY for the real one"),
+        ("production", "absent", "nothing can be bought; set STRIPE_SECRET_KEY"),
+    ],
+)
+async def test_health_tells_what_stripe_there_is(place, environment, mode, found):
+    settings = msgspec.structs.replace(place.settings, environment=environment)
+
+    told_mode, probe = payment_probe(settings, StripeDesk(None))["stripe"]
+
+    assert (told_mode, await probe()) == (mode, found)
+
+
+async def test_health_tells_what_the_last_call_found(place):
+    desk = StripeDesk(None)
+    desk.failure = "key_refused"
+    _, probe = payment_probe(place.settings, desk)["stripe"]
+
+    with pytest.raises(ProbeFailed, match="the last call failed: key_refused"):
+        await probe()

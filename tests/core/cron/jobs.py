@@ -1,0 +1,48 @@
+"""Jobs of tests, and what stands in for the clock and for the claims."""
+
+from datetime import UTC, datetime
+
+from apscheduler.triggers.cron import CronTrigger
+
+from core.cron.timetable import CronTimetable
+from features.operations.domain.jobs import Job, Report
+
+
+def job(schedule="0 3 * * *", missed="latest", name="a-job", time_limit_s=60.0):
+    return Job(name=name, schedule=schedule, title="A job", missed=missed, time_limit_s=time_limit_s)
+
+
+def at(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class EverySecond(CronTimetable):
+    def trigger(self, job):
+        del job
+        return CronTrigger(second="*", timezone=UTC)
+
+
+class Claims:
+    """One row for each slot."""
+
+    def __init__(self):
+        self.rows = {}
+
+    async def claim(self, claim):
+        is_first = self.rows.setdefault((claim.job, claim.slot), claim) is claim
+        return ("claimed" if is_first else "known"), None
+
+
+class Counting:
+    """A chore that says how often it was called."""
+
+    def __init__(self, report=None, *raises):
+        self.report = report or Report(counts={"things": 1})
+        self.raises = list(raises)
+        self.calls = []
+
+    async def carry_out(self, *, is_dry_run):
+        self.calls.append(is_dry_run)
+        if self.raises:
+            raise self.raises.pop(0)
+        return self.report

@@ -1,0 +1,72 @@
+"""The whole of it: a process that serves keeps the time, and does what nobody did while it was away."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import asyncpg
+import pytest
+
+from core.beside import carry_out_runs
+from core.cron.schedule import JOBS
+from core.wiring.foundation import open_foundation
+from core.wiring.place import surroundings
+from tests.conftest import PROJECT
+from tests.support import until
+
+MADE_UP_FOR = "select job, status, trigger, error from cron_runs where trigger = 'catch_up' order by job"
+LATEST = sorted(job.name for job in JOBS.values() if job.missed == "latest")
+
+
+@pytest.fixture
+async def away(spoilable_addresses):
+    """The owner of a database that was installed long ago, where nobody has kept the time since."""
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    await connection.execute("update oslira.migrations set applied_at = '2000-01-01'")
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.battery
+async def test_a_serving_process_makes_up_for_what_was_missed(spoilable_addresses, away, tmp_path):
+    environ = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
+
+    async def all_ended():
+        rows = await away.fetch(MADE_UP_FOR)
+        return (
+            rows if len(rows) == len(LATEST) and all(row["status"] == "completed" for row in rows) else None
+        )
+
+    async with open_foundation(surroundings(environ)) as foundation:
+        stopping = asyncio.Event()
+        serving = asyncio.create_task(carry_out_runs(foundation, stopping))
+        rows = await until(all_ended, timeout_s=60)
+        stopping.set()
+        await serving
+
+    assert [row["job"] for row in rows] == LATEST
+
+
+@pytest.mark.battery
+async def test_a_process_that_only_keeps_the_time_claims_and_carries_out_nothing(
+    spoilable_addresses, away, tmp_path
+):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "core.cli", "scheduler"),
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PROJECT / "src"),
+            "DATABASE_URL": spoilable_addresses.owner,
+            "OSLIRA_DATA_DIR": str(tmp_path),
+        },
+    )
+
+    async def all_claimed():
+        return len(await away.fetch(MADE_UP_FOR)) == len(LATEST)
+
+    await until(all_claimed, timeout_s=60)
+    process.send_signal(signal.SIGTERM)
+
+    assert await process.wait() == 0
+    assert {row["status"] for row in await away.fetch(MADE_UP_FOR)} == {"queued"}

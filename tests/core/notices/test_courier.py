@@ -1,0 +1,185 @@
+"""From what happened to a receiver's door, with real sockets and a real database in between."""
+
+import asyncio
+import json
+import uuid
+from datetime import timedelta
+
+import pytest
+from standardwebhooks.webhooks import Webhook
+
+from core.wiring.notices import courier_on
+from tests.core.notices.conftest import DELIVERIES, ENDPOINTS, carrying
+from tests.scripted_server import ScriptedServer, http, stall
+from tests.support import until
+
+
+async def account_of(tenant):
+    return uuid.UUID((await tenant.ask("GET", "/v1/me"))["account"]["id"])
+
+
+async def settled(tenant, **query):
+    """The deliveries, once none of them waits for its first attempt."""
+
+    async def tried():
+        found = await tenant.deliveries(**query)
+        return found if found and all(item["attempts"] for item in found) else None
+
+    return await until(tried)
+
+
+def verified(secret, asked):
+    return Webhook(secret).verify(asked.body, asked.headers)
+
+
+@pytest.mark.usefixtures("courier")
+async def test_a_run_that_ends_is_told_to_the_receiver_who_can_verify_it(tenant, receiver, owner):
+    receiver.script(http(204))
+    endpoint = await tenant.add(receiver.url + "/hook?x=1")
+    account_id, run_id = await account_of(tenant), uuid.uuid4()
+    await owner.execute(
+        "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')", account_id, run_id
+    )
+    await owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
+
+    (delivery,) = await settled(tenant)
+
+    (asked,) = receiver.asked
+    notice = verified(endpoint["secret"], asked)
+    assert (asked.path, notice["type"], notice["data"]["run_id"]) == (
+        "/hook?x=1",
+        "run.cancelled",
+        str(run_id),
+    )
+    assert asked.headers["webhook-id"] == delivery["webhook_id"]
+    assert asked.headers["content-type"] == "application/json"
+    assert (delivery["status"], delivery["last_status"]) == ("delivered", 204)
+    known = await tenant.ask("GET", f"{DELIVERIES}/{delivery['id']}")
+    assert known["body"] == json.loads(asked.body)
+    assert [(one["number"], one["http_status"]) for one in known["attempt_log"]] == [(1, 204)]
+
+
+@pytest.mark.usefixtures("courier")
+async def test_after_a_rotation_old_and_new_secret_verify(tenant, receiver):
+    receiver.script(http(200))
+    endpoint = await tenant.add(receiver.url)
+    rotated = await tenant.on(endpoint, "rotate-secret")
+    await tenant.on(endpoint, "test", 202)
+    await settled(tenant)
+
+    for secret in (endpoint["secret"], rotated["secret"]):
+        assert verified(secret, receiver.asked[0])["type"] == "endpoint.test"
+
+
+@pytest.mark.usefixtures("courier")
+async def test_what_fails_waits_for_its_next_attempt_and_keeps_its_id(tenant, receiver, owner):
+    receiver.script(http(500), http(200))
+    endpoint = await tenant.add(receiver.url)
+    await tenant.on(endpoint, "test", 202)
+    (waiting,) = await settled(tenant)
+    failing = await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}")
+
+    await owner.execute("update notice_deliveries set due_at = now() where id = $1", uuid.UUID(waiting["id"]))
+    (delivered,) = await until(lambda: tenant.deliveries(status="delivered", endpoint_id=endpoint["id"]))
+
+    assert (waiting["status"], waiting["attempts"], waiting["last_status"]) == ("pending", 1, 500)
+    assert failing["failing_since"] == waiting["last_attempt_at"]
+    assert (delivered["id"], delivered["attempts"]) == (waiting["id"], 2)
+    first, second = receiver.asked
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert first.body == second.body
+    assert (await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}"))["failing_since"] is None
+
+
+@pytest.mark.usefixtures("courier")
+async def test_a_receiver_that_is_gone_is_left_alone(tenant, receiver):
+    receiver.script(http(410))
+    endpoint = await tenant.add(receiver.url)
+    await tenant.on(endpoint, "test", 202)
+    (delivery,) = await settled(tenant)
+
+    found = await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}")
+    assert (delivery["status"], found["status"], found["disabled_reason"]) == ("failed", "disabled", "gone")
+
+
+@pytest.mark.usefixtures("courier")
+async def test_an_address_that_has_moved_inside_is_never_asked(tenant, receiver, owner):
+    """Whatever is in the table: it is checked when something is sent."""
+    receiver.script(http(200))
+    endpoint = await tenant.add(receiver.url)
+    await owner.execute(
+        "update notice_endpoints set url = 'http://169.254.169.254/' where id = $1", uuid.UUID(endpoint["id"])
+    )
+    await tenant.on(endpoint, "test", 202)
+    (delivery,) = await settled(tenant)
+
+    assert (delivery["status"], delivery["last_error"]) == ("pending", "address_forbidden")
+
+
+@pytest.mark.usefixtures("courier")
+async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody, receiver):
+    other = somebody()
+    receiver.script(http(200))
+    async with ScriptedServer() as slow:
+        slow.script(stall)
+        endpoint = await tenant.add(slow.url)
+        for _ in range(30):
+            await tenant.on(endpoint, "test", 202)
+        await until(lambda: len(slow.asked) == 5)
+        await other.on(await other.add(receiver.url), "test", 202)
+        (delivery,) = await settled(other)
+
+        assert delivery["status"] == "delivered"
+        assert len(slow.asked) == 5
+        await tenant.on(endpoint, "disable")
+
+
+async def test_what_a_dead_courier_had_in_hand_is_carried_by_the_next(application, tenant, receiver, owner):
+    await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
+    receiver.script(http(200))
+    await tenant.on(await tenant.add(receiver.url), "test", 202)
+    outbox = application.notices.deliveries.store._session  # noqa: SLF001  the claim of one that dies
+    await outbox.fetch("select * from notices.claim(20, 5, $1)", timedelta(milliseconds=50))
+
+    async with carrying(application.foundation):
+        (delivery,) = await settled(tenant)
+
+    assert (delivery["status"], len(receiver.asked)) == ("delivered", 1)
+
+
+async def test_a_courier_that_is_stopped_finishes_what_it_has_in_hand(application, tenant, owner):
+    await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def waits(_, writer):
+        asked.set()
+        await answer.wait()
+        writer.write(http(200))
+
+    async with ScriptedServer() as receiver:
+        receiver.script(waits)
+        await tenant.on(await tenant.add(receiver.url), "test", 202)
+        stopping = asyncio.Event()
+        attending = asyncio.create_task(courier_on(application.foundation).attend(stopping))
+        await asked.wait()
+        stopping.set()
+        stopped, _ = await asyncio.wait({attending}, timeout=0.1)
+        answer.set()
+        await attending
+
+    assert not stopped
+    (delivery,) = await tenant.deliveries()
+    assert delivery["status"] == "delivered"
+
+
+@pytest.mark.usefixtures("courier")
+async def test_no_log_tells_the_secret_or_what_was_sent(tenant, receiver, logs):
+    receiver.script(http(410, b"somebody's words"))
+    endpoint = await tenant.add(receiver.url)
+    await tenant.on(endpoint, "test", 202)
+    await settled(tenant)
+    (line,) = await until(lambda: [one for one in logs if one["event"] == "endpoint_disabled"])
+
+    assert line["reason"] == "gone"
+    assert endpoint["secret"].removeprefix("whsec_")[:10] not in str(logs)
+    assert "somebody's words" not in str(logs)

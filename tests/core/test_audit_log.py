@@ -1,0 +1,200 @@
+"""Every act of an operator is written down before it happens, on every route there is."""
+
+import hashlib
+import json
+import re
+import uuid
+from dataclasses import dataclass, replace
+
+import pytest
+
+from shared.errors import Unavailable
+from shared.middleware.audit import Audit
+
+GRANT = {"credits": 5, "reference": "ticket:1", "description": "A gift"}
+SHOW_NO_TENANT = {"listCronJobs", "listCronRuns", "getCronRun"}
+
+
+@pytest.fixture
+async def document(client):
+    return (await client.get("/schema/openapi.json")).json()
+
+
+@pytest.fixture
+def acts(client, operator):
+    """A function: the newest acts, the question for them aside."""
+
+    async def find(**only):
+        answer = await client.get("/v1/admin/acts", headers=operator, params={"limit": 200, **only})
+        return [act for act in answer.json()["items"] if act["operation"] != "listActs"]
+
+    return find
+
+
+@pytest.fixture
+def grant(client, operator, account_id):
+    async def send(body=None, **headers):
+        url = f"/v1/admin/accounts/{account_id}/credits/grants"
+        return await client.post(url, headers={**operator, **headers}, json=GRANT if body is None else body)
+
+    return send
+
+
+async def test_an_act_says_who_did_what_to_whom_and_why(acts, grant, account_id):
+    answer = await grant()
+
+    (act,) = await acts(account_id=account_id)
+    assert (act["operation"], act["method"], act["status"]) == ("grantCredits", "POST", 200)
+    assert act["path"] == f"/v1/admin/accounts/{account_id}/credits/grants"
+    assert act["reason"] == "A gift"
+    assert act["request_id"] == answer.headers["X-Request-Id"]
+    sent = answer.request.content
+    assert act["body_sha256"] == hashlib.sha256(sent).hexdigest()
+    assert json.loads(sent) == GRANT
+    assert act["ended_at"] > act["at"]
+
+
+async def test_every_route_for_operators_is_written_down_without_code_of_its_own(
+    client, operator, acts, document
+):
+    asked = []
+    for path, methods in document["paths"].items():
+        for method, told in methods.items():
+            if told["x-access"] != "operators_only" or told["operationId"] in SHOW_NO_TENANT:
+                continue
+            url = re.sub(r"\{\w+\}", str(uuid.uuid4()), path)
+            answer = await client.request(method, url, headers=operator)
+            asked.append((told["operationId"], answer.headers["X-Request-Id"], answer.status_code))
+
+    written = {(act["operation"], act["request_id"], act["status"]) for act in await acts()}
+    listed = [one for one in asked if one[0] == "listActs"]
+    assert set(asked) - set(listed) <= written
+    assert len(asked) >= 15
+    assert len(listed) == 1
+
+
+async def test_only_reading_of_what_is_nobodys_is_not_written_down(document):
+    unwritten = {
+        (method, told["operationId"])
+        for methods in document["paths"].values()
+        for method, told in methods.items()
+        if told["operationId"] in SHOW_NO_TENANT
+    }
+
+    assert unwritten == {("get", operation) for operation in SHOW_NO_TENANT}
+
+
+async def test_a_refused_act_says_by_what(acts, grant, account_id):
+    await grant({"credits": 0, "reference": "r"})
+    await grant(GRANT, **{"Idempotency-Key": "too short"})
+    await grant({**GRANT, "transaction_type": "analysis"})
+
+    assert [(act["status"], act["code"]) for act in await acts(account_id=account_id)] == [
+        (422, "transaction_type_invalid"),
+        (422, "idempotency_key_invalid"),
+        (400, "invalid_request"),
+    ]
+
+
+async def test_a_repeated_act_is_written_down_as_often_as_it_is_asked_for(acts, grant, account_id):
+    key = {"Idempotency-Key": uuid.uuid4().hex}
+
+    await grant(**key)
+    await grant(**key)
+
+    assert [act["status"] for act in await acts(account_id=account_id)] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("reason", "written"), [("with\0nul", "with nul"), ("x" * 600, "x" * 500), (7, None), ("", None)]
+)
+async def test_a_reason_is_kept_as_far_as_it_can_be(acts, grant, account_id, reason, written):
+    await grant({**GRANT, "description": reason})
+
+    (act,) = await acts(account_id=account_id)
+    assert act["reason"] == written
+
+
+async def test_who_is_no_operator_leaves_no_act(client, bearer, acts, account_id):
+    url = f"/v1/admin/accounts/{account_id}/credits/grants"
+
+    answer = await client.post(url, headers=bearer(), json=GRANT)
+
+    assert answer.status_code == 403
+    assert await acts(account_id=account_id) == []
+
+
+class NoBook(Unavailable):
+    code = "no_book"
+
+
+@dataclass
+class Book:
+    fails: str
+
+    async def begin(self, act):
+        del act
+        if self.fails == "begin":
+            raise NoBook
+
+    async def end(self, act_id, *, status, code):
+        del act_id, status, code
+        raise NoBook
+
+
+@pytest.fixture
+def with_book(application, client_of):
+    def make(fails):
+        operations = replace(application.operations, audit=Audit(Book(fails)))
+        return client_of(replace(application, operations=operations))
+
+    return make
+
+
+@pytest.mark.parametrize(("fails", "status", "granted"), [("begin", 503, 0), ("end", 200, 5)])
+async def test_what_cannot_be_written_down_is_not_done(
+    with_book, operator, owner, account_id, fails, status, granted
+):
+    before = await available(owner, account_id)
+    url = f"/v1/admin/accounts/{account_id}/credits/grants"
+
+    answer = await with_book(fails).post(url, headers=operator, json=GRANT)
+
+    assert answer.status_code == status
+    assert await available(owner, account_id) - before == granted
+
+
+async def available(owner, account_id):
+    return await owner.fetchval(
+        "select credits_available from credit_accounts where account_id = $1", uuid.UUID(account_id)
+    )
+
+
+async def test_acts_are_found_by_operator_and_operation_page_by_page(client, bearer, account_id):
+    other = bearer(f"{uuid.uuid4().hex}@example.com", is_operator=True)
+    url = f"/v1/admin/accounts/{account_id}/credits/grants"
+    for number in range(3):
+        await client.post(url, headers=other, json={**GRANT, "reference": f"r:{number}"})
+    me = (await client.get("/v1/me", headers=other)).json()["id"]
+    only = {"operator_id": me, "operation": "grantCredits", "limit": 2}
+
+    first = (await client.get("/v1/admin/acts", headers=other, params=only)).json()
+    rest = await client.get("/v1/admin/acts", headers=other, params={**only, "cursor": first["next_cursor"]})
+
+    times = [act["at"] for act in first["items"] + rest.json()["items"]]
+    assert len(times) == 3
+    assert times == sorted(times, reverse=True)
+    assert rest.json()["next_cursor"] is None
+
+
+async def test_an_act_stays_as_it_was_written(database, grant):
+    await grant()
+    session = database.admin("tests")
+
+    for statement in (
+        "update public.admin_acts set reason = 'another'",
+        "update public.admin_acts set operator_id = gen_random_uuid()",
+        "delete from public.admin_acts",
+    ):
+        with pytest.raises(Exception, match="permission denied"):
+            await session.fetch(statement)

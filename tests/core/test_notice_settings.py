@@ -1,0 +1,74 @@
+"""What notices are signed with, and that nobody's server is opened to tenants."""
+
+import pytest
+
+from core.settings import SECRETS, SettingsRefused, read_settings
+from core.wiring.notices import egress_policy
+from infrastructure.egress.policy import EgressPolicy
+from infrastructure.secrets.local_key import local_key
+from tests.core.test_settings import SERVER
+
+
+def wrongs(**environ):
+    with pytest.raises(SettingsRefused) as refusal:
+        read_settings(environ.get)
+    return refusal.value.wrongs
+
+
+def test_a_laptop_reaches_itself_and_the_internet_alone():
+    policy = egress_policy(read_settings({}.get))
+
+    assert [str(network) for network in policy.allowed] == ["127.0.0.0/8", "::1/128"]
+    assert (policy.https_only, policy.ports) == (False, None)
+
+
+def test_a_laptop_may_reach_what_it_is_told_to():
+    settings = read_settings({"OSLIRA_EGRESS_ALLOW": "10.1.0.0/16, ::1"}.get)
+
+    assert [str(network) for network in egress_policy(settings).allowed] == ["10.1.0.0/16", "::1/128"]
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+def test_a_server_reaches_the_internet_alone_and_encrypted(environment):
+    settings = read_settings({**SERVER, "OSLIRA_ENVIRONMENT": environment}.get)
+
+    assert egress_policy(settings) == EgressPolicy()
+    assert EgressPolicy().https_only
+    assert EgressPolicy().ports == {80, 443, 8080, 8443}
+
+
+def test_a_server_is_not_opened_to_its_tenants():
+    (wrong,) = wrongs(**SERVER, OSLIRA_EGRESS_ALLOW="10.0.0.0/8")
+
+    assert wrong.startswith("OSLIRA_EGRESS_ALLOW: whoever has an account")
+
+
+@pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "example.com", "*"])
+def test_what_is_no_network_is_refused(network):
+    (wrong,) = wrongs(OSLIRA_EGRESS_ALLOW=network)
+
+    assert repr(network) in wrong
+
+
+def test_a_short_key_is_refused_and_not_repeated():
+    (wrong,) = wrongs(OSLIRA_WEBHOOK_SIGNING_KEY="canary")
+
+    assert "at least 32 bytes" in wrong
+    assert "canary" not in wrong
+
+
+def test_the_key_may_come_from_the_secrets_manager_and_is_not_printed():
+    settings = read_settings(SERVER.get)
+
+    assert "OSLIRA_WEBHOOK_SIGNING_KEY" in SECRETS
+    assert settings.notices.signing_key not in repr(settings.notices)
+
+
+def test_a_laptops_own_key_stays_the_same_and_is_nobody_elses(tmp_path):
+    path = tmp_path / "a" / "signing.key"
+    key = local_key(path)
+
+    assert local_key(path) == key
+    assert len(key) == 32
+    assert local_key(tmp_path / "b") != key
+    assert path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,82 @@
+"""Stripe's messages are told from forged ones, and the simulator's secret opens nothing but a laptop."""
+
+import pytest
+
+from core.payment_settings import LOCAL_SECRET
+from core.serving import own_address
+from core.settings import SECRETS, SettingsRefused, read_settings
+from tests.core.test_settings import SERVER
+
+
+def read(**environ):
+    return read_settings(environ.get)
+
+
+def wrongs(**environ):
+    with pytest.raises(SettingsRefused) as refusal:
+        read(**environ)
+    return refusal.value.wrongs
+
+
+@pytest.mark.parametrize(
+    ("environ", "secrets"),
+    [
+        ({}, (LOCAL_SECRET,)),
+        ({"STRIPE_SECRET_KEY": "sk_test_x"}, ()),
+        ({"STRIPE_WEBHOOK_SECRETS": "whsec_new, whsec_old"}, ("whsec_new", "whsec_old")),
+        (SERVER, ()),
+        ({**SERVER, "OSLIRA_ENVIRONMENT": "staging"}, ()),
+    ],
+)
+def test_the_simulators_secret_is_taken_where_it_is_simulated_on_ones_own_machine(environ, secrets):
+    assert read(**environ).webhook_secrets == secrets
+
+
+def test_a_server_with_a_key_of_stripes_needs_its_secret():
+    (wrong,) = wrongs(**SERVER, STRIPE_SECRET_KEY="sk_live_x")
+
+    assert "STRIPE_WEBHOOK_SECRETS" in wrong
+
+
+def test_a_server_without_stripe_is_a_server():
+    assert read(**SERVER).webhook_secrets == ()
+
+
+def test_what_everybody_knows_is_no_secret_of_a_server():
+    (wrong,) = wrongs(**SERVER, STRIPE_WEBHOOK_SECRETS=LOCAL_SECRET)
+
+    assert "known to everybody" in wrong
+
+
+@pytest.mark.parametrize("value", ["canary", "whsec_", "whsec_good canary"])
+def test_what_is_no_secret_is_refused_and_not_repeated(value):
+    (wrong,) = wrongs(STRIPE_WEBHOOK_SECRETS=value)
+
+    assert "STRIPE_WEBHOOK_SECRETS" in wrong
+    assert "canary" not in wrong
+
+
+def test_it_is_read_from_the_secrets_manager():
+    assert "STRIPE_WEBHOOK_SECRETS" in SECRETS
+
+
+def test_stripe_may_be_somewhere_else_but_not_unencrypted():
+    assert read(STRIPE_API_URL="http://127.0.0.1:8420/").providers.addresses == {
+        "stripe": "http://127.0.0.1:8420"
+    }
+    (wrong,) = wrongs(**SERVER, STRIPE_API_URL="http://stripe.example")
+    assert "STRIPE_API_URL" in wrong
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+        ("::1", "http://[::1]:80"),
+        ("box.example", "http://box.example:80"),
+    ],
+)
+def test_a_server_knows_where_it_is_reached_from_here(host, address):
+    assert own_address(host, 80) == address

@@ -1,0 +1,138 @@
+"""What a change of plans is, and for how long a preview of it holds."""
+
+import uuid
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from features.billing.domain.changes import (
+    PREVIEW_LASTS,
+    asked_at,
+    check_preview,
+    planned_change,
+    preview_id,
+)
+from features.billing.domain.offers import Offer, Plan
+from features.billing.domain.refusals import PaymentOverdue, PreviewExpired
+from features.billing.domain.subscriptions import Standing, Subscription
+from tests.support import NOON
+
+CREDITS = {"growth": 250, "pro": 1500}
+
+
+def plan(name, rank):
+    return Plan(
+        name=name,
+        title=name.title(),
+        rank=rank,
+        monthly_credits=CREDITS[name],
+        price_cents=2900,
+        currency="usd",
+        business_profiles_max=None,
+        runs_at_once=1,
+        bulk_max=5,
+        light_per_hour=5,
+        history_days=None,
+    )
+
+
+GROWTH, PRO = plan("growth", 1), plan("pro", 2)
+SUBSCRIPTION = Subscription(
+    plan="growth",
+    status="active",
+    clock="stripe",
+    stripe_subscription_id="sub_1",
+    stripe_item_id="si_1",
+    period_start=NOON - timedelta(days=10),
+    period_end=NOON + timedelta(days=20),
+    next_plan=None,
+    cancels_at=None,
+    monthly_credits=250,
+    credits_granted=250,
+    price_cents=2900,
+    currency="usd",
+)
+STANDING = Standing(
+    account_id=uuid.uuid4(), plan="growth", stripe_customer_id="cus_1", subscription=SUBSCRIPTION
+)
+
+
+def changed(**fields):
+    return msgspec.structs.replace(SUBSCRIPTION, **fields)
+
+
+@pytest.mark.parametrize("age", [timedelta(0), PREVIEW_LASTS, -timedelta(seconds=30)])
+def test_a_preview_holds_for_ten_minutes(age):
+    identifier = preview_id(STANDING, PRO, NOON - age)
+
+    check_preview(identifier, STANDING, PRO, NOON)
+
+    assert asked_at(identifier) == NOON - age
+
+
+@pytest.mark.parametrize("age", [PREVIEW_LASTS + timedelta(seconds=1), -timedelta(minutes=1)])
+def test_a_preview_from_another_time_does_not_hold(age):
+    with pytest.raises(PreviewExpired):
+        check_preview(preview_id(STANDING, PRO, NOON - age), STANDING, PRO, NOON)
+
+
+@pytest.mark.parametrize(
+    "subscription",
+    [
+        changed(plan="agency"),
+        changed(stripe_subscription_id="sub_2"),
+        changed(period_start=NOON),
+        changed(credits_granted=0),
+        changed(next_plan="growth"),
+    ],
+)
+def test_a_preview_of_what_has_changed_since_does_not_hold(subscription):
+    identifier = preview_id(STANDING, PRO, NOON)
+    now = msgspec.structs.replace(STANDING, subscription=subscription)
+
+    with pytest.raises(PreviewExpired):
+        check_preview(identifier, now, PRO, NOON)
+
+
+def test_anothers_preview_does_not_hold():
+    identifier = preview_id(msgspec.structs.replace(STANDING, account_id=uuid.uuid4()), PRO, NOON)
+
+    with pytest.raises(PreviewExpired):
+        check_preview(identifier, STANDING, PRO, NOON)
+
+
+def test_a_larger_plan_begins_now_and_brings_the_difference():
+    change = planned_change(SUBSCRIPTION, GROWTH, PRO, NOON)
+
+    assert (change.direction, change.effective_at, change.credits_now) == ("upgrade", NOON, 1250)
+
+
+def test_a_plan_that_was_larger_before_within_the_period_brings_nothing_more():
+    change = planned_change(changed(credits_granted=5000), GROWTH, PRO, NOON)
+
+    assert change.credits_now == 0
+
+
+def test_a_smaller_plan_begins_with_the_next_period():
+    subscription = changed(plan="pro")
+
+    change = planned_change(subscription, PRO, GROWTH, NOON)
+
+    assert (change.direction, change.effective_at) == ("downgrade", subscription.period_end)
+    assert change.credits_now == 0
+
+
+@pytest.mark.parametrize("status", ["past_due", "unpaid", "paused"])
+def test_who_owes_money_does_not_change_the_plan(status):
+    with pytest.raises(PaymentOverdue, match=status):
+        planned_change(changed(status=status), GROWTH, PRO, NOON)
+
+
+def test_another_amount_is_another_price():
+    offer = Offer(
+        kind="pack", name="small", title="100 credits", credits=100, price_cents=1500, currency="usd"
+    )
+
+    assert offer.lookup_key == "oslira_pack_small_1500_usd"
+    assert msgspec.structs.replace(offer, price_cents=1600).lookup_key != offer.lookup_key

@@ -1,0 +1,98 @@
+"""What becomes of a delivery after an attempt."""
+
+import json
+import uuid
+from datetime import timedelta
+
+import pytest
+
+from features.notices.domain.delivery import Answer, Due, Verdict
+from tests.support import NOON
+
+DAY = timedelta(days=1)
+
+
+def due(**fields):
+    return Due(
+        **{
+            "account_id": uuid.uuid4(),
+            "id": uuid.uuid4(),
+            "notice_id": uuid.uuid4(),
+            "endpoint_id": uuid.uuid4(),
+            "type": "run.completed",
+            "data": '{"b": 1, "a": [1.50, "é"]}',
+            "happened_at": NOON,
+            "url": "https://hooks.example",
+            "secret_version": 1,
+            "rotated_at": None,
+            "failures": 0,
+            "failing_since": None,
+            "claimed_until": NOON,
+            "claimed_at": NOON,
+            **fields,
+        }
+    )
+
+
+def test_a_body_says_what_happened_and_when():
+    body = due().body
+
+    assert json.loads(body) == {
+        "type": "run.completed",
+        "timestamp": "2026-01-01T12:00:00Z",
+        "data": {"b": 1, "a": [1.5, "é"]},
+    }
+    assert body == due().body
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_an_answer_of_success_is_a_delivery(status):
+    assert due(failures=7).verdict(Answer(http_status=status)) == Verdict(status="delivered")
+
+
+@pytest.mark.parametrize("answer", [Answer(http_status=status) for status in (100, 300, 301, 400, 429, 503)])
+def test_every_other_answer_is_tried_again(answer):
+    assert due().verdict(answer) == Verdict(status="pending", retry_in=timedelta(seconds=5))
+
+
+def test_it_is_tried_eight_times_over_more_than_a_day():
+    verdicts = [due(failures=failures).verdict(Answer(error="timed_out")) for failures in range(8)]
+
+    assert [verdict.retry_in.total_seconds() for verdict in verdicts[:-1]] == [
+        *(5, 300, 1_800, 7_200, 18_000, 36_000, 36_000)
+    ]
+    assert verdicts[-1] == Verdict(status="dead")
+
+
+@pytest.mark.parametrize(
+    ("failures", "asked_for_s", "expected"),
+    [
+        (0, 60, timedelta(seconds=60)),
+        (1, 60, timedelta(minutes=5)),
+        (0, 10**9, DAY),
+        (0, 0, timedelta(seconds=5)),
+    ],
+)
+def test_a_receiver_may_ask_for_more_time_but_not_for_more_than_a_day(failures, asked_for_s, expected):
+    answer = Answer(http_status=503, retry_after_s=asked_for_s)
+
+    assert due(failures=failures).verdict(answer).retry_in == expected
+
+
+def test_gone_disables_the_endpoint():
+    assert due().verdict(Answer(http_status=410)) == Verdict(status="failed", disables="gone")
+
+
+@pytest.mark.parametrize(
+    ("failing_for", "expected"),
+    [
+        (5 * DAY, Verdict(status="pending", retry_in=timedelta(seconds=5))),
+        (5 * DAY + timedelta(seconds=1), Verdict(status="failed", disables="failing")),
+    ],
+)
+def test_five_days_of_failure_disable_the_endpoint(failing_for, expected):
+    assert due(failing_since=NOON - failing_for).verdict(Answer(http_status=500)) == expected
+
+
+def test_one_success_after_five_days_disables_nothing():
+    assert due(failing_since=NOON - 9 * DAY).verdict(Answer(http_status=200)) == Verdict(status="delivered")

@@ -1,0 +1,464 @@
+"""Notices in the transaction of what happened, and deliveries by those who claim them."""
+
+import asyncio
+import json
+import uuid
+from datetime import timedelta
+
+import asyncpg
+import pytest
+
+from features.notices.domain.delivery import Answer, Verdict
+from infrastructure.database.outbox import PostgresOutbox
+from tests.conftest import make_tenant
+from tests.infrastructure.database.rows import new_endpoint
+from tests.support import until
+
+LEASE = timedelta(seconds=60)
+DELIVERED = (Answer(http_status=200, duration_ms=5), Verdict(status="delivered"))
+RETRIED = (
+    Answer(error="timed_out", duration_ms=9),
+    Verdict(status="pending", retry_in=timedelta(minutes=5)),
+)
+START = (
+    "select (runs.start($1, $2, $3, '{\"username\": \"ada\"}', $4, 'analysis', 'nobody_listens', $5)).outcome"
+)
+PROCESS = "update runs set status = 'processing', fence = 1 where account_id = $1 and id = $2"
+FINISH = "select runs.finish($1, $2, 1, $3, 'done', $4, $5)"
+
+
+@pytest.fixture
+def outbox(database):
+    return PostgresOutbox(database.admin("notices test"))
+
+
+@pytest.fixture
+async def account_id(owner):
+    return await listening(owner)
+
+
+async def listening(owner, url=None):
+    """An account that has credits, and an endpoint on a host of its own."""
+    account_id = (await make_tenant(owner)).account_id
+    await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", account_id)
+    await new_endpoint(owner, account_id, url=url or f"https://{uuid.uuid4().hex}.example")
+    return account_id
+
+
+async def started(owner, account_id, kind="deep_analysis", credits_held=5):
+    run_id = uuid.uuid4()
+    await owner.execute(START, account_id, run_id, kind, credits_held, True)
+    await owner.execute(PROCESS, account_id, run_id)
+    return run_id
+
+
+async def told(owner, account_id):
+    rows = await owner.fetch(
+        "select type, data from notices where account_id = $1 order by created_at", account_id
+    )
+    return [(row["type"], json.loads(row["data"])) for row in rows]
+
+
+async def types(owner, account_id):
+    return [notice for notice, _ in await told(owner, account_id)]
+
+
+async def emitted(owner, account_id, count=1):
+    for number in range(count):
+        await owner.execute(
+            "select notices.emit($1, 'batch.completed', $2)", account_id, json.dumps({"n": number})
+        )
+
+
+async def claimed_of(outbox, *account_ids, deliveries_max=1_000, apiece_max=5):
+    claimed = await outbox.claim(deliveries_max, apiece_max=apiece_max, lease=LEASE)
+    return [due for due in claimed if due.account_id in account_ids]
+
+
+async def deliveries(owner, account_id):
+    return await owner.fetch(
+        "select * from notice_deliveries where account_id = $1 order by created_at", account_id
+    )
+
+
+# What is told
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "error", "expected"),
+    [
+        ("deep_analysis", "completed", None, "run.completed"),
+        ("deep_analysis", "failed", "broken", "run.failed"),
+        ("deep_analysis", "cancelled", None, "run.cancelled"),
+        ("bulk_analysis", "completed", None, "bulk.completed"),
+        ("bulk_analysis", "failed", "broken", "run.failed"),
+    ],
+)
+async def test_the_end_of_a_run_is_told(owner, account_id, kind, status, error, expected):
+    run_id = await started(owner, account_id, kind)
+
+    await owner.execute(FINISH, account_id, run_id, status, error, 3)
+
+    ((notice, data),) = await told(owner, account_id)
+    assert notice == expected
+    assert (data["run_id"], data["kind"], data["status"], data["error"]) == (str(run_id), kind, status, error)
+    assert (data["credits_held"], data["credits_charged"]) == (5, 3)
+    assert data["subject"] == {"username": "ada"}
+
+
+async def test_a_run_in_the_queue_that_is_cancelled_is_told_of(owner, account_id):
+    run_id = uuid.uuid4()
+    await owner.execute(START, account_id, run_id, "deep_analysis", 0, True)
+
+    await owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
+
+    assert await types(owner, account_id) == ["run.cancelled"]
+
+
+async def test_parts_of_a_run_are_told_as_one(owner, account_id):
+    bulk_id, item_id = uuid.uuid4(), uuid.uuid4()
+    await owner.execute(START, account_id, bulk_id, "bulk_analysis", 0, False)
+    await owner.execute(
+        "select runs.start($1, $2, 'deep_analysis', '{}', 5, 'analysis', 'nobody_listens', parent => $3)",
+        *(account_id, item_id, bulk_id),
+    )
+    for run_id, charged in ((item_id, 4), (bulk_id, 0)):
+        await owner.execute(PROCESS, account_id, run_id)
+        await owner.execute(FINISH, account_id, run_id, "completed", None, charged)
+
+    ((notice, data),) = await told(owner, account_id)
+    assert notice == "bulk.completed"
+    assert (data["run_id"], data["credits_held"], data["credits_charged"]) == (str(bulk_id), 5, 4)
+
+
+async def test_what_did_not_happen_after_all_is_not_told(owner, account_id):
+    run_id = await started(owner, account_id)
+    change = owner.transaction()
+    await change.start()
+    await owner.execute(FINISH, account_id, run_id, "completed", None, 5)
+    await change.rollback()
+
+    assert await told(owner, account_id) == []
+
+
+async def test_who_has_no_endpoint_is_told_nothing(owner, tenant):
+    run_id = await started(owner, tenant.account_id, credits_held=0)
+
+    await owner.execute(FINISH, tenant.account_id, run_id, "completed", None, 0)
+
+    assert await told(owner, tenant.account_id) == []
+
+
+@pytest.mark.parametrize(
+    "change", ["status = 'disabled', disabled_reason = 'gone'", "types = '{credits.low}'"]
+)
+async def test_an_endpoint_that_does_not_listen_to_it_is_told_nothing(owner, account_id, change):
+    await owner.execute(f"update notice_endpoints set {change} where account_id = $1", account_id)
+
+    await emitted(owner, account_id)
+
+    assert await told(owner, account_id) == []
+
+
+async def test_every_endpoint_that_listens_is_told_once(owner, account_id):
+    await new_endpoint(owner, account_id, types=("batch.completed",))
+    await new_endpoint(owner, account_id, types=("run.failed",))
+
+    await emitted(owner, account_id)
+
+    rows = await deliveries(owner, account_id)
+    assert len({row["endpoint_id"] for row in rows}) == len(rows) == 2
+    assert {(row["type"], row["status"]) for row in rows} == {("batch.completed", "pending")}
+
+
+async def test_low_credits_are_told_once_until_they_rise_again(owner, account_id):
+    """The free plan brings 10 a month: the line is at 1. Here it is set to 50 of 100."""
+    await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
+    spend = "select ledger.spend($1, $2, $3, 'analysis')"
+    await owner.execute(spend, account_id, 50, "a")
+    assert await told(owner, account_id) == []
+
+    await owner.execute(spend, account_id, 1, "b")
+    await owner.execute(spend, account_id, 1, "c")
+    await owner.execute("select ledger.grant_credits($1, 10, 'h', 'admin_grant')", account_id)
+    await owner.execute(spend, account_id, 10, "d")
+
+    assert await told(owner, account_id) == [
+        ("credits.low", {"credits_available": 49, "credits_held": 0, "credits_low_at": 50}),
+        ("credits.low", {"credits_available": 48, "credits_held": 0, "credits_low_at": 50}),
+    ]
+
+
+async def test_credits_that_are_held_and_come_back_cross_no_line(owner, account_id):
+    await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
+    for number in range(3):
+        reference = f"h{number}"
+        await owner.execute("select ledger.place_hold($1, 60, $2, 'analysis')", account_id, reference)
+        await owner.execute("select ledger.release_hold($1, $2)", account_id, reference)
+
+    assert await told(owner, account_id) == []
+
+
+async def test_credits_that_were_held_are_low_once_they_are_spent(owner, account_id):
+    await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
+    await owner.execute("select ledger.place_hold($1, 60, 'h', 'analysis')", account_id)
+    assert await told(owner, account_id) == []
+
+    await owner.execute("select ledger.settle_hold($1, 'h', 55)", account_id)
+
+    assert await types(owner, account_id) == ["credits.low"]
+
+
+async def test_without_a_line_of_its_own_an_account_has_a_tenth_of_its_plan(owner, account_id):
+    await owner.execute("update accounts set plan = 'growth' where id = $1", account_id)
+
+    await owner.execute("select ledger.spend($1, 76, 'a', 'analysis')", account_id)
+
+    ((_, data),) = await told(owner, account_id)
+    assert data == {"credits_available": 24, "credits_held": 0, "credits_low_at": 25}
+
+
+async def test_whether_an_account_listens_at_all_is_known_where_credits_are_spent(owner, tenant):
+    account_id = tenant.account_id
+    has_endpoints = "select has_endpoints from credit_accounts where account_id = $1"
+    seen = [await owner.fetchval(has_endpoints, account_id)]
+    first, second = [await new_endpoint(owner, account_id) for _ in range(2)]
+    for endpoint_id in (first, second):
+        seen.append(await owner.fetchval(has_endpoints, account_id))
+        await owner.execute("select notices.remove_endpoint($1, $2)", account_id, endpoint_id)
+
+    assert [*seen, await owner.fetchval(has_endpoints, account_id)] == [False, True, True, False]
+
+
+# What is delivered
+
+
+async def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(owner, outbox, account_id):
+    await emitted(owner, account_id)
+
+    (due,) = await claimed_of(outbox, account_id)
+    assert await claimed_of(outbox, account_id) == []
+    await owner.execute(
+        "update notice_deliveries set due_at = now(), claimed_until = now() where account_id = $1", account_id
+    )
+    (again,) = await claimed_of(outbox, account_id)
+
+    assert (due.type, json.loads(due.data)) == ("batch.completed", {"n": 0})
+    assert again.id == due.id
+    assert not await outbox.settle(due, *RETRIED)
+    assert (
+        await owner.fetchval("select failing_since from notice_endpoints where account_id = $1", account_id)
+        is None
+    )
+    assert await outbox.settle(again, *DELIVERED)
+    assert [row["attempts"] for row in await deliveries(owner, account_id)] == [1]
+
+
+async def test_a_delivery_is_noted_with_its_attempts(owner, outbox, account_id):
+    await emitted(owner, account_id)
+    (due,) = await claimed_of(outbox, account_id)
+    await outbox.settle(due, *RETRIED)
+    (waiting,) = await deliveries(owner, account_id)
+    assert await claimed_of(outbox, account_id) == []
+    await owner.execute("update notice_deliveries set due_at = now() where account_id = $1", account_id)
+    (due,) = await claimed_of(outbox, account_id)
+    await outbox.settle(due, *DELIVERED)
+
+    (row,) = await deliveries(owner, account_id)
+    log = await owner.fetch("select * from notice_attempts where account_id = $1 order by number", account_id)
+    assert (waiting["status"], waiting["failures"], waiting["last_error"]) == ("pending", 1, "timed_out")
+    assert timedelta(minutes=4) < waiting["due_at"] - waiting["last_attempt_at"] <= timedelta(minutes=5)
+    assert (row["status"], row["attempts"], row["failures"]) == ("delivered", 2, 0)
+    assert (row["last_status"], row["last_error"]) == (200, None)
+    assert row["delivered_at"] == row["last_attempt_at"]
+    assert [(one["number"], one["http_status"], one["error"]) for one in log] == [
+        *((1, None, "timed_out"), (2, 200, None))
+    ]
+
+
+async def test_an_endpoint_fails_from_its_first_failure_to_its_next_success(owner, outbox, account_id):
+    failing_since = "select failing_since from notice_endpoints where account_id = $1"
+    await emitted(owner, account_id, 3)
+    first, second, third = await claimed_of(outbox, account_id)
+
+    await outbox.settle(first, *RETRIED)
+    since = await owner.fetchval(failing_since, account_id)
+    await outbox.settle(second, *RETRIED)
+    still = await owner.fetchval(failing_since, account_id)
+    await outbox.settle(third, *DELIVERED)
+
+    assert since is not None
+    assert still == since
+    assert await owner.fetchval(failing_since, account_id) is None
+
+
+async def test_an_endpoint_that_is_gone_is_disabled_with_all_that_waits_for_it(owner, outbox, account_id):
+    await emitted(owner, account_id, 3)
+    first, second, third = await claimed_of(outbox, account_id)
+    await emitted(owner, account_id)
+
+    await outbox.settle(first, Answer(http_status=410), Verdict(status="failed", disables="gone"))
+    await outbox.settle(second, *RETRIED)
+    await outbox.settle(third, *DELIVERED)
+
+    endpoint = await owner.fetchrow("select * from notice_endpoints where account_id = $1", account_id)
+    assert (endpoint["status"], endpoint["disabled_reason"]) == ("disabled", "gone")
+    found = [row["status"] for row in await deliveries(owner, account_id)]
+    assert found == ["failed", "failed", "delivered", "failed"]
+    assert await claimed_of(outbox, account_id) == []
+
+
+async def test_what_waits_for_a_deleted_account_waits(owner, outbox, account_id):
+    await emitted(owner, account_id)
+    await owner.execute("update accounts set deleted_at = now() where id = $1", account_id)
+
+    assert await claimed_of(outbox, account_id) == []
+
+
+async def test_nobody_has_more_under_way_than_anybody_and_each_has_a_turn(owner, outbox):
+    """One floods three hosts of its own; others want one delivery each, some to the flooder's host."""
+    key = uuid.uuid4().hex
+    flooder = await listening(owner, url=f"https://a.{key}")
+    for host in ("b", "c"):
+        await new_endpoint(owner, flooder, url=f"https://{host}.{key}")
+    await emitted(owner, flooder, 20)
+    others = [await listening(owner, url=f"https://{host}.{key}") for host in ("a", "d", "e")]
+    for account_id in others:
+        await emitted(owner, account_id)
+
+    first = await claimed_of(outbox, flooder, *others, deliveries_max=4)
+    second = await claimed_of(outbox, flooder, *others)
+    third = await claimed_of(outbox, flooder, *others)
+
+    assert {due.account_id for due in first} == {flooder, *others}
+    assert [due.account_id for due in second] == [flooder] * 4
+    assert third == []
+    await outbox.settle(first[0], *DELIVERED)
+    for due in first + second:
+        await outbox.settle(due, *DELIVERED)
+    assert len(await claimed_of(outbox, flooder)) == 5
+
+
+async def test_one_host_is_asked_by_no_more_than_so_many_at_once(owner, outbox):
+    url = f"https://{uuid.uuid4().hex}.example"
+    accounts = [await listening(owner, url=url) for _ in range(4)]
+    for account_id in accounts:
+        await emitted(owner, account_id, 2)
+
+    claimed = await claimed_of(outbox, *accounts)
+
+    assert len(claimed) == 5
+    assert {due.account_id for due in claimed} == set(accounts)
+    assert await claimed_of(outbox, *accounts) == []
+
+
+async def test_who_claims_while_another_does_gets_nothing(addresses, owner, outbox):
+    """What the other takes is not to be seen yet, so nobody could tell how much is under way to a host."""
+    url = f"https://{uuid.uuid4().hex}.example"
+    account_id = await listening(owner, url=url)
+    await emitted(owner, account_id, 5)
+    rival = await asyncpg.connect(addresses.owner)
+    async with rival.transaction():
+        await rival.fetch("select * from notices.claim(1000, 5, $1)", LEASE)
+        latecomer = await listening(owner, url=url)
+        await emitted(owner, latecomer)
+
+        assert await claimed_of(outbox, account_id, latecomer) == []
+    await rival.close()
+    assert await claimed_of(outbox, account_id, latecomer) == []
+    await owner.execute("update notice_deliveries set claimed_until = null where account_id = $1", account_id)
+    assert len(await claimed_of(outbox, account_id, latecomer)) == 1
+
+
+async def test_of_many_who_claim_at_once_each_gets_others(owner, database):
+    accounts = [await listening(owner, url=f"https://{uuid.uuid4().hex}") for _ in range(4)]
+    for account_id in accounts:
+        await emitted(owner, account_id, 3)
+    outboxes = [PostgresOutbox(database.admin("claims at once")) for _ in range(6)]
+
+    claimed = []
+    while len(claimed) < 12:
+        for found in await asyncio.gather(
+            *(claimed_of(outbox, *accounts, deliveries_max=2) for outbox in outboxes)
+        ):
+            claimed += found
+
+    assert len({due.id for due in claimed}) == len(claimed) == 12
+
+
+async def test_an_endpoint_that_is_just_being_removed_fails_nobodys_work(addresses, owner, account_id):
+    remover, teller = [await asyncpg.connect(addresses.owner) for _ in range(2)]
+    removal = remover.transaction()
+    await removal.start()
+    await remover.execute(
+        "select notices.remove_endpoint(account_id, id) from notice_endpoints where account_id = $1",
+        account_id,
+    )
+    telling = asyncio.create_task(emitted(teller, account_id))
+    waits = "select wait_event_type = 'Lock' from pg_stat_activity where pid = $1"
+    await until(lambda: owner.fetchval(waits, teller.get_server_pid()))
+    await removal.commit()
+
+    await telling
+
+    assert await told(owner, account_id) == []
+    for connection in (remover, teller):
+        await connection.close()
+
+
+async def finish_runs(connection, account_id):
+    for number in range(40):
+        run_id = await started(connection, account_id, credits_held=1)
+        await connection.execute(FINISH, account_id, run_id, "completed", None, 1)
+        await connection.execute("select ledger.spend($1, 1, $2, 'analysis')", account_id, f"s{number}")
+
+
+async def come_and_go(connection, account_id):
+    for _ in range(40):
+        endpoint_id = await new_endpoint(connection, account_id)
+        await connection.execute("select notices.remove_endpoint($1, $2)", account_id, endpoint_id)
+
+
+async def settle(outbox, account_id):
+    for _ in range(40):
+        for due in await claimed_of(outbox, account_id):
+            await outbox.settle(due, *RETRIED)
+
+
+async def test_telling_and_removing_and_settling_at_once_never_wait_in_a_circle(addresses, owner, outbox):
+    """Each takes the credits' row, the endpoint's and the delivery's in one order."""
+    account_id = (await make_tenant(owner)).account_id
+    await owner.execute("select ledger.grant_credits($1, 1000, 'h', 'admin_grant')", account_id)
+    first, second, third = [await asyncpg.connect(addresses.owner) for _ in range(3)]
+
+    await asyncio.gather(
+        finish_runs(first, account_id),
+        emitted(second, account_id, 40),
+        come_and_go(third, account_id),
+        settle(outbox, account_id),
+    )
+
+    for connection in (first, second, third):
+        await connection.close()
+    assert (
+        await owner.fetchval(
+            "select count(*) from runs where account_id = $1 and status = 'completed'", account_id
+        )
+        == 40
+    )
+    assert await owner.fetch("select * from ledger.audit() where account_id = $1", account_id) == []
+
+
+async def test_what_is_old_is_removed_with_its_deliveries(owner, account_id):
+    await emitted(owner, account_id, 2)
+    await owner.execute(
+        "update notices set created_at = now() - interval '31 days'"
+        " where account_id = $1 and data = '{\"n\": 0}'",
+        account_id,
+    )
+
+    removed = await owner.fetchval("select cron.remove('public.notices', 10)")
+
+    assert removed == 1
+    assert [data for _, data in await told(owner, account_id)] == [{"n": 1}]
+    assert len(await deliveries(owner, account_id)) == 1

@@ -1,0 +1,97 @@
+"""Where nothing is sent: by what an address says, and by where its host leads (SSRF)."""
+
+import ipaddress
+
+import pytest
+
+from infrastructure.egress.guard import EgressFailed, Guard
+from infrastructure.egress.policy import EgressPolicy
+from infrastructure.egress.target import target_of
+from tests.infrastructure.egress.urls import INSIDE, MALFORMED, PUBLIC
+
+LOCAL = EgressPolicy(https_only=False, ports=None, allowed=(ipaddress.ip_network("127.0.0.0/8"),))
+
+
+def guard(*addresses, policy=None):
+    async def resolve(host, port):
+        del host, port
+        return list(addresses)
+
+    return Guard(policy or EgressPolicy(), resolve)
+
+
+def test_the_corpus_is_large():
+    assert len({*MALFORMED, *INSIDE}) >= 120
+
+
+@pytest.mark.parametrize("url", [*MALFORMED, *INSIDE], ids=ascii)
+def test_an_address_that_leads_inside_or_nowhere_is_objected_to(url):
+    assert guard().objection(url)
+    with pytest.raises(EgressFailed, match="address_forbidden"):
+        guard().check(url)
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_a_public_address_is_taken(url):
+    assert guard().objection(url) is None
+    assert guard().check(url).scheme == "https"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://HOOKS.example/x", "hooks.example:443"),
+        ("http://hooks.example", "hooks.example:80"),
+        ("https://[2606:4700::1111]:8443/", "[2606:4700::1111]:8443"),
+    ],
+)
+def test_a_host_is_told_apart_by_its_port(url, host):
+    assert guard().host(url) == host
+
+
+ADDRESSES = [
+    str(address) for url in INSIDE if url.startswith("https") and (address := target_of(url).address)
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+async def test_a_name_that_leads_to_such_an_address_is_refused(address):
+    with pytest.raises(EgressFailed, match="address_forbidden"):
+        await guard(address).addresses("hooks.example", 443)
+
+
+async def test_one_inner_address_among_public_ones_is_enough_to_refuse():
+    with pytest.raises(EgressFailed, match="address_forbidden"):
+        await guard("1.1.1.1", "10.0.0.1").addresses("hooks.example", 443)
+
+
+async def test_a_public_name_leads_to_its_addresses():
+    found = await guard("1.1.1.1", "2606:4700::1111").addresses("hooks.example", 443)
+
+    assert [str(address) for address in found] == ["1.1.1.1", "2606:4700::1111"]
+
+
+@pytest.mark.parametrize("addresses", [(), ("fe80::1%eth0",)])
+async def test_a_name_without_an_address_of_the_internet_is_refused(addresses):
+    with pytest.raises(EgressFailed):
+        await guard(*addresses).addresses("hooks.example", 443)
+
+
+async def test_a_name_that_nobody_knows_is_told_as_such():
+    async def resolve(host, port):
+        raise OSError(host, port)
+
+    with pytest.raises(EgressFailed, match="host_unknown"):
+        await Guard(EgressPolicy(), resolve).addresses("hooks.example", 443)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9000/x", "http://localhost:9000", "https://hooks.example"])
+def test_what_is_allowed_on_a_laptop_is_taken(url):
+    assert guard(policy=LOCAL).objection(url) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1", "http://169.254.169.254", "http://[::1]:9000", "http://0.0.0.0"]
+)
+def test_allowing_one_network_allows_no_other(url):
+    assert guard(policy=LOCAL).objection(url)

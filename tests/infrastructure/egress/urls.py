@@ -1,0 +1,100 @@
+"""Addresses that lead inside, or pretend not to: none of them is ever sent anything."""
+
+# Wrong as they are written.
+MALFORMED = (
+    *("", " ", "hooks.example", "//hooks.example", "https:/hooks.example", "https:hooks.example", "https://"),
+    *("https:///x", "https://:443", "https://?x", "https://hooks.example:", "https://hooks.example:0"),
+    *("https://hooks.example:99999", "https://hooks.example:-1", "https://hooks.example:443:443"),
+    *("https://hooks.example:4 43", "https://hooks.example:\u0664\u0664\u0663", "https://hooks .example"),
+    *("ftp://hooks.example", "file:///etc/passwd", "gopher://hooks.example/_", "dict://hooks.example:11211"),
+    *(
+        "ldap://hooks.example",
+        "data:text/plain,x",
+        "javascript:alert(1)",
+        "ws://hooks.example",
+        "unix:///run/x",
+    ),
+    *("http+unix://%2Frun%2Fdocker.sock/x", "jar:https://hooks.example!/", "HTTPS://hooks.example"),
+    *("https://user@hooks.example", "https://user:secret@hooks.example", "https://@hooks.example"),
+    *("https://hooks.example@10.0.0.1", "https://hooks.example%40127.0.0.1", "https://hooks.example%2f@x"),
+    *("https://hooks.example\\@10.0.0.1", "https:\\\\hooks.example", "https://hooks.example\\.evil.example"),
+    *("https://hooks.example#@10.0.0.1", "https://hooks.example/#x", "https://hooks.example/a b"),
+    *("https://hooks.example/\r\nX-Evil: 1", "https://hooks.example/\n", "\thttps://hooks.example"),
+    *("https://hooks.example\x00.evil.example", "https://hooks.example/\x7f", "https://hooks.example/é"),
+    *(
+        "https://höoks.example",
+        "https://hooks\u3002example",
+        "https://\uff11\uff12\uff17.0.0.1",
+        "https://ⓛocalhost",
+    ),
+    *("https://hooks..example", "https://.hooks.example", "https://hooks.example.", "https://-hooks.example"),
+    *("https://hooks-.example", "https://hook_s.example", f"https://{'a' * 64}.example", "https://a.b.0x"),
+    *(f"https://{'a.' * 130}example", f"https://hooks.example/{'a' * 2_000}", "https://[::1", "https://::1"),
+    *("https://[::1]x", "https://[fe80::1%25eth0]", "https://[v1.x]", "https://[1.2.3.4]", "https://[]"),
+    *("https://127.1", "https://127.0.1", "https://2130706433", "https://0x7f000001", "https://0x7f.0.0.1"),
+    *("https://0177.0.0.1", "https://127.0.0.01", "https://0", "https://00000177.0.0.1", "https://1.2.3.4.5"),
+    *(
+        "https://256.1.1.1",
+        "https://127.0.0.1.",
+        "https://017700000001",
+        "https://x.0x7f",
+        "https://3232235777",
+    ),
+)
+# Well written, and not the internet's.
+INSIDE = (
+    *("http://hooks.example", "http://1.1.1.1", "https://hooks.example:22", "https://hooks.example:25"),
+    *("https://hooks.example:6379", "https://hooks.example:5432", "https://hooks.example:65535"),
+    *(
+        "https://localhost",
+        "https://LOCALHOST",
+        "https://a.localhost",
+        "https://printer.local",
+        "https://intranet",
+    ),
+    *("https://metadata.google.internal/computeMetadata/v1/", "https://vault.internal", "https://nas.lan"),
+    *("https://router.home.arpa", "https://site.onion", "https://kubernetes", "https://wiki.intranet"),
+    *("https://127.0.0.1", "https://127.0.0.1:8443", "https://127.255.255.254", "https://0.0.0.0"),
+    *("https://0.1.2.3", "https://10.0.0.1", "https://10.255.255.255", "https://172.16.0.1"),
+    *("https://172.31.255.255", "https://192.168.0.1", "https://192.168.255.255", "https://100.64.0.1"),
+    *("https://100.100.100.200", "https://100.127.255.255", "https://169.254.169.254/latest/meta-data/"),
+    *("https://169.254.170.2", "https://168.63.129.16", "https://192.0.0.192", "https://192.0.2.1"),
+    *("https://198.18.0.1", "https://198.19.255.255", "https://198.51.100.7", "https://203.0.113.9"),
+    *("https://192.88.99.1", "https://224.0.0.1", "https://239.255.255.255", "https://240.0.0.1"),
+    *("https://255.255.255.255", "https://[::]", "https://[::1]", "https://[::ffff:127.0.0.1]"),
+    *("https://[::ffff:10.0.0.1]", "https://[::ffff:a9fe:a9fe]", "https://[::ffff:8.8.8.8]"),
+    *("https://[::127.0.0.1]", "https://[64:ff9b::7f00:1]", "https://[64:ff9b::169.254.169.254]"),
+    *("https://[64:ff9b:1::1]", "https://[100::1]", "https://[2001::1]", "https://[2001:0:7f00:1::]"),
+    *(
+        "https://[2001:20::1]",
+        "https://[2001:db8::1]",
+        "https://[2002:7f00:1::]",
+        "https://[2002:a9fe:a9fe::1]",
+    ),
+    *("https://[3fff::1]", "https://[fc00::1]", "https://[fd00:ec2::254]", "https://[fe80::1]"),
+    *(
+        "https://[fec0::1]",
+        "https://[ff02::1]",
+        "https://[5f00::1]",
+        "https://[4000::1]",
+        "https://[0:0:0:0:0:0:0:1]",
+    ),
+)
+# What a tenant may have.
+PUBLIC = (
+    *(
+        "https://hooks.example",
+        "https://hooks.example/",
+        "https://hooks.example/a/b?c=d&e=%20",
+        "https://h.co?x",
+    ),
+    *("https://hooks.example:443/x", "https://hooks.example:8443", "https://hooks.example:8080"),
+    *("https://xn--bcher-kva.example", "https://1.1.1.1", "https://8.8.8.8:8443", "https://172.32.0.1"),
+    *("https://100.128.0.1", "https://[2606:4700::1111]/x", "https://[2a00:1450:4001::1]:8443"),
+    *(
+        "https://3com.example",
+        "https://a.b.c.d.example",
+        "https://HOOKS.example/Path",
+        "https://0x7f.example",
+    ),
+)
