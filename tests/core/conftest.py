@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from core.app import create_app
 from core.wiring.application import build
 from core.wiring.place import surroundings
-from tests.conftest import PROJECT, client_for
+from tests.conftest import PROJECT, client_for, copy_of
 from tests.support import answers, free_port, somebody_works, until
 
 
@@ -127,23 +127,43 @@ async def set_limit(addresses, route_class, requests_max, *, plan="free", window
     await connection.close()
 
 
-@pytest.fixture
-async def limit(spoilable_addresses):
-    """A function: set a limit, for the free plan unless another is named."""
-    return partial(set_limit, spoilable_addresses)
+@pytest.fixture(scope="session")
+async def counting_addresses(cluster, template):
+    """A database for tests of limits, which remembers the ones that are delivered."""
+    async with copy_of(cluster, template) as addresses:
+        connection = await asyncpg.connect(addresses.owner)
+        await somebody_works(connection)
+        await connection.execute("create table oslira.delivered_limits as table rate_limits")
+        await connection.close()
+        yield addresses
 
 
 @pytest.fixture
-async def open_client(spoilable_addresses, place):
-    """A function: a client of a new application on the test's own database, calling from an address."""
-    connection = await asyncpg.connect(spoilable_addresses.owner)
-    await somebody_works(connection)
+async def limited_addresses(counting_addresses):
+    """The limits are as delivered, and nobody has been counted."""
+    connection = await asyncpg.connect(counting_addresses.owner)
+    await connection.execute(
+        "delete from traffic.rate_windows; delete from rate_limits;"
+        " insert into rate_limits select * from oslira.delivered_limits"
+    )
     await connection.close()
+    return counting_addresses
+
+
+@pytest.fixture
+async def limit(limited_addresses):
+    """A function: set a limit, for the free plan unless another is named."""
+    return partial(set_limit, limited_addresses)
+
+
+@pytest.fixture
+async def open_client(limited_addresses, place):
+    """A function: a client of a new application, calling from an address."""
     async with AsyncExitStack() as stack:
 
         async def make(peer="198.51.100.1", **environ):
             settings = {
-                "DATABASE_URL": spoilable_addresses.owner,
+                "DATABASE_URL": limited_addresses.owner,
                 "OSLIRA_DATA_DIR": str(place.settings.data_dir),
                 **environ,
             }

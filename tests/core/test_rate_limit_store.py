@@ -16,9 +16,9 @@ async def binding(client):
 
 
 @pytest.fixture
-async def rows(spoilable_addresses):
+async def rows(limited_addresses):
     """A function: how many windows the database keeps."""
-    connection = await asyncpg.connect(spoilable_addresses.owner)
+    connection = await asyncpg.connect(limited_addresses.owner)
     yield lambda: connection.fetchval("select count(*) from traffic.rate_windows")
     await connection.close()
 

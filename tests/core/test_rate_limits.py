@@ -97,12 +97,12 @@ async def test_a_user_is_the_same_wherever_they_call_from_and_with_whichever_tok
     assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
 
 
-async def test_a_plan_has_limits_of_its_own(open_client, limit, bearer, spoilable_addresses):
+async def test_a_plan_has_limits_of_its_own(open_client, limit, bearer, limited_addresses):
     await limit("read", 1)
     await limit("read", 3, plan="pro")
     client, who = await open_client(), bearer()
     assert await statuses(client, 2, headers=who) == [200, 429]
-    connection = await asyncpg.connect(spoilable_addresses.owner)
+    connection = await asyncpg.connect(limited_addresses.owner)
     await connection.execute("update accounts set plan = 'pro'")
     await connection.close()
 
@@ -124,7 +124,7 @@ async def test_an_api_key_and_its_maker_are_counted_apart(open_client, limit, be
 async def test_while_the_database_is_away_calls_answer_503_and_liveness_answers(
     open_client, bearer, cluster, spoilable_addresses
 ):
-    client, who = await open_client(), bearer()
+    client, who = await open_client(DATABASE_URL=spoilable_addresses.owner), bearer()
     assert await statuses(client, 1, headers=who) == [200]
     name = re.search(r"t_[0-9a-f]{12}", spoilable_addresses.owner)[0]
     connection = await asyncpg.connect(cluster.url("postgres"))
