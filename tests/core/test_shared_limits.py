@@ -24,7 +24,9 @@ async def redis_address(tmp_path_factory):
         yield address_of(port)
 
 
-@pytest.fixture(scope="module", params=["postgres", pytest.param("redis", marks=needs_redis)])
+@pytest.fixture(
+    scope="module", params=["postgres", pytest.param("redis", marks=(needs_redis, pytest.mark.battery))]
+)
 def store(request):
     return request.param if request.param == "postgres" else request.getfixturevalue("redis_address")
 
