@@ -42,10 +42,15 @@ order by created_at desc limit 1
 KEEP_PRICE: LiteralString = """
 insert into public.billing_prices (stripe_price_id, plan, pack, price_cents, currency)
 values ($5, case when $1 = 'plan' then $2 end, case when $1 = 'pack' then $2 end, $3, $4)
-on conflict do nothing
+on conflict (stripe_price_id) do update set created_at = excluded.created_at
 """
 KEEP_CUSTOMER: LiteralString = """
 insert into public.billing_customers (account_id, stripe_customer_id) values ($1, $2) on conflict do nothing
+"""
+# Only while it is the one that Stripe does not have: a rival may have been first.
+REPLACE_CUSTOMER: LiteralString = """
+update public.billing_customers set stripe_customer_id = $3, created_at = clock_timestamp()
+where account_id = $1 and stripe_customer_id = $2
 """
 CUSTOMER: LiteralString = "select stripe_customer_id from public.billing_customers where account_id = $1"
 
@@ -106,6 +111,11 @@ class PostgresOrders(Orders):
 
     async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
         await self._session.fetch(KEEP_CUSTOMER, account_id, customer_id)
+        (row,) = await self._session.fetch(CUSTOMER, account_id)
+        return row["stripe_customer_id"]
+
+    async def replace_customer(self, account_id: AccountId, unknown_id: str, customer_id: str) -> str:
+        await self._session.fetch(REPLACE_CUSTOMER, account_id, unknown_id, customer_id)
         (row,) = await self._session.fetch(CUSTOMER, account_id)
         return row["stripe_customer_id"]
 

@@ -59,7 +59,7 @@ class StripeTill(Till):
         made_by_it = "payment_intent_data" if checkout.pack is not None else "subscription_data"
         made = await self._desk.post(
             "/v1/checkout/sessions",
-            f"checkout:{checkout.id}",
+            f"checkout:{checkout.id}:{customer_id}:{price_id}",
             mode=mode,
             customer=customer_id,
             client_reference_id=str(checkout.account_id),

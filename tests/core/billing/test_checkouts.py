@@ -121,6 +121,21 @@ async def test_a_checkout_that_failed_half_way_is_continued(customer, body):
     assert await customer.owner.fetchval(count, customer.account_id) == 1
 
 
+async def test_what_was_made_at_another_stripe_is_made_again(customer, owner):
+    await customer.done("/checkout", {"pack": "large"})
+    await owner.execute(
+        "update billing_prices set stripe_price_id = 'x' || gen_random_uuid() where pack = 'large'"
+    )
+    await owner.execute(
+        "update billing_customers set stripe_customer_id = 'x' || stripe_customer_id where account_id = $1",
+        customer.account_id,
+    )
+
+    paid = await customer.pay(await customer.done("/checkout", {"pack": "large"}))
+
+    assert (paid.is_paid, paid.account_id) == (True, customer.account_id)
+
+
 async def test_a_till_that_has_lapsed_at_stripe_is_followed_by_a_new_one(application, customer):
     first = await customer.done("/checkout", {"plan": "growth"})
     await application.billing.checkouts.till.expire_checkout(await customer.session_of(first))

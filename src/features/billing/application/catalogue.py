@@ -38,17 +38,17 @@ class Catalogue:
 
     async def price_id(self, offer: Offer) -> str:
         """Published at the first sale, if it was not before."""
-        return (await self._published(offer)).price_id
+        known = await self.offers.price_id(offer)
+        return known or (await self.published(offer)).price_id
 
     async def publish(self) -> list[Published]:
-        """Tell Stripe of everything that is sold. May be repeated."""
+        """Tell Stripe of everything that is sold. May be repeated, at another Stripe too."""
         items = [*await self.offers.plans(), *await self.offers.packs()]
-        return [await self._published(offer_of(item)) for item in items if item.price_cents > 0]
+        return [await self.published(offer_of(item)) for item in items if item.price_cents > 0]
 
-    async def _published(self, offer: Offer) -> Published:
-        known = await self.offers.price_id(offer)
-        if known is not None:
-            return Published(offer=offer, price_id=known, is_new=False)
-        price_id = await self.till.publish(offer)
-        await self.offers.keep_price(offer, price_id)
-        return Published(offer=offer, price_id=price_id, is_new=True)
+    async def published(self, offer: Offer) -> Published:
+        """Stripe's price of it as Stripe has it now, made when there is none."""
+        known, price_id = await self.offers.price_id(offer), await self.till.publish(offer)
+        if price_id != known:
+            await self.offers.keep_price(offer, price_id)
+        return Published(offer=offer, price_id=price_id, is_new=price_id != known)

@@ -134,6 +134,10 @@ class OfferBook(Protocol):
 class Orders(Protocol):
     """What somebody was sent to the till for."""
 
+    async def replace_customer(self, account_id: AccountId, unknown_id: str, customer_id: str) -> str:
+        """Where Stripe does not have the one that is known; Stripe's customer of the account from now on."""
+        ...
+
     async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
         """Stripe's customer of the account: this one, or the one that was known before."""
         ...
