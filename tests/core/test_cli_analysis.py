@@ -25,6 +25,7 @@ async def oslira(start, place, kept_logging):  # noqa: ARG001
     return run
 
 
+@pytest.mark.battery
 async def test_an_analysis_a_bulk_their_runs_and_their_leads(oslira, tmp_path):
     (tmp_path / "people.csv").write_text("username\nslow.kitchen\nprivate.person\nnot a name\n")
 
