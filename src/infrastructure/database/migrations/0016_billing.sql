@@ -330,7 +330,8 @@ create function billing.apply_subscription(
     account uuid, stripe_subscription_id text, stripe_item_id text, plan text, status text,
     anchor_at timestamptz, period_start timestamptz, period_end timestamptz, next_plan text,
     cancels_at timestamptz, seen_at timestamptz, is_paid boolean
-) returns billing.applied language plpgsql security definer set search_path = '' as $$
+) returns billing.applied language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     account_row public.accounts;
@@ -353,7 +354,7 @@ begin
     applied.status_after := known.status;
     applied.subscription_id := known.id;
     applied.credits_granted := 0;
-    if known.seen_at > seen_at then
+    if known.seen_at > seen_at or (known.ended_at is not null and not is_over) then
         applied.outcome := 'stale';
         return applied;
     elsif known.id is null and status in ('incomplete', 'incomplete_expired') then
@@ -386,13 +387,7 @@ begin
         period_end = excluded.period_end, next_plan = excluded.next_plan,
         cancels_at = excluded.cancels_at, seen_at = excluded.seen_at, updated_at = clock_timestamp(),
         ended_at = coalesce(s.ended_at, excluded.ended_at)
-    where s.ended_at is null or is_over  -- what has ended does not come back
     returning s.id into applied.subscription_id;
-    if applied.subscription_id is null then
-        applied.outcome := 'stale';
-        applied.subscription_id := known.id;
-        return applied;
-    end if;
     applied.status_after := new_status;
     if is_paid then
         applied.credits_granted := billing.grant_period(
@@ -561,7 +556,8 @@ create type billing.returned as (
 -- Money that went back, by refund or dispute, takes back its share of the credits it bought. reference:
 -- Stripe's id of the refund or dispute. outcome: done | repeated | unknown_payment
 create function billing.return_payment(stripe_payment_id text, reference text, returned_cents bigint)
-returns billing.returned language plpgsql security definer set search_path = '' as $$
+returns billing.returned language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     payment public.payments;
@@ -584,8 +580,10 @@ begin
         return answer;
     end if;
     -- Of the whole, less what went before: shares that are rounded each by itself would not add up.
-    credits_due := payment.credits * least(payment.returned_cents + returned_cents, payment.paid_cents)
-        / payment.paid_cents - payment.credits_reclaimed - payment.credits_short;
+    -- What was undone may have left more with the others than is their share; that stays.
+    credits_due := greatest(0,
+        payment.credits * least(payment.returned_cents + returned_cents, payment.paid_cents)
+        / payment.paid_cents - payment.credits_reclaimed - payment.credits_short);
     answer.credits_reclaimed := ledger.reclaim(
         payment.account_id, payment.grant_reference, credits_due, 'return:' || reference, null);
     answer.credits_short := credits_due - answer.credits_reclaimed;
