@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -18,6 +17,7 @@ from core.serving import own_address
 from core.wiring.application import Application, build
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
+from shared.listening import free_port
 
 BACKLOG = 1_024
 
@@ -25,21 +25,6 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
 
 Companion = Callable[[str], Awaitable[bool]]
 """Something to do beside serving, given the address; tells whether to go on serving afterwards."""
-
-
-class PortTaken(RuntimeError):
-    pass
-
-
-def free_port(host: str, port: int) -> int:
-    """The port to bind, checked before anything is started; 0 asks for any."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise PortTaken(f"Cannot listen on {host}:{port}: {error.strerror}. Try --port.") from None
-        return probe.getsockname()[1]
 
 
 async def serve(

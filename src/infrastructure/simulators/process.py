@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -14,25 +13,12 @@ from granian.server.embed import Server
 from infrastructure.identity.tokens import LocalIssuer
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.simulators.app import create_simulators
+from shared.listening import free_port
 
 HOST = "127.0.0.1"
 LOOK_AGAIN_S = 0.01
 # As many as anybody keeps open: those beyond are neither refused nor served, and their calls hang.
 CONNECTIONS_MAX = 10_000
-
-
-class PortTaken(RuntimeError):
-    pass
-
-
-def _free_port(port: int) -> int:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            raise PortTaken(f"Cannot listen on {HOST}:{port}: {error.strerror}. Try --port.") from None
-        return probe.getsockname()[1]
 
 
 async def serve_simulators(
@@ -44,7 +30,7 @@ async def serve_simulators(
     latency_scale: float = 0.0,
 ) -> None:
     """Prints the address once it answers."""
-    port = _free_port(port)
+    port = free_port(HOST, port)
     logging.getLogger("_granian").setLevel(logging.ERROR)
     simulators, beside = create_simulators(data_dir, issuer, latency_scale=latency_scale)
     server = Server(
