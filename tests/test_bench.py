@@ -18,7 +18,7 @@ def test_the_bench_starts_and_names_its_rows():
         "empty-route|peer|door|keys|rls|rls-read|rls-own-pool|spends|history"
         "|gateway|fan-out|profile-hit|memory|outage"
         "|start|start-rate|poll|deep|engine|bulk|cached-light|cached-profile"
-        "|enqueue|enqueue-spread|dequeue|dequeue-spread|worker-memory|webhook-intake|webhook-rate"
+        "|enqueue|enqueue-spread|dequeue|dequeue-spread|worker-memory|webhook-intake|webhook-rate|webhook-storm"
         "|procrastinate|procrastinate-rate|renewal|renewal-memory"
     )
     assert f"[{rows}]" in "".join(result.stdout.split())

@@ -69,6 +69,15 @@ async def oslira(
 
 
 @asynccontextmanager
+async def oslira_on(place: Place, port: int) -> AsyncGenerator[Program]:
+    """The same API process on a port that is known, for those who want to kill it."""
+    line = (OURS.with_name("oslira"), "api", "--port", port)
+    async with program("oslira", line, place.environ, place.folder) as server:
+        await _answers_on(server, port)
+        yield server
+
+
+@asynccontextmanager
 async def empty_app(place: Place) -> AsyncGenerator[str]:
     port = free_port(HOST, 0)
     command = (OURS, BENCH / "empty_app.py", port)
@@ -120,11 +129,16 @@ async def peer(place: Place, public_key: str) -> AsyncGenerator[str]:
 async def _server(
     name: str, command: tuple[object, ...], environ: Mapping[str, str], folder: Path, port: int
 ) -> AsyncGenerator[str]:
-    address = f"http://{HOST}:{port}"
     async with program(name, command, environ, folder) as server:
-        if not await _answers(address, server.process):
-            raise server.failure(f"did not come up on {address}")
-        yield address
+        yield await _answers_on(server, port)
+
+
+async def _answers_on(server: Program, port: int) -> str:
+    """Its address, once it answers."""
+    address = f"http://{HOST}:{port}"
+    if not await _answers(address, server.process):
+        raise server.failure(f"did not come up on {address}")
+    return address
 
 
 async def _answers(address: str, process: Process) -> bool:

@@ -32,9 +32,13 @@ def new_event() -> tuple[str, bytes, bytes]:
     """Its id, the event, and Stripe's signature."""
     event_id = f"evt_{uuid.uuid4().hex}"
     body = TEMPLATE.replace(b"evt_template", event_id.encode())
+    return event_id, body, signature_of(body)
+
+
+def signature_of(body: bytes) -> bytes:
     signed_at = int(time.time())
     digest = hmac.digest(LOCAL_SECRET.encode(), b"%d." % signed_at + body, "sha256").hex()
-    return event_id, body, f"t={signed_at},v1={digest}".encode()
+    return f"t={signed_at},v1={digest}".encode()
 
 
 @asynccontextmanager
@@ -98,7 +102,8 @@ async def _sent_per_s(address: str, seconds: int) -> float:
         reader, writer = await asyncio.open_connection(host, port)
         try:
             while time.perf_counter() < started_at + seconds:
-                await _send(reader, writer)
+                _, body, signature = new_event()
+                await send(reader, writer, body, signature)
                 counts[number] += 1
         finally:
             writer.close()
@@ -110,8 +115,9 @@ async def _sent_per_s(address: str, seconds: int) -> float:
     return sum(counts) / (time.perf_counter() - started_at)
 
 
-async def _send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    _, body, signature = new_event()
+async def send(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes, signature: bytes
+) -> None:
     head = (
         b"POST %s HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\nstripe-signature: %s\r\n"
         b"content-length: %d\r\n\r\n" % (PATH.encode(), signature, len(body))

@@ -14,7 +14,7 @@ from tests.core.webhooks.storm_world import DerivedWorld
 from tests.support import dual_client
 
 
-async def main(url):
+async def consume(url):
     async with dual_client(Addresses(owner="", user=url, admin=url)) as database:
         session = database.admin("tests")
         consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=2))
@@ -24,4 +24,6 @@ async def main(url):
 
 # Nobody reads what we say after the first line, and a full pipe would stop us.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-asyncio.run(main(sys.argv[1]))
+
+if __name__ == "__main__":
+    asyncio.run(consume(sys.argv[1]))
