@@ -105,6 +105,8 @@ class PostgresBillingBook(SubscriptionBook):
     async def apply_subscription(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime
     ) -> Applied:
+        if snapshot.surplus is not None:
+            return Applied(outcome="surplus")
         (row,) = await self._session.fetch(
             APPLY,
             account_id,

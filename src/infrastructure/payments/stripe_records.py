@@ -61,6 +61,11 @@ class StripeLookups(StripeRecords):
         async for found in self._desk.pages("/v1/invoices", created=_between(since), expand=parts):
             yield invoice_of(found)
 
+    async def invoices_of(self, subscription_id: str) -> AsyncIterator[InvoiceSnapshot]:
+        parts = [f"data.{name}" for name in INVOICE_PARTS]
+        async for found in self._desk.pages("/v1/invoices", subscription=subscription_id, expand=parts):
+            yield invoice_of(found)
+
     async def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
         async for found in self._desk.pages("/v1/events", created=_between(since, until)):
             yield _event_of(found)

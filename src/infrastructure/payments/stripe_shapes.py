@@ -16,6 +16,7 @@ from features.billing.domain.snapshots import (
     ReturnSnapshot,
     StripeStatus,
     SubscriptionSnapshot,
+    Surplus,
 )
 from infrastructure.payments.stripe_fields import (
     Json,
@@ -30,6 +31,7 @@ from infrastructure.payments.stripe_fields import (
 )
 from shared.ids import AccountId
 
+SURPLUS = "surplus"  # metadata of a subscription that we end because there is another
 SCHEDULE_OPEN = ("active", "not_started")
 
 
@@ -59,6 +61,7 @@ def subscription_of(document: Json) -> SubscriptionSnapshot:
         next_price_id=_next_price(part(document, "schedule"), ends_at),
         schedule_id=identifier(document.get("schedule")),
         cancels_at=cancels_at or (ends_at if document.get("cancel_at_period_end") is True else None),
+        surplus=_surplus_of(document),
     )
 
 
@@ -134,7 +137,13 @@ def _return_of(document: Json, kind: str) -> ReturnSnapshot:
         payment_id=identifier(document.get("payment_intent")) or identifier(document.get("charge")),
         returned_cents=required(number(document.get("amount")), kind, "amount"),
         status=text(document.get("status")) or "succeeded",
+        is_surplus=SURPLUS in part(document, "metadata"),
     )
+
+
+def _surplus_of(document: Json) -> Surplus | None:
+    word = part(document, "metadata").get(SURPLUS)
+    return word if word in ("ending", "ended") else None
 
 
 def _account_of(document: Json) -> AccountId | None:

@@ -4,16 +4,17 @@ from typing import Any, cast
 from uuid import UUID
 
 from features.billing.application.ports import Terms
+from features.billing.application.upkeep_ports import SubscriptionEnds
 from features.billing.domain.changes import Change
-from features.billing.domain.errors import StripeHasNone
-from features.billing.domain.snapshots import SubscriptionSnapshot
+from features.billing.domain.errors import PaymentsRefused, StripeHasNone
+from features.billing.domain.snapshots import SubscriptionSnapshot, Surplus
 from infrastructure.payments.stripe_desk import StripeDesk
 from infrastructure.payments.stripe_fields import Json, number, required, text
 from infrastructure.payments.stripe_records import SUBSCRIPTION_PARTS
-from infrastructure.payments.stripe_shapes import subscription_of
+from infrastructure.payments.stripe_shapes import SURPLUS, subscription_of
 
 
-class StripeTerms(Terms):
+class StripeTerms(Terms, SubscriptionEnds):
     def __init__(self, desk: StripeDesk) -> None:
         self._desk = desk
 
@@ -86,6 +87,28 @@ class StripeTerms(Terms):
             return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
         except StripeHasNone:  # none that could be cancelled: it is, already
             return await self._current(subscription_id)
+
+    async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
+        await self._desk.post(
+            f"/v1/subscriptions/{subscription_id}",
+            f"surplus:{subscription_id}:{surplus}",
+            metadata={SURPLUS: surplus},
+        )
+
+    async def give_back(self, payment_id: str) -> None:
+        # Before 2025 some invoices name a charge and no payment intent.
+        of = "charge" if payment_id.startswith("ch_") else "payment_intent"
+        try:
+            await self._desk.post(
+                "/v1/refunds",
+                f"surplus:{payment_id}",
+                **{of: payment_id},
+                reason="duplicate",
+                metadata={SURPLUS: "true"},
+            )
+        except PaymentsRefused as error:
+            if error.reason != "charge_already_refunded":
+                raise
 
     async def _current(self, subscription_id: str) -> SubscriptionSnapshot:
         found = await self._desk.get(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)

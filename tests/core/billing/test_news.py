@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
+from core.wiring.cron import chores_of
 from core.wiring.inbox import consumption_on
+from infrastructure.payments.stripe_terms import StripeTerms
 from tests.support import until
 
 
@@ -50,6 +52,49 @@ async def test_a_subscription_is_there_when_its_news_are(customer, hear_all, see
     followed = (await customer.get(f"/checkouts/{checkout['checkout_id']}")).json()
     assert followed["status"] == "completed"
     assert (await customer.get("/invoices")).json()["items"][0]["status"] == "paid"
+
+
+async def test_a_second_subscription_is_ended_and_paid_back(subscriber, application, hear_all):
+    """Somebody made it at Stripe by hand. Its news wait, the comparison ends it, and then they are ticked."""
+    payments = application.foundation.payments
+    await hear_all(subscriber.account_id)
+    credits_before = await subscriber.credits()
+    first = await subscriber.owner.fetchrow(
+        "select stripe_subscription_id as id, stripe_customer_id as customer_id"
+        " from subscriptions join billing_customers using (account_id)"
+        " where account_id = $1 and clock = 'stripe'",
+        subscriber.account_id,
+    )
+    price_id = (await payments.records.subscription(first["id"])).price_id
+    second = await payments.desk.post(
+        "/v1/subscriptions",
+        f"by hand for {subscriber.account_id}",
+        customer=first["customer_id"],
+        items=[{"price": price_id}],
+    )
+    await hear_all(subscriber.account_id)
+    waiting = await subscriber.owner.fetch(
+        "select status from webhook_events where position($1::bytea in payload) > 0", second["id"].encode()
+    )
+    assert "parked" in {row["status"] for row in waiting}
+    sync = chores_of(application.foundation.database, payments.records, StripeTerms(payments.desk))[
+        "subscription-sync"
+    ]
+
+    report = await sync.carry_out(is_dry_run=False)
+    again = await sync.carry_out(is_dry_run=False)
+    heard = await hear_all(subscriber.account_id)
+
+    assert second["id"] in {one.subject for one in report.findings if one.kind == "second_subscription"}
+    assert second["id"] not in {one.subject for one in again.findings}
+    assert (await payments.records.subscription(second["id"])).surplus == "ended"
+    assert (await payments.records.subscription(first["id"])).status == "active"
+    (invoice,) = [one async for one in payments.records.invoices_of(second["id"])]
+    (refund,) = [one async for one in payments.desk.pages("/v1/refunds", payment_intent=invoice.payment_id)]
+    assert (refund["amount"], refund["reason"]) == (invoice.paid_cents, "duplicate")
+    assert {row["status"] for row in heard} == {"applied"}
+    assert await subscriber.credits() == credits_before
+    await StripeTerms(payments.desk).give_back(invoice.payment_id)
 
 
 async def test_money_back_takes_back_what_it_bought(customer, hear_all):

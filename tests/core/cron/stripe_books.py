@@ -23,6 +23,7 @@ class StripeBooks:
         self.unlisted = set()
         self.issued = []
         self.cancelled = []
+        self.given_back = []
 
     async def subscription(self, subscription_id):
         return self.by_id.get(subscription_id)
@@ -36,6 +37,17 @@ class StripeBooks:
         for one in self.issued:
             if one.created_at >= since:
                 yield one
+
+    async def invoices_of(self, subscription_id):
+        for one in self.issued:
+            if one.subscription_id == subscription_id:
+                yield one
+
+    async def mark_surplus(self, subscription_id, surplus):
+        self.change(subscription_id, surplus=surplus)
+
+    async def give_back(self, payment_id):
+        self.given_back.append(payment_id)
 
     async def cancel_now(self, subscription_id):
         self.cancelled.append(subscription_id)

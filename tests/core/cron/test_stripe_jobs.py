@@ -139,6 +139,60 @@ async def test_whoever_deleted_their_account_is_billed_no_longer(cron_owner, str
     assert stripe.cancelled == [theirs.id]
 
 
+@pytest.fixture
+async def payer(stripe, subscriber):
+    """Somebody who pays twice: their account, both subscriptions and the second one's paid invoice."""
+    account_id, first = await subscriber()
+    second = stripe.subscribe(account_id, plan="pro", customer_id=first.customer_id)
+    return account_id, first, second, stripe.invoice(second, paid_cents=9900)
+
+
+async def test_nobody_pays_twice(cron_owner, stripe, payer, carry_out):
+    account_id, first, second, paid = payer
+    stripe.invoice(second, status="open", paid_cents=0, payment_id=None)
+    foreseen = await carry_out("subscription-sync", is_dry_run=True)
+    assert (stripe.cancelled, stripe.given_back) == ([], [])
+
+    counts, findings = await carry_out("subscription-sync")
+    again, nothing = await carry_out("subscription-sync")
+    await carry_out("invoice-reconciliation")
+
+    assert foreseen[1] == findings == {("second_subscription", second.id)}
+    assert (counts["ended"], counts["cents_returned"]) == (1, 9900)
+    assert stripe.cancelled == [second.id]
+    assert stripe.given_back == [paid.payment_id]
+    assert (again, nothing) == ({"subscriptions": 2}, set())
+    assert stripe.by_id[first.id].status == "active"
+    assert await state(cron_owner, account_id) == ("growth", 250)
+
+
+async def test_who_subscribes_anew_before_we_hear_of_the_end_keeps_the_new_one(
+    cron_owner, stripe, payer, carry_out
+):
+    """Stripe lists the newest first."""
+    account_id, first, second, _ = payer
+    stripe.change(first.id, status="canceled")
+    stripe.by_id = {second.id: second, first.id: stripe.by_id[first.id]}
+
+    _, findings = await carry_out("subscription-sync")
+    await carry_out("subscription-sync")
+
+    assert ("second_subscription", second.id) in findings
+    assert (stripe.cancelled, stripe.given_back) == ([], [])
+    assert await state(cron_owner, account_id) == ("pro", 250 + 1_500)
+
+
+async def test_money_that_was_not_yet_given_back_is_given_back_later(stripe, payer, carry_out):
+    _, _, second, paid = payer
+    stripe.change(second.id, surplus="ending", status="canceled")
+
+    counts, _ = await carry_out("subscription-sync")
+
+    assert stripe.given_back == [paid.payment_id]
+    assert counts["cents_returned"] == 9900
+    assert stripe.by_id[second.id].surplus == "ended"
+
+
 async def test_what_was_paid_brings_its_credits_though_no_event_came(
     cron_owner, stripe, subscriber, carry_out
 ):

@@ -296,6 +296,26 @@ async def test_a_second_subscription_is_not_lost_from_sight(desk, world, subscri
     assert await desk.news(world.tell("customer.subscription.created", second.id)) == ["parked"]
 
 
+async def test_a_surplus_subscription_that_was_ended_brings_nothing_and_takes_nothing(
+    desk, world, tenant, subscribed, prices, customer
+):
+    await desk.news(world.tell("customer.subscription.created", subscribed[0].id))
+    second = subscription(prices["pro"], customer_id=customer, status="canceled", surplus="ended")
+    paid = changed(subscribed[1], id="in_second", subscription_id=second.id, payment_id="pi_second")
+    world.have(second, paid)
+    world.refunds["ch_2"] = [changed(returned("pi_second", 2900), is_surplus=True)]
+    ended = world.tell("customer.subscription.deleted", second.id)
+    billed = world.tell("invoice.paid", paid.id)
+    given_back = world.tell("charge.refunded", "ch_2")
+
+    assert await desk.news(ended, billed, given_back) == ["applied"] * 3
+
+    assert await changes_of(desk, ended) == [("subscription", "surplus")]
+    assert await changes_of(desk, billed) == [("subscription", "surplus"), ("invoice", "saved")]
+    assert await changes_of(desk, given_back) == [("refund", "no_money")]
+    assert await desk.balance(tenant.account_id) == 250
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -61,7 +61,7 @@ class StripeEvents:
         if findings.subscription is not None:
             applied = await self.book.apply_subscription(account_id, findings.subscription, findings.seen_at)
             if applied.outcome == "second_subscription":
-                # Somebody pays twice. It waits for the other one to end, or for a person to look at it.
+                # Somebody pays twice. It waits for the other one to end, or for subscription-sync to end it.
                 raise AwaitsAnother(f"end of the subscription beside {findings.subscription.id}")
             yield _subscribed(findings.subscription.id, applied)
         if findings.checkout is not None:

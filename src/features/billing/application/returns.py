@@ -38,7 +38,9 @@ class Returns:
         return account_id, tuple(effects)
 
     async def _returned(self, kind: Kind, snapshot: ReturnSnapshot) -> Returned | None:
-        """None: it moves no money."""
+        """None: it moves no credits."""
+        if snapshot.is_surplus:
+            return None
         if snapshot.status in GIVES_BACK[kind]:
             undone = await self.book.undo_return(snapshot.id)
             return None if undone.outcome == "unknown_payment" else undone

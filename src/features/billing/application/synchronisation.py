@@ -2,6 +2,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from features.billing.application.ports import StripeRecords
+from features.billing.application.surplus import SurplusSubscriptions
 from features.billing.application.upkeep_ports import BillingLooks, ComparedBook, SubscriptionEnds
 from features.billing.domain.outcomes import Applied
 from features.billing.domain.snapshots import SubscriptionSnapshot
@@ -23,7 +24,7 @@ class _Undone(Exception):
 @dataclass(frozen=True, slots=True)
 class SubscriptionSync:
     """Every subscription as Stripe has it, and every one of ours that Stripe did not list. Whoever deleted
-    their account is billed no longer.
+    their account is billed no longer, and nobody is billed twice.
     """
 
     book: ComparedBook
@@ -67,6 +68,19 @@ class SubscriptionSync:
             tally.note(error.code, snapshot.id)
             return
         _count(applied, snapshot, tally)
+        if applied.outcome == "second_subscription" or snapshot.surplus == "ending":
+            tally.note("second_subscription", snapshot.id)
+            await self._end_surplus(account_id, snapshot, tally, is_dry_run=is_dry_run)
+
+    async def _end_surplus(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, tally: Tally, *, is_dry_run: bool
+    ) -> None:
+        if is_dry_run or self.ends is None or self.records is None:
+            return
+        surplus = SurplusSubscriptions(self.looks, self.records, self.ends)
+        cents = await surplus.end(account_id, snapshot)
+        if cents is not None:
+            tally.counts.update(ended=1, cents_returned=cents)
 
     async def _ended(
         self, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
@@ -107,8 +121,6 @@ class SubscriptionSync:
 
 
 def _count(applied: Applied, snapshot: SubscriptionSnapshot, tally: Tally) -> None:
-    if applied.outcome == "second_subscription":
-        tally.note("second_subscription", snapshot.id)
     if applied.outcome != "done":
         return
     before = (applied.plan_before, applied.status_before)

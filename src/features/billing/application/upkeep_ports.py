@@ -7,7 +7,7 @@ from uuid import UUID
 
 from features.billing.application.ports import SubscriptionBook
 from features.billing.domain.outcomes import Renewable
-from features.billing.domain.snapshots import InvoiceSnapshot, SubscriptionSnapshot
+from features.billing.domain.snapshots import InvoiceSnapshot, SubscriptionSnapshot, Surplus
 from shared.ids import AccountId
 
 AccountStanding = Literal["active", "deleted", "gone"]
@@ -67,12 +67,24 @@ class BillingLooks(Protocol):
 
     async def row_of(self, stripe_subscription_id: str) -> UUID | None: ...
 
+    async def subscription_of(self, account_id: AccountId) -> str | None:
+        """Stripe's id of the one that is not ended here."""
+        ...
+
     async def unseen_since(self, seen_at: datetime, subscriptions_max: int) -> list[tuple[AccountId, str]]:
         """Subscriptions of Stripe's clock that are not ended here and that nobody has looked at since."""
         ...
 
 
 class SubscriptionEnds(Protocol):
-    async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot:
-        """At Stripe. One that is cancelled already stays so."""
+    """At Stripe. Every call may be repeated."""
+
+    async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot: ...
+
+    async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
+        """So that its snapshots say so from now on; also when it is cancelled."""
+        ...
+
+    async def give_back(self, payment_id: str) -> None:
+        """All that is left of a payment for a surplus subscription."""
         ...

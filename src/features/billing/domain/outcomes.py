@@ -10,15 +10,17 @@ from shared.ids import AccountId
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
-    """``stale``: something newer was known. ``incomplete``: it was never paid, nothing is kept."""
+    """``stale``: something newer was known. ``incomplete``: it was never paid, nothing is kept.
+    ``second_subscription``: the account has another. ``surplus``: it was ended for that, and paid back.
+    """
 
-    outcome: Literal["done", "stale", "incomplete", "second_subscription", "unknown_account"]
-    subscription_id: UUID | None  # of our row
-    plan_before: str | None
-    plan_after: str | None
-    status_before: str | None
-    status_after: str | None
-    credits_granted: int
+    outcome: Literal["done", "stale", "incomplete", "second_subscription", "surplus", "unknown_account"]
+    subscription_id: UUID | None = None  # of our row
+    plan_before: str | None = None
+    plan_after: str | None = None
+    status_before: str | None = None
+    status_after: str | None = None
+    credits_granted: int = 0
 
 
 class Returned(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from shared.ids import AccountId
 StripeStatus = Literal[
     "incomplete", "incomplete_expired", "trialing", "active", "past_due", "canceled", "unpaid", "paused"
 ]
+Surplus = Literal["ending", "ended"]
 InvoiceStatus = Literal["draft", "open", "paid", "uncollectible", "void"]
 
 
@@ -29,6 +30,7 @@ class SubscriptionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     next_price_id: str | None = None  # from the period's end on, by a schedule
     schedule_id: str | None = None
     cancels_at: datetime | None = None
+    surplus: Surplus | None = None  # we are ending it, or have: the account has another one
 
 
 class InvoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,3 +76,4 @@ class ReturnSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     payment_id: str | None
     returned_cents: int
     status: str  # Stripe's own word
+    is_surplus: bool = False  # of a subscription that never brought anything

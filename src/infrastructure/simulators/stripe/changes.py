@@ -15,7 +15,8 @@ from infrastructure.simulators.stripe.store import Store, new_id
 def update(call: Call) -> Document:
     store, form = call.store, call.form
     subscription = store.get(call.id, "subscription")
-    if subscription["status"] in {"canceled", "incomplete_expired"}:
+    is_over = subscription["status"] in {"canceled", "incomplete_expired"}
+    if is_over and form.fields.keys() - {"metadata", "expand"}:
         message = "A canceled subscription can only update its cancellation_details and metadata."
         raise Refused(400, "resource_missing", message)
     price = wanted_price(store, subscription, form.parts("items"))
