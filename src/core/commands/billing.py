@@ -178,7 +178,7 @@ def invoices_command(connection: Connection, limit: int, as_json: bool) -> None:
             click.echo(msgspec.json.encode(invoice))
         return
     if not found:
-        click.echo("There are no invoices. Packs are paid for at once, plans by invoice.")
+        click.echo("There are no invoices yet.")
         return
     table = Table("number", "day", "status")
     table.add_column("due", justify="right")

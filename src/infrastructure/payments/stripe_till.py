@@ -1,6 +1,7 @@
 """Where people pay: Stripe's prices, customers, checkouts and portal."""
 
 import hashlib
+from typing import Any
 from uuid import UUID
 
 from features.billing.application.ports import Till
@@ -55,8 +56,13 @@ class StripeTill(Till):
             "credits": str(checkout.credits if checkout.pack is not None else 0),
         }
         mode = "payment" if checkout.pack is not None else "subscription"
-        # What is made by paying says whose it is, too.
-        made_by_it = "payment_intent_data" if checkout.pack is not None else "subscription_data"
+        # What is made by paying says whose it is, too. A pack is to have an invoice, as plans have anyway.
+        made_by_it: dict[str, Any] = {"subscription_data": {"metadata": metadata}}
+        if checkout.pack is not None:
+            made_by_it = {
+                "payment_intent_data": {"metadata": metadata},
+                "invoice_creation": {"enabled": True},
+            }
         made = await self._desk.post(
             "/v1/checkout/sessions",
             f"checkout:{checkout.id}:{customer_id}:{price_id}",
@@ -67,7 +73,7 @@ class StripeTill(Till):
             metadata=metadata,
             success_url=checkout.success_url,
             cancel_url=checkout.cancel_url,
-            **{made_by_it: {"metadata": metadata}},
+            **made_by_it,
         )
         return OpenSession(
             id=_id_of(made, "checkout session"),

@@ -97,6 +97,19 @@ async def test_a_second_subscription_is_ended_and_paid_back(subscriber, applicat
     await StripeTerms(payments.desk).give_back(invoice.payment_id)
 
 
+async def test_a_pack_has_its_invoice(customer, hear_all):
+    before = await customer.credits()
+    paid = await customer.pay(await customer.done("/checkout", {"pack": "small"}))
+
+    heard = await hear_all(customer.account_id)
+
+    assert {row["status"] for row in heard} == {"applied"}
+    (item,) = (await customer.get("/invoices")).json()["items"]
+    assert (item["status"], item["paid_cents"]) == ("paid", paid.paid_cents)
+    assert item["number"]
+    assert await customer.credits() - before == 100
+
+
 async def test_money_back_takes_back_what_it_bought(customer, hear_all):
     before = await customer.credits()
     paid = await customer.pay(await customer.done("/checkout", {"pack": "small"}))

@@ -2,10 +2,11 @@
 
 from infrastructure.simulators.documents import Document
 from infrastructure.simulators.provider_errors import Refused
-from infrastructure.simulators.stripe import catalogue, payments, subscriptions
+from infrastructure.simulators.stripe import catalogue, invoices, payments, subscriptions
 from infrastructure.simulators.stripe.calls import Call, listed, whole_list
 from infrastructure.simulators.stripe.events import emit
 from infrastructure.simulators.stripe.forms import Form
+from infrastructure.simulators.stripe.lines import sale_line
 from infrastructure.simulators.stripe.store import Store, new_id
 
 SESSIONS, KIND = "/v1/checkout/sessions", "checkout.session"
@@ -46,6 +47,9 @@ def create(call: Call) -> Document:
             "customer_email": form.text("customer_email"),
             "expires_at": expires_at,
             "invoice": None,
+            "invoice_creation": {"enabled": bool(form.part("invoice_creation").flag("enabled"))}
+            if mode == "payment"
+            else None,
             "livemode": False,
             "metadata": form.changed("metadata", {}),
             "mode": mode,
@@ -123,8 +127,16 @@ def complete(store: Store, session: Document, *, is_delayed: bool = False) -> bo
         return False
     else:
         payments.succeed(store, intent)
+        _bill(store, session, intent)
     _close(store, session, payment_intent=intent["id"], payment_status="unpaid" if is_delayed else "paid")
     return True
+
+
+def _bill(store: Store, session: Document, intent: Document) -> None:
+    """An invoice for what was bought, where the merchant asked for one."""
+    if session["invoice_creation"]["enabled"] and session["customer"]:
+        lines = [sale_line(item, store.now()) for item in session["_items"]]
+        session["invoice"] = invoices.issue_paid(store, session, lines, intent)["id"]
 
 
 def _complete_subscription(store: Store, session: Document) -> bool:
@@ -152,6 +164,7 @@ def settle(store: Store, session: Document, *, is_paid: bool) -> Document:
     intent = store.get(session["payment_intent"] or "", "payment_intent")
     if is_paid:
         payments.succeed(store, intent)
+        _bill(store, session, intent)
         session["payment_status"] = "paid"
     else:
         payments.fail(store, intent)

@@ -22,33 +22,65 @@ def new_invoice(
     """Not kept yet: a preview is one that never is. Its own period is the one that is over, if one is; what
     is billed ahead stands in the lines.
     """
-    customer, now = store.find(subscription["customer"]) or {}, store.now()
+    customer = store.find(subscription["customer"]) or {}
     balance, total = customer.get("balance", 0), sum(line["amount"] for line in lines)
-    due = max(total + balance, 0)
-    object_id = new_id("in")
     details = {"metadata": subscription["metadata"], "subscription": subscription["id"]}
+    return {
+        **_draft(store, customer, subscription["currency"], lines, past_period),
+        "amount_due": max(total + balance, 0),
+        "amount_remaining": max(total + balance, 0),
+        "billing_reason": reason,
+        "customer": subscription["customer"],
+        "ending_balance": min(total + balance, 0),
+        "parent": {"type": "subscription_details", "quote_details": None, "subscription_details": details},
+    }
+
+
+def issue_paid(store: Store, sale: Document, lines: list[Document], intent: Document) -> Document:
+    """For what was paid at a till at once: the customer's balance has no part in it."""
+    customer = store.get(sale["customer"], "customer")
+    invoice = _draft(store, customer, sale["currency"], lines, None) | {
+        "_payment_intent": intent["id"],
+        "_charge": intent["latest_charge"],
+    }
+    emit(store, "invoice.created", store.put(invoice))
+    finalize(store, invoice)
+    mark_paid(store, invoice)
+    return invoice
+
+
+def _draft(
+    store: Store,
+    customer: Document,
+    currency: str,
+    lines: list[Document],
+    past_period: tuple[int, int] | None,
+) -> Document:
+    now, balance = store.now(), customer.get("balance", 0)
+    total = sum(line["amount"] for line in lines)
+    object_id = new_id("in")
     start, end = past_period or (now, now)
     return {
         "id": object_id,
         "object": "invoice",
-        "amount_due": due,
+        "amount_due": total,
         "amount_overpaid": 0,
         "amount_paid": 0,
-        "amount_remaining": due,
+        "amount_remaining": total,
         "attempt_count": 0,
         "attempted": False,
         "auto_advance": True,
-        "billing_reason": reason,
+        "billing_reason": "manual",
         "collection_method": "charge_automatically",
         "created": now,
-        "currency": subscription["currency"],
-        "customer": subscription["customer"],
+        "currency": currency,
+        "customer": customer.get("id"),
         "customer_email": customer.get("email"),
         "customer_name": customer.get("name"),
         "default_payment_method": None,
         "description": None,
         "due_date": None,
-        "ending_balance": min(total + balance, 0),
+        "ending_balance": balance,
         "hosted_invoice_url": None,
         "invoice_pdf": None,
         "lines": whole_list(
@@ -58,7 +90,7 @@ def new_invoice(
         "metadata": {},
         "next_payment_attempt": None,
         "number": None,
-        "parent": {"type": "subscription_details", "quote_details": None, "subscription_details": details},
+        "parent": None,
         "period_start": start,
         "period_end": end,
         "starting_balance": balance,

@@ -24,6 +24,25 @@ def proration_lines(subscription: Document, item: Document, price: Document, at:
     ]
 
 
+def sale_line(item: Document, now: int) -> Document:
+    """What was bought once, at a till."""
+    details: Document = {
+        "invoice_item": new_id("ii"),
+        "proration": False,
+        "proration_details": {"credited_items": None},
+        "subscription": None,
+    }
+    return {
+        **_bare_line(item["price"], item["amount_total"], (now, now), item["quantity"]),
+        "description": item["description"],
+        "parent": {
+            "type": "invoice_item_details",
+            "invoice_item_details": details,
+            "subscription_item_details": None,
+        },
+    }
+
+
 def _line(
     subscription: Document,
     item: Document,
@@ -41,31 +60,41 @@ def _line(
         "subscription_item": item["id"],
     }
     return {
-        "id": new_id("il"),
-        "object": "line_item",
-        "amount": cents,
-        "currency": price["currency"],
+        **_bare_line(price, cents, period, item["quantity"]),
         "description": ("Unused time" if cents < 0 else "Remaining time")
         if is_proration
         else "A month of the plan",
-        "discount_amounts": [],
         "discountable": not is_proration,
-        "discounts": [],
-        "invoice": None,
-        "livemode": False,
         "metadata": subscription["metadata"],
         "parent": {
             "type": "subscription_item_details",
             "invoice_item_details": None,
             "subscription_item_details": details,
         },
+    }
+
+
+def _bare_line(price: Document, cents: int, period: tuple[int, int], quantity: int) -> Document:
+    return {
+        "id": new_id("il"),
+        "object": "line_item",
+        "amount": cents,
+        "currency": price["currency"],
+        "description": None,
+        "discount_amounts": [],
+        "discountable": True,
+        "discounts": [],
+        "invoice": None,
+        "livemode": False,
+        "metadata": {},
+        "parent": None,
         "period": {"start": period[0], "end": period[1]},
         "pricing": {
             "type": "price_details",
             "price_details": {"price": price["id"], "product": price["product"]},
             "unit_amount_decimal": price["unit_amount_decimal"],
         },
-        "quantity": item["quantity"],
+        "quantity": quantity,
         "subtotal": cents,
         "taxes": [],
         "_price": price,

@@ -66,17 +66,18 @@ def _older_invoice(document: Document) -> Document:
 
 
 def _older_line(document: Document) -> Document:
-    details = document["parent"]["subscription_item_details"]
+    parent = document["parent"]
+    details = parent["subscription_item_details"] or parent["invoice_item_details"]
     kept = {name: value for name, value in document.items() if name not in {"parent", "pricing", "taxes"}}
     return {
         **kept,
-        "type": "subscription",
+        "type": "subscription" if parent["subscription_item_details"] else "invoiceitem",
         "price": document["_price"],
-        "plan": plan_of(document["_price"]),
+        "plan": plan_of(document["_price"]) if document["_price"]["recurring"] else None,
         "proration": details["proration"],
         "proration_details": details["proration_details"],
         "subscription": details["subscription"],
-        "subscription_item": details["subscription_item"],
+        "subscription_item": details.get("subscription_item"),
     }
 
 

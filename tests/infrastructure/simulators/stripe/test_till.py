@@ -3,6 +3,8 @@
 import pytest
 import stripe
 
+OLD = {"authorization": "Bearer simulated", "stripe-version": "2024-06-20"}
+
 
 async def test_a_pack_is_paid_for_on_a_page(shop):
     session = await shop.till(shop.pack, metadata={"checkout_id": "c1"})
@@ -17,6 +19,23 @@ async def test_a_pack_is_paid_for_on_a_page(shop):
     assert (paid.status, paid.payment_status, paid.metadata["checkout_id"]) == ("complete", "paid", "c1")
     assert paid.payment_intent.latest_charge.amount == 1_500
     assert [item.description for item in paid.line_items.data] == ["100 credits"]
+
+
+async def test_a_pack_has_an_invoice_where_one_was_asked_for(shop):
+    without = await shop.bought(shop.pack)
+    session = await shop.bought(shop.pack, invoice_creation={"enabled": True})
+
+    invoice = await shop.client.invoices.retrieve_async(session.invoice, {"expand": ["payments"]})
+    old = (await shop.simulators.http.get(f"/stripe/v1/invoices/{session.invoice}", headers=OLD)).json()
+    page = await shop.simulators.http.get(invoice.hosted_invoice_url)
+
+    assert without.invoice is None
+    assert (invoice.status, invoice.amount_paid, invoice.billing_reason) == ("paid", 1_500, "manual")
+    assert invoice.payments.data[0].payment.payment_intent == session.payment_intent
+    assert (old["payment_intent"], old["subscription"]) == (session.payment_intent, None)
+    assert (old["lines"]["data"][0]["type"], old["lines"]["data"][0]["plan"]) == ("invoiceitem", None)
+    assert "100 credits" in page.text
+    assert (await shop.told()).count("invoice.paid") == 1
 
 
 async def test_paying_twice_pays_once(shop):
