@@ -15,6 +15,7 @@ from shared.caller import Caller, no_account
 from shared.ids import RunId
 
 TERMS: LiteralString = "select * from caller.analysis_terms($1, $2, $3, $4)"
+POSITION_MAX = 2**31 - 1  # of the column; a cursor may say more
 BULK: LiteralString = "select * from caller.bulk_analysis($1, $2, $3, $4, $5)"
 
 
@@ -47,7 +48,7 @@ class PostgresTerms(TermsReader, BulkReader):
         self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int
     ) -> BulkPage | None:
         (row,) = await self._database.user(caller.claims).call(
-            BULK, caller.chosen_account, run_id, after_position, items_max
+            BULK, caller.chosen_account, run_id, min(after_position, POSITION_MAX), items_max
         )
         if row["account_id"] is None:
             raise no_account(caller)

@@ -1,10 +1,12 @@
 """Paths, queries and methods that no operation of the document takes: refused with a problem, never a 5xx."""
 
 import json
+import re
 import uuid
 
 import pytest
 
+from shared.pages import PLACE_PATTERN, POSITION_PATTERN
 from tests.core.corpus.bodies import JSON, body_of
 from tests.core.problems import assert_problem
 
@@ -64,6 +66,39 @@ async def test_a_query_is_spelled_as_documented_or_refused(operations, send, ass
                     assert_refused(await send(method, path, query=query), (method, path, query))
 
     assert tried > 100
+
+
+async def test_the_farthest_place_that_a_cursor_can_name_is_answered(operations, send):
+    tried = 0
+    for method, path, operation in operations:
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] == "cursor":
+                for query in farthest(parameter["schema"]["pattern"]):
+                    tried += 1
+                    answer = await send(method, path, query=query)
+                    assert answer.status_code in (200, 404), (path, query, answer.text)
+                    assert answer.status_code == 404 or answer.json()["next_cursor"] is None
+
+    assert tried > 10
+
+
+def farthest(pattern):
+    """Queries with the largest cursors that a list's pattern allows."""
+    name = "2e" + "66" * 32
+    if pattern == POSITION_PATTERN:
+        return ["?cursor=70" + "39" * 18]
+    if pattern == PLACE_PATTERN:
+        return ["?cursor=74" + "39" * 17 + name]
+    number, time, text = "39" * 18, "39" * 17, "7a" * 30
+    values = {"followers": number, "score": number, "username": text, "last_analysed_at": time}
+    queries = [
+        f"?sort={sort}{field}&cursor=73{(sort + field).encode().hex()}3a{value}{name}"
+        for field, value in values.items()
+        for sort in ("", "-")
+        if re.search(rf"[(|]{(sort + field).encode().hex()}3a", pattern)
+    ]
+    assert queries, pattern
+    return queries
 
 
 async def test_a_query_is_sent_once_and_known_or_refused(operations, send, assert_refused):
