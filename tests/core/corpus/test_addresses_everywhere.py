@@ -77,7 +77,6 @@ async def test_the_farthest_place_that_a_cursor_can_name_is_answered(operations,
                     tried += 1
                     answer = await send(method, path, query=query)
                     assert answer.status_code in (200, 404), (path, query, answer.text)
-                    assert answer.status_code == 404 or answer.json()["next_cursor"] is None
 
     assert tried > 10
 
