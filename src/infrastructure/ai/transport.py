@@ -1,15 +1,14 @@
 """Connections of the providers' own clients, and what goes wrong on them. Imported late, with them."""
 
 import logging
-import ssl
 from collections.abc import Awaitable
-from functools import cache
 
 import httpx2
 
 from infrastructure.ai.clients import SdkReply
 from infrastructure.ai.provider import ProviderTrouble
 from infrastructure.ai.troubles import trouble_of_status
+from infrastructure.trust import trusted
 
 CONNECT_S = 5.0
 CONNECTIONS_MAX = 1_000
@@ -37,15 +36,10 @@ def http_client() -> httpx2.AsyncClient:
             max_keepalive_connections=IDLE_CONNECTIONS_MAX,
             keepalive_expiry=IDLE_S,
         ),
-        verify=_trusted(),
+        verify=trusted(),
         timeout=CONNECT_S,  # each call brings its own
         follow_redirects=False,  # a prompt goes where it was sent, and nowhere else
     )
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()  # reading the certificates takes longer than a call
 
 
 def timeouts(within_s: float) -> httpx2.Timeout:

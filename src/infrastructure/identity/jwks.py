@@ -9,6 +9,7 @@ import structlog
 
 from features.auth.domain.errors import IdentityUnavailable
 from infrastructure.identity.keys import Key, Keys, KeySetInvalid, PublicKeyAlgorithm, read_jwks
+from infrastructure.trust import trusted
 
 FRESH_S = 600.0
 COOLDOWN_S = 10.0  # between two fetches, whatever tokens ask for
@@ -103,7 +104,9 @@ class JwksKeys(Keys):
 
     async def _fetch(self) -> bytes:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=self._timeout_s, follow_redirects=False)
+            self._client = httpx.AsyncClient(
+                verify=trusted(), timeout=self._timeout_s, follow_redirects=False
+            )
         document = bytearray()
         # Not compressed: a small answer must not become a large one.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}

@@ -3,6 +3,8 @@
 import httpx
 from supabase import AsyncClient, AsyncClientOptions, AuthApiError
 
+from infrastructure.trust import trusted
+
 KNOWN_USER = frozenset({"email_exists", "user_already_exists"})
 
 
@@ -12,7 +14,7 @@ class SupabaseAdmin:
     """
 
     def __init__(self, url: str, service_role_key: str, *, timeout_s: float) -> None:
-        self._http = httpx.AsyncClient(timeout=timeout_s, follow_redirects=False)
+        self._http = httpx.AsyncClient(verify=trusted(), timeout=timeout_s, follow_redirects=False)
         options = AsyncClientOptions(
             auto_refresh_token=False,
             persist_session=False,

@@ -19,6 +19,7 @@ from features.billing.domain.errors import (
 from infrastructure.access import Access
 from infrastructure.payments.stripe_desk import API_VERSION, RETRIES_MAX, TIMEOUT_S, Sdk
 from infrastructure.payments.stripe_fields import Json
+from infrastructure.trust import trusted
 from shared.errors import DomainError
 
 # It tells others' texts and addresses with customers in them at a level that we print.
@@ -34,7 +35,7 @@ class _Http(HTTPClient):
 
     def __init__(self) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]  a parameter of its own tests
-        self._client = httpx.AsyncClient(timeout=TIMEOUT_S)
+        self._client = httpx.AsyncClient(verify=trusted(), timeout=TIMEOUT_S)
 
     async def request_async(
         self, method: str, url: str, headers: Mapping[str, str], post_data: str | None = None

@@ -29,6 +29,7 @@ from infrastructure.scraping.troubles import (
     retry_after_s,
     told_retry_after_s,
 )
+from infrastructure.trust import trusted
 from shared.finishing import to_the_end
 from shared.ports import Clock
 from shared.questions import Spender
@@ -134,7 +135,7 @@ class ScraperApiProfiles(ProfileSource):
 
     async def _ask(self, access: Access, username: str) -> _Answer:
         if self._transport is None:
-            self._transport = httpx.AsyncHTTPTransport()
+            self._transport = httpx.AsyncHTTPTransport(verify=trusted())
         page = f"{PROFILE_URL}?{urlencode({'username': username})}"
         query = urlencode({"api_key": access.key, "url": page, "keep_headers": "true"})
         request = httpx.Request(
