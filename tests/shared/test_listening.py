@@ -15,6 +15,7 @@ def test_a_port_that_is_free_is_left_free():
     with socket.socket() as server:
         server.bind(("127.0.0.1", port))
         server.listen()
+        assert server.getsockname()[1] == port
 
 
 def test_a_taken_port_is_said_with_what_to_do():

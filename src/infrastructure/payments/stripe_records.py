@@ -56,14 +56,15 @@ class StripeLookups(StripeRecords):
         async for found in self._desk.pages("/v1/subscriptions", status="all", expand=parts):
             yield subscription_of(found)
 
-    async def invoices(self, *, since: datetime) -> AsyncIterator[InvoiceSnapshot]:
-        parts = [f"data.{name}" for name in INVOICE_PARTS]
-        async for found in self._desk.pages("/v1/invoices", created=_between(since), expand=parts):
-            yield invoice_of(found)
+    def invoices(self, *, since: datetime) -> AsyncIterator[InvoiceSnapshot]:
+        return self._invoices(created=_between(since))
 
-    async def invoices_of(self, subscription_id: str) -> AsyncIterator[InvoiceSnapshot]:
+    def invoices_of(self, subscription_id: str) -> AsyncIterator[InvoiceSnapshot]:
+        return self._invoices(subscription=subscription_id)
+
+    async def _invoices(self, **which: Any) -> AsyncIterator[InvoiceSnapshot]:  # noqa: ANN401  JSON
         parts = [f"data.{name}" for name in INVOICE_PARTS]
-        async for found in self._desk.pages("/v1/invoices", subscription=subscription_id, expand=parts):
+        async for found in self._desk.pages("/v1/invoices", **which, expand=parts):
             yield invoice_of(found)
 
     async def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
+from features.billing.domain.errors import PaymentsRefused
 from features.billing.domain.snapshots import InvoiceSnapshot, SubscriptionSnapshot
 
 DAY = timedelta(days=1)
@@ -24,6 +25,7 @@ class StripeBooks:
         self.issued = []
         self.cancelled = []
         self.given_back = []
+        self.refused = set()  # payments that Stripe does not give back
 
     async def subscription(self, subscription_id):
         return self.by_id.get(subscription_id)
@@ -47,6 +49,8 @@ class StripeBooks:
         self.change(subscription_id, surplus=surplus)
 
     async def give_back(self, payment_id):
+        if payment_id in self.refused:
+            raise PaymentsRefused("charge_disputed")
         self.given_back.append(payment_id)
 
     async def cancel_now(self, subscription_id):

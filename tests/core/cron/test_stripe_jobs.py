@@ -182,6 +182,26 @@ async def test_who_subscribes_anew_before_we_hear_of_the_end_keeps_the_new_one(
     assert await state(cron_owner, account_id) == ("pro", 250 + 1_500)
 
 
+async def test_a_refund_that_stripe_refuses_holds_up_nobody_else(stripe, payer, subscriber, carry_out):
+    _, _, second, paid = payer
+    _, behind = await subscriber()
+    stripe.change(behind.id, status="canceled")
+    stripe.refused.add(paid.payment_id)
+
+    _, findings = await carry_out("subscription-sync")
+    _, again = await carry_out("subscription-sync")
+    stripe.refused.clear()
+    counts, _ = await carry_out("subscription-sync")
+
+    assert findings >= {
+        ("second_subscription", second.id),
+        ("payments_refused", second.id),
+        ("was_different", behind.id),
+    }
+    assert again == {("second_subscription", second.id), ("payments_refused", second.id)}
+    assert (counts["cents_returned"], stripe.given_back) == (9900, [paid.payment_id])
+
+
 async def test_money_that_was_not_yet_given_back_is_given_back_later(stripe, payer, carry_out):
     _, _, second, paid = payer
     stripe.change(second.id, surplus="ending", status="canceled")

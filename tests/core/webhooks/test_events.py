@@ -312,7 +312,7 @@ async def test_a_surplus_subscription_that_was_ended_brings_nothing_and_takes_no
 
     assert await changes_of(desk, ended) == [("subscription", "surplus")]
     assert await changes_of(desk, billed) == [("subscription", "surplus"), ("invoice", "saved")]
-    assert await changes_of(desk, given_back) == [("refund", "no_money")]
+    assert await changes_of(desk, given_back) == [("refund", "surplus")]
     assert await desk.balance(tenant.account_id) == 250
 
 

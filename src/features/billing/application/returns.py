@@ -54,6 +54,8 @@ class Returns:
 
 def _effect(kind: Kind, snapshot: ReturnSnapshot, returned: Returned | None) -> Effect:
     facts: dict[str, str | int | None] = {"id": snapshot.id, "status": snapshot.status}
+    if snapshot.is_surplus:
+        return Effect(what=kind, outcome="surplus", facts=facts)
     if returned is None:
         return Effect(what=kind, outcome="no_money", facts=facts)
     if returned.outcome == "done":

@@ -57,20 +57,19 @@ class SubscriptionSync:
             if not is_over:
                 tally.note("account_unknown", snapshot.id)
             return
-        if standing == "deleted" and not is_over:
-            tally.note("account_deleted", snapshot.id)
-            snapshot, seen_at = await self._ended(snapshot, seen_at, is_dry_run=is_dry_run)
         try:
+            if standing == "deleted" and not is_over:
+                tally.note("account_deleted", snapshot.id)
+                snapshot, seen_at = await self._ended(snapshot, seen_at, is_dry_run=is_dry_run)
             applied = await self._apply(account_id, snapshot, seen_at, is_dry_run=is_dry_run)
+            _count(applied, snapshot, tally)
+            if applied.outcome == "second_subscription" or snapshot.surplus == "ending":
+                tally.note("second_subscription", snapshot.id)
+                await self._end_surplus(account_id, snapshot, tally, is_dry_run=is_dry_run)
         except Unavailable:
             raise
-        except DomainError as error:
+        except DomainError as error:  # this one's alone: the others go on
             tally.note(error.code, snapshot.id)
-            return
-        _count(applied, snapshot, tally)
-        if applied.outcome == "second_subscription" or snapshot.surplus == "ending":
-            tally.note("second_subscription", snapshot.id)
-            await self._end_surplus(account_id, snapshot, tally, is_dry_run=is_dry_run)
 
     async def _end_surplus(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, tally: Tally, *, is_dry_run: bool

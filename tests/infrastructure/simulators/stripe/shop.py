@@ -1,6 +1,10 @@
 """What a shop does with Stripe, for tests: each step by Stripe's own client or by a button of a page."""
 
 DAY_S = 86_400
+OLD = {
+    "authorization": "Bearer simulated",
+    "stripe-version": "2024-06-20",
+}  # as clients asked then
 
 
 class Shop:

@@ -3,7 +3,7 @@
 import pytest
 import stripe
 
-OLD = {"authorization": "Bearer simulated", "stripe-version": "2024-06-20"}
+from tests.infrastructure.simulators.stripe.shop import OLD
 
 
 async def test_a_pack_is_paid_for_on_a_page(shop):

@@ -3,7 +3,7 @@
 import pytest
 import stripe
 
-OLD = {"authorization": "Bearer simulated", "stripe-version": "2024-06-20"}
+from tests.infrastructure.simulators.stripe.shop import OLD
 
 
 async def test_the_same_key_again_brings_the_same_answer_and_no_second_thing(shop):
