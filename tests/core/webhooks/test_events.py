@@ -232,6 +232,30 @@ async def test_a_dispute_takes_the_credits_and_one_that_is_won_brings_them_again
     assert await desk.balance(tenant.account_id) == 100
 
 
+@pytest.mark.parametrize("kind", ["refund", "dispute"])
+async def test_a_run_cancelled_after_its_credits_were_refunded_returns_none_of_them(
+    desk, world, owner, tenant, bought, kind
+):
+    await desk.news(world.tell("checkout.session.completed", bought.id))
+    run_id = uuid.uuid4()
+    await owner.execute(
+        "select runs.start($1, $2, 'x', '{}', 100, 'analysis', 'nobody_listens')", tenant.account_id, run_id
+    )
+    if kind == "refund":
+        world.refunds["ch_1"] = [returned(bought.payment_id, 1500)]
+        await desk.news(world.tell("charge.refunded", "ch_1"))
+    else:
+        dispute = returned(bought.payment_id, 1500, "needs_response", "dp")
+        world.have(dispute)
+        await desk.news(world.tell("charge.dispute.created", dispute.id))
+
+    await owner.execute("select runs.request_cancel($1, $2)", tenant.account_id, run_id)
+
+    assert await desk.balance(tenant.account_id) == 0
+    account = "select credits_held from credit_accounts where account_id = $1"
+    assert await owner.fetchval(account, tenant.account_id) == 0
+
+
 async def test_an_inquiry_takes_nothing(desk, world, tenant, bought):
     await desk.news(world.tell("checkout.session.completed", bought.id))
     inquiry = returned(bought.payment_id, 1500, "warning_needs_response", "dp")

@@ -41,8 +41,18 @@ class Hold:
 
 
 @dataclass
+class Debt:
+    lot: Lot | None
+    position: int
+    owed: int
+    paid: int = 0
+
+
+@dataclass
 class Model:
     lots: list[Lot] = field(default_factory=list)
+    granted: dict[str, Lot] = field(default_factory=dict)
+    debts: dict[str, Debt] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
     done: dict[tuple[str, str], tuple] = field(default_factory=dict)
     entries: int = 0
@@ -80,7 +90,8 @@ class Model:
         if outcome := self._repeats("grant", reference, content):
             return outcome
         number = self.entries + 1
-        self.lots.append(Lot(number, credits_granted, credits_granted, expires_in_days))
+        lot = self.granted[reference] = Lot(number, credits_granted, credits_granted, expires_in_days)
+        self.lots.append(lot)
         return self._did("grant", reference, content)
 
     def charge(self, kind, credits_wanted, reference):
@@ -128,6 +139,7 @@ class Model:
             part[0].held -= part[1]
             self._put_back(part[0], part[1] - part[2])
         self.entries += 1
+        self._pay_debts()
         return "done"
 
     def refund(self, hold_reference, credits_wanted, reference):
@@ -144,7 +156,56 @@ class Model:
             part[3] += back
             left -= back
             self._put_back(part[0], back)
-        return self._did("refund", reference, (hold_reference, credits_wanted))
+        self._did("refund", reference, (hold_reference, credits_wanted))
+        self._pay_debts()
+        return "done"
+
+    def reclaim(self, grant_reference, credits_wanted, reference):
+        self.expire()
+        if reference in self.debts:
+            return 0
+        self.debts[reference] = Debt(self.granted.get(grant_reference), self.entries, credits_wanted)
+        return self._pay(reference)
+
+    def undo_reclaim(self, reference, undo_reference):
+        self.expire()
+        if reference in self.debts:
+            self.debts[reference].owed = self.debts[reference].paid
+        back = self.holds[reference].refundable if reference in self.holds else 0
+        if back:
+            self.refund(reference, back, undo_reference)
+        return back
+
+    def payers(self, debt):
+        """The lots of the debt's time, in the order in which they pay it."""
+        old = [lot for lot in self.lots if lot.number <= debt.position]
+        return sorted(old, key=lambda lot: (lot is not debt.lot, lot.order))
+
+    def _pay_debts(self):
+        for reference, _ in sorted(self.debts.items(), key=lambda item: (item[1].position, item[0])):
+            self._pay(reference)
+
+    def _pay(self, reference):
+        debt = self.debts[reference]
+        payment = min(debt.owed - debt.paid, sum(lot.available for lot in self.payers(debt)))
+        if not payment:
+            return 0
+        hold = self.holds.setdefault(reference, Hold("spend", 0, "settled", []))
+        left = payment
+        for lot in self.payers(debt):
+            taken = min(lot.available, left)
+            lot.available -= taken
+            left -= taken
+            part = next((part for part in hold.parts if part[0] is lot), None)
+            if part is None:
+                hold.parts.append(part := [lot, 0, 0, 0])
+            part[1] += taken
+            part[2] += taken
+        hold.placed += payment
+        hold.spent += payment
+        debt.paid += payment
+        self.entries += 1
+        return payment
 
     def _put_back(self, lot, credits_back):
         if credits_back and lot.lapse <= 0:

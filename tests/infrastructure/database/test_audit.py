@@ -14,6 +14,8 @@ select ledger.grant_credits($1, 10, 'g1', 'admin_grant', now() + interval '1 day
 select ledger.grant_credits($1, 10, 'g2', 'purchase');
 select ledger.place_hold($1, 12, 'open', 'analysis');
 select ledger.spend($1, 3, 'spent', 'analysis');
+select ledger.reclaim($1, 'g2', 9, 'returned');
+select ledger.grant_credits($1, 5, 'g3', 'purchase');
 """
 PLANTED = {
     "update credit_accounts set credits_available = credits_available + 1": {
@@ -44,7 +46,9 @@ PLANTED = {
         "available is not the sum of the entries",
         "a balance_after does not follow from the one before",
     },
-    "delete from credit_entries where position = 4": {
+    "update credit_debts set position = 100": {"a debt was not paid from credits that were there"},
+    "update credit_debts set credits_paid = credits_paid - 1": {"the charge of a debt is not what was paid"},
+    "delete from credit_entries where position = 6": {
         "available is not the sum of the entries",
         "an entry is missing",
     },

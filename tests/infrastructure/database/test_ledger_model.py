@@ -22,7 +22,10 @@ from tests.infrastructure.database.ledger_model import Model
 
 NOW = datetime.now(UTC)
 credits_amounts = st.integers(1, 12)
-references = st.sampled_from([f"r{number}" for number in range(6)])
+REFERENCES = [f"r{number}" for number in range(6)]
+references = st.sampled_from(REFERENCES)
+DEBTS = [f"d{number}" for number in range(4)]
+debts = st.sampled_from(DEBTS)
 expiries = st.sampled_from([None, 1.0, 2.0, 3.0, 10.0])
 
 LET_LAPSE = """
@@ -49,10 +52,10 @@ class Histories(RuleBasedStateMachine):
     def run(self, work):
         return self.loop.run_until_complete(work)
 
-    def call(self, function, *arguments):
+    def call(self, function, *arguments, column="outcome"):
         places = ", ".join(f"${number}" for number in range(1, len(arguments) + 2))
         return self.run(
-            self.sql.fetchval(f"select outcome from ledger.{function}({places})", self.account, *arguments)
+            self.sql.fetchval(f"select {column} from ledger.{function}({places})", self.account, *arguments)
         )
 
     @initialize()
@@ -85,9 +88,29 @@ class Histories(RuleBasedStateMachine):
     def release(self, reference):
         assert self.call("release_hold", reference) == self.model.close(reference, "released", 0)
 
-    @rule(amount=credits_amounts, of=references, reference=references)
+    @rule(amount=credits_amounts, of=st.sampled_from(REFERENCES + DEBTS), reference=references)
     def refund(self, amount, of, reference):
         assert self.call("refund_charge", of, amount, reference) == self.model.refund(of, amount, reference)
+
+    @rule(amount=credits_amounts, of=st.sampled_from([*REFERENCES, "lot1"]), reference=debts)
+    def reclaim(self, amount, of, reference):
+        taken = self.call("reclaim", of, amount, reference, column="reclaim")
+        assert taken == self.model.reclaim(of, amount, reference)
+
+    @precondition(lambda self: any(hold.status == "held" for hold in self.model.holds.values()))
+    @rule(amount=st.integers(6, 12), reference=debts, data=st.data())
+    def reclaim_while_held(self, amount, reference, data):
+        """Credits are held, the money is returned, and then the hold is released."""
+        held = [reference for reference, hold in self.model.holds.items() if hold.status == "held"]
+        self.reclaim(amount, "lot1", reference)
+        self.release(data.draw(st.sampled_from(held), label="hold"))
+
+    @precondition(lambda self: self.model.debts)
+    @rule(reference=debts)
+    def undo_reclaim(self, reference):
+        undo = f"undo{reference}"
+        came_back = self.call("undo_reclaim", reference, undo, column="undo_reclaim")
+        assert came_back == self.model.undo_reclaim(reference, undo)
 
     @precondition(lambda self: any(lot.expires_in_days is not None for lot in self.model.lots))
     @rule(data=st.data())
@@ -118,6 +141,16 @@ class Histories(RuleBasedStateMachine):
         assert [(lot["id"], lot["credits_available"], lot["credits_held"]) for lot in lots] == [
             (lot.number, lot.available, lot.held) for lot in model.lots
         ]
+
+    @invariant()
+    def no_debt_is_open_while_lots_of_its_time_have_credits(self):
+        rows = self.run(self.sql.fetch("select * from credit_debts where account_id = $1", self.account))
+        debts = self.model.debts
+        assert {row["reference"]: (row["credits_owed"], row["credits_paid"]) for row in rows} == {
+            reference: (debt.owed, debt.paid) for reference, debt in debts.items()
+        }
+        unpaid = [debt for debt in debts.values() if debt.paid < debt.owed]
+        assert not any(lot.available for debt in unpaid for lot in self.model.payers(debt))
 
     def teardown(self):
         findings = self.run(

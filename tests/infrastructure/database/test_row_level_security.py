@@ -27,6 +27,7 @@ TABLES = {
     "public.credit_lots": True,
     "public.credit_holds": True,
     "public.credit_hold_lots": True,
+    "public.credit_debts": True,
     "public.credit_entries": True,
     "public.invitations": True,
     "public.api_keys": True,

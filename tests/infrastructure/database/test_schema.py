@@ -209,7 +209,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
         join pg_class as c on c.oid = a.attrelid and c.relkind = 'r'
         where a.attname = 'account_id' and c.relnamespace = 'public'::regnamespace
     """)
-    assert len(tables) == 31
+    assert len(tables) == 32
     for table in tables:
         assert not await owner.fetchval(
             f"select exists (select from {table['name']} where account_id = $1)", account_id

@@ -27,7 +27,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Literal["done", "repeated", "unknown_payment"]
     account_id: AccountId | None
     credits_reclaimed: int  # below 0: they came back
-    credits_short: int  # were spent before they could be taken back
+    credits_short: int  # not available at that moment: owed
 
 
 class Renewable(msgspec.Struct, frozen=True, kw_only=True):

@@ -85,6 +85,24 @@ create table public.credit_hold_lots (
 
 create index credit_hold_lots_by_lot on public.credit_hold_lots (account_id, lot_id);
 
+-- Credits that a refund or dispute takes back. What was held or spent at that moment is owed: credits that
+-- return to a lot of that time pay the debt first. Lots that are granted later never pay it.
+create table public.credit_debts (
+    account_id uuid not null references public.credit_accounts (account_id) on delete cascade,
+    reference text not null check (length(reference) between 1 and 200),  -- of the charge that pays it
+    lot_id bigint,  -- the lot that the returned money bought; null: unknown
+    position bigint not null,  -- the account's last entry when the debt began
+    credits_owed bigint not null check (credits_owed >= 0),
+    credits_paid bigint not null default 0,
+    primary key (account_id, reference),
+    foreign key (account_id, lot_id) references public.credit_lots (account_id, id) on delete cascade,
+    check (credits_paid between 0 and credits_owed)
+);
+
+create index credit_debts_unpaid on public.credit_debts (account_id, position)
+    where credits_paid < credits_owed;
+create index credit_debts_by_lot on public.credit_debts (account_id, lot_id);
+
 create table public.credit_entries (
     account_id uuid not null references public.credit_accounts (account_id) on delete cascade,
     position bigint not null check (position > 0),
@@ -132,7 +150,8 @@ declare
     table_name text;
 begin
     foreach table_name in array array[
-        'credit_accounts', 'credit_lots', 'credit_holds', 'credit_hold_lots', 'credit_entries'
+        'credit_accounts', 'credit_lots', 'credit_holds', 'credit_hold_lots', 'credit_debts',
+        'credit_entries'
     ] loop
         execute format('alter table public.%I enable row level security', table_name);
         execute format('alter table public.%I force row level security', table_name);
@@ -297,6 +316,80 @@ begin
 end;
 $$;
 
+-- Pays as much of a debt as the lots of its time have: from the bought lot first, then from those that lapse
+-- first. Every payment adds to one charge. Returns the credits paid. The account's row must be locked.
+create function ledger.pay_debt(debt public.credit_debts) returns bigint
+language plpgsql set search_path = '' as $$
+declare
+    lot public.credit_lots;
+    payment bigint;
+    credits_left bigint;
+    credits_taken bigint;
+begin
+    select least(debt.credits_owed - debt.credits_paid, coalesce(sum(l.credits_available), 0))
+    into payment
+    from public.credit_lots as l
+    where l.account_id = debt.account_id and l.id <= debt.position and l.credits_available > 0;
+    if payment = 0 then
+        return 0;
+    end if;
+    insert into public.credit_holds as h (
+        account_id, reference, transaction_type, status, credits_placed, credits_spent, placed_at, closed_at
+    ) values (
+        debt.account_id, debt.reference, 'chargeback', 'settled', payment, payment,
+        clock_timestamp(), clock_timestamp()
+    )
+    on conflict on constraint credit_holds_pkey do update
+    set credits_placed = h.credits_placed + excluded.credits_placed,
+        credits_spent = h.credits_spent + excluded.credits_spent;
+    credits_left := payment;
+    for lot in
+        select * from public.credit_lots as l
+        where l.account_id = debt.account_id and l.id <= debt.position and l.credits_available > 0
+        order by l.id = debt.lot_id desc, l.lapses_at, l.id
+    loop
+        credits_taken := least(lot.credits_available, credits_left);
+        update public.credit_lots as l set credits_available = l.credits_available - credits_taken
+        where l.account_id = debt.account_id and l.id = lot.id;
+        insert into public.credit_hold_lots as p (
+            account_id, hold_reference, lot_id, credits_placed, credits_spent
+        ) values (debt.account_id, debt.reference, lot.id, credits_taken, credits_taken)
+        on conflict on constraint credit_hold_lots_pkey do update
+        set credits_placed = p.credits_placed + excluded.credits_placed,
+            credits_spent = p.credits_spent + excluded.credits_spent;
+        credits_left := credits_left - credits_taken;
+        exit when credits_left = 0;
+    end loop;
+    update public.credit_debts as d set credits_paid = d.credits_paid + payment
+    where d.account_id = debt.account_id and d.reference = debt.reference;
+    -- An entry's reference is unique: later payments carry the number of credits paid before them.
+    perform ledger.append(
+        debt.account_id, 'spend',
+        debt.reference || case when debt.credits_paid > 0 then ':' || debt.credits_paid else '' end,
+        'chargeback', -payment, 0, payment, null, debt.reference, null);
+    return payment;
+end;
+$$;
+
+-- Pays the account's debts from credits that have just returned, the oldest first. Returns the credits paid.
+-- The account's row must be locked.
+create function ledger.pay_debts(account uuid) returns bigint
+language plpgsql set search_path = '' as $$
+declare
+    debt public.credit_debts;
+    credits_paid bigint := 0;
+begin
+    for debt in
+        select * from public.credit_debts as d
+        where d.account_id = account and d.credits_paid < d.credits_owed
+        order by d.position, d.reference
+    loop
+        credits_paid := credits_paid + ledger.pay_debt(debt);
+    end loop;
+    return credits_paid;
+end;
+$$;
+
 create function ledger.sign_of(transaction_type text) returns smallint
 language sql stable set search_path = '' as $$
     select sign from ledger.transaction_types where name = transaction_type
@@ -426,6 +519,7 @@ declare
     credits_left bigint := credits_spent;
     part_spent bigint;
     kind text := case new_status when 'settled' then 'settle' else 'release' end;
+    closed ledger.outcome;
 begin
     if locked.account_id is null then
         return ledger.refusal('unknown_account', locked);
@@ -462,9 +556,13 @@ begin
     update public.credit_holds as h
     set status = new_status, credits_spent = close_hold.credits_spent, closed_at = clock_timestamp()
     where h.account_id = account and h.reference = close_hold.reference;
-    return ledger.append(
+    closed := ledger.append(
         account, kind, reference, hold.transaction_type, hold.credits_placed - credits_spent,
         -hold.credits_placed, credits_spent, null, reference, null);
+    if credits_spent < hold.credits_placed then
+        closed.credits_available := closed.credits_available - ledger.pay_debts(account);
+    end if;
+    return closed;
 end;
 $$;
 
@@ -490,6 +588,7 @@ declare
     part record;
     credits_left bigint := credits;
     part_refunded bigint;
+    refunded ledger.outcome;
 begin
     if locked.account_id is null then
         return ledger.refusal('unknown_account', locked);
@@ -533,8 +632,10 @@ begin
     end loop;
     update public.credit_holds as h set credits_refunded = h.credits_refunded + credits
     where h.account_id = account and h.reference = refund_charge.hold_reference;
-    return ledger.append(
+    refunded := ledger.append(
         account, 'refund', reference, 'refund', credits, 0, credits, null, hold_reference, description);
+    refunded.credits_available := refunded.credits_available - ledger.pay_debts(account);
+    return refunded;
 end;
 $$;
 
@@ -681,6 +782,18 @@ create function ledger.audit() returns table (
         select l.account_id, 'a lot holds other than its holds say', coalesce(u.held, 0), l.credits_held
         from public.credit_lots as l
         left join lot_uses as u on u.account_id = l.account_id and u.lot_id = l.id
+        union all
+        select d.account_id, 'a debt was not paid from credits that were there', 0::bigint,
+            sum(l.credits_available)::bigint
+        from public.credit_debts as d
+        join public.credit_lots as l on l.account_id = d.account_id and l.id <= d.position
+        where d.credits_paid < d.credits_owed
+        group by d.account_id, d.reference
+        union all
+        select d.account_id, 'the charge of a debt is not what was paid', d.credits_paid,
+            coalesce(h.credits_spent, 0)
+        from public.credit_debts as d
+        left join public.credit_holds as h on h.account_id = d.account_id and h.reference = d.reference
     )
     select f.account_id, f.finding, f.expected, f.found from findings as f
     where f.expected is distinct from f.found

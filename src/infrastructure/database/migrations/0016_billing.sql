@@ -165,7 +165,7 @@ create table public.payments (
     currency text not null check (currency ~ '^[a-z]{3}$'),
     returned_cents bigint not null default 0 check (returned_cents >= 0),
     credits_reclaimed bigint not null default 0 check (credits_reclaimed >= 0),
-    credits_short bigint not null default 0 check (credits_short >= 0),  -- were spent already
+    credits_short bigint not null default 0 check (credits_short >= 0),  -- were not available: a debt
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, stripe_payment_id)
 );
@@ -501,48 +501,51 @@ create function billing.note_payment(
     on conflict do nothing
 $$;
 
--- Takes up to so many credits back, from the lot of that grant first and then from those that lapse first;
--- how many there were to take. The account's row must be locked.
-create function ledger.reclaim(
-    account uuid, grant_reference text, credits bigint, reference text, description text
-) returns bigint language plpgsql security definer set search_path = '' as $$
+-- Takes back the credits of a grant and records those that are not available as a debt. Returns the credits
+-- taken at once. The account's row must be locked.
+create function ledger.reclaim(account uuid, grant_reference text, credits bigint, reference text)
+returns bigint language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     locked public.credit_accounts := ledger.lock_account(account);
-    lot public.credit_lots;
-    credits_taken bigint;
-    from_lot bigint;
+    debt public.credit_debts;
 begin
-    credits_taken := least(credits, locked.credits_available);
-    if credits_taken <= 0 or exists (
+    if credits <= 0 or exists (
         select from public.credit_holds as h where h.account_id = account and h.reference = reference
     ) then
         return 0;
     end if;
-    insert into public.credit_holds (
-        account_id, reference, transaction_type, status, credits_placed, credits_spent, placed_at, closed_at
-    ) values (
-        account, reference, 'chargeback', 'settled', credits_taken, credits_taken, clock_timestamp(),
-        clock_timestamp()
-    );
-    select l.* into lot from public.credit_lots as l
-    join public.credit_entries as e on e.account_id = l.account_id and e.lot_id = l.id
-    where l.account_id = account and e.kind = 'grant' and e.reference = grant_reference;
-    from_lot := least(coalesce(lot.credits_available, 0), credits_taken);
-    if from_lot > 0 then
-        update public.credit_lots as l set credits_available = l.credits_available - from_lot
-        where l.account_id = account and l.id = lot.id;
-        insert into public.credit_hold_lots (
-            account_id, hold_reference, lot_id, credits_placed, credits_spent
-        ) values (account, reference, lot.id, from_lot, from_lot);
+    insert into public.credit_debts (account_id, reference, lot_id, position, credits_owed)
+    values (
+        account, reference,
+        (
+            select e.lot_id from public.credit_entries as e
+            where e.account_id = account and e.kind = 'grant' and e.reference = grant_reference
+        ),
+        locked.entries_count, credits
+    )
+    on conflict do nothing
+    returning * into debt;
+    return case when found then ledger.pay_debt(debt) else 0 end;
+end;
+$$;
+
+-- Ends what is left of a debt and returns what was paid of it to the lots that paid. Returns the credits that
+-- came back. The account's row must be locked.
+create function ledger.undo_reclaim(account uuid, reference text, undo_reference text)
+returns bigint language plpgsql security definer set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    credits_back bigint;
+begin
+    update public.credit_debts as d set credits_owed = d.credits_paid
+    where d.account_id = account and d.reference = reference;
+    select h.credits_spent - h.credits_refunded into credits_back from public.credit_holds as h
+    where h.account_id = account and h.reference = reference;
+    if credits_back > 0 then
+        perform ledger.refund_charge(account, reference, credits_back, undo_reference, null);
     end if;
-    if credits_taken > from_lot then
-        perform ledger.take(account, reference, credits_taken - from_lot, true);
-    end if;
-    perform ledger.append(
-        account, 'spend', reference, 'chargeback', -credits_taken, 0, credits_taken, null, reference,
-        description);
-    return credits_taken;
+    return coalesce(credits_back, 0);
 end;
 $$;
 
@@ -585,7 +588,7 @@ begin
         payment.credits * least(payment.returned_cents + returned_cents, payment.paid_cents)
         / payment.paid_cents - payment.credits_reclaimed - payment.credits_short);
     answer.credits_reclaimed := ledger.reclaim(
-        payment.account_id, payment.grant_reference, credits_due, 'return:' || reference, null);
+        payment.account_id, payment.grant_reference, credits_due, 'return:' || reference);
     answer.credits_short := credits_due - answer.credits_reclaimed;
     insert into public.payment_returns (
         account_id, stripe_payment_id, reference, returned_cents, credits_reclaimed, credits_short
@@ -603,7 +606,8 @@ begin
 end;
 $$;
 
--- A dispute that was won: what it took comes back to the lots it was taken from.
+-- A dispute that was won or a refund that failed: what it took comes back to the lots it was taken from, and
+-- what it is still owed is owed no longer.
 -- outcome: done | repeated | unknown_payment
 create function billing.undo_return(reference text) returns billing.returned
 language plpgsql security definer set search_path = '' as $$
@@ -628,17 +632,14 @@ begin
         answer.outcome := 'repeated';
         return answer;
     end if;
-    if undone.credits_reclaimed > 0 then
-        perform ledger.refund_charge(
-            undone.account_id, 'return:' || reference, undone.credits_reclaimed, 'undo:' || reference, null);
-    end if;
+    answer.credits_reclaimed := -ledger.undo_reclaim(
+        undone.account_id, 'return:' || reference, 'undo:' || reference);
     update public.payments as p
     set returned_cents = p.returned_cents - undone.returned_cents,
         credits_reclaimed = p.credits_reclaimed - undone.credits_reclaimed,
         credits_short = p.credits_short - undone.credits_short
     where p.account_id = undone.account_id and p.stripe_payment_id = undone.stripe_payment_id;
     answer.outcome := 'done';
-    answer.credits_reclaimed := -undone.credits_reclaimed;
     return answer;
 end;
 $$;
@@ -685,7 +686,7 @@ begin
     for routine in
         select p.oid::regprocedure from pg_proc as p
         where p.pronamespace = 'billing'::regnamespace
-            or (p.pronamespace = 'ledger'::regnamespace and p.proname = 'reclaim')
+            or (p.pronamespace = 'ledger'::regnamespace and p.proname in ('reclaim', 'undo_reclaim'))
             or (p.pronamespace = 'public'::regnamespace and p.proname = 'get_renewable_subscriptions')
     loop
         execute format(
@@ -695,7 +696,7 @@ begin
         select p.oid::regprocedure from pg_proc as p
         join pg_language as l on l.oid = p.prolang and l.lanname = 'plpgsql'
         where p.prosecdef and p.prorettype <> 'trigger'::regtype
-            and (p.pronamespace = 'billing'::regnamespace or p.proname = 'reclaim')
+            and (p.pronamespace = 'billing'::regnamespace or p.proname in ('reclaim', 'undo_reclaim'))
     loop
         execute format('alter function %s set enable_seqscan = off', routine);
     end loop;

@@ -38,6 +38,11 @@ async def spend(owner, account_id, amount):
     await owner.fetchval("select ledger.settle_hold($1, $2, $3)", account_id, reference, amount)
 
 
+async def hold(owner, account_id, amount, reference="held"):
+    placed = "select outcome from ledger.place_hold($1, $2, $3, 'analysis')"
+    assert await owner.fetchval(placed, account_id, amount, reference) == "done"
+
+
 async def findings_of(owner, account_id):
     rows = await owner.fetch("select * from ledger.audit()")
     return [row for row in rows if account_id in row.values()]
@@ -108,6 +113,95 @@ async def test_credits_that_were_spent_are_short(book, owner, tenant, bought):
     assert (first.credits_reclaimed, first.credits_short) == (20, 30)
     assert (second.credits_reclaimed, second.credits_short) == (0, 50)
     assert await balance_of(owner, tenant.account_id) == 0
+    assert await findings_of(owner, tenant.account_id) == []
+
+
+RELEASE = ("select ledger.release_hold($1, 'held')",)
+SETTLE = ("select ledger.settle_hold($1, 'held', 30)",)
+SETTLE_AND_REFUND = (
+    "select ledger.settle_hold($1, 'held', 100)",
+    "select ledger.refund_charge($1, 'held', 60, 'first')",
+    "select ledger.refund_charge($1, 'held', 40, 'second')",
+)
+
+
+@pytest.mark.parametrize("statements", [RELEASE, SETTLE, SETTLE_AND_REFUND])
+async def test_credits_that_were_held_during_a_refund_pay_for_it_when_they_come_back(
+    book, owner, tenant, bought, statements
+):
+    await hold(owner, tenant.account_id, 100)
+    returned = await book.return_payment(going_back(bought, 1500))
+    await owner.execute("select ledger.grant_credits($1, 40, 'later', 'admin_grant')", tenant.account_id)
+
+    for statement in statements:
+        await owner.execute(statement, tenant.account_id)
+
+    assert (returned.credits_reclaimed, returned.credits_short) == (0, 100)
+    assert await balance_of(owner, tenant.account_id) == 40
+    assert await findings_of(owner, tenant.account_id) == []
+
+
+async def test_the_debt_of_a_refund_is_paid_from_the_bought_lot_and_then_from_older_ones(
+    book, owner, tenant, bought
+):
+    gift = "select ledger.grant_credits($1, 40, 'gift', 'admin_grant', now() + interval '1 day')"
+    await owner.execute(gift, tenant.account_id)
+    await hold(owner, tenant.account_id, 30, "of the gift")
+    await spend(owner, tenant.account_id, 20)  # the other ten of the gift, and ten of the bought ones
+    await hold(owner, tenant.account_id, 90)
+    await book.return_payment(going_back(bought, 1500))
+    balances = []
+
+    for reference in ("held", "of the gift"):
+        await owner.execute("select ledger.release_hold($1, $2)", tenant.account_id, reference)
+        balances.append(await balance_of(owner, tenant.account_id))
+
+    assert balances == [0, 20]
+    assert await findings_of(owner, tenant.account_id) == []
+
+
+async def test_a_release_reports_the_balance_after_the_debt_is_paid(book, owner, tenant, bought):
+    await hold(owner, tenant.account_id, 100)
+    await book.return_payment(going_back(bought, 750))
+
+    released = await owner.fetchrow("select * from ledger.release_hold($1, 'held')", tenant.account_id)
+
+    assert (released["credits_available"], released["credits_held"]) == (50, 0)
+
+
+@pytest.mark.parametrize("is_released_first", [True, False])
+async def test_a_dispute_that_was_won_clears_its_debt_and_returns_what_was_paid_of_it(
+    book, owner, tenant, bought, is_released_first
+):
+    dispute = going_back(bought, 1500, id=f"dp_{uuid.uuid4().hex}")
+    await hold(owner, tenant.account_id, 60)
+    await book.return_payment(dispute)
+    release = ("select ledger.release_hold($1, 'held')", tenant.account_id)
+    if is_released_first:
+        await owner.execute(*release)
+
+    won = await book.undo_return(dispute.id)
+    if not is_released_first:
+        await owner.execute(*release)
+
+    assert won.credits_reclaimed == (-100 if is_released_first else -40)
+    assert await balance_of(owner, tenant.account_id) == 100
+    assert await findings_of(owner, tenant.account_id) == []
+
+
+async def test_a_failed_refund_pays_the_debt_of_another(book, owner, tenant, bought):
+    other = checkout(tenant.account_id)
+    await book.complete_purchase(other)
+    await hold(owner, tenant.account_id, 100)
+    refunds = [going_back(bought, 1500), going_back(other, 1500)]
+    for refund in refunds:
+        await book.return_payment(refund)
+
+    await book.undo_return(refunds[0].id)
+
+    assert await balance_of(owner, tenant.account_id) == 0
+    await owner.execute("select ledger.release_hold($1, 'held')", tenant.account_id)
+    assert await balance_of(owner, tenant.account_id) == 100
     assert await findings_of(owner, tenant.account_id) == []
 
 
