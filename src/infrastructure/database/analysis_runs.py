@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from features.analysis.application.ports import AnalysisRuns, BulkItems, Payer, StartedRun
 from features.analysis.domain.bulk import Checked
-from features.analysis.domain.errors import LightLimitReached
+from features.analysis.domain.errors import KeyNeverSpends, LightLimitReached
 from features.analysis.domain.orders import BULK_KIND, AnalysisOrder, BulkOrder
 from features.business.domain.errors import BusinessProfileNotFound
 from features.credits.domain.errors import ApiKeyCapReached, InsufficientCredits
@@ -80,7 +80,7 @@ def started_run(row: Record, credits_held: int) -> StartedRun:
     """From what runs.start_analysis answers. Raises what it refuses."""
     outcome: str = row["outcome"]
     if outcome not in STARTED:
-        raise _refusal(row, credits_held)
+        raise start_refusal(outcome, row, credits_held)
     return StartedRun(
         run_id=row["run_id"],
         status=row["status"],
@@ -89,17 +89,20 @@ def started_run(row: Record, credits_held: int) -> StartedRun:
     )
 
 
-def _refusal(row: Record, credits_needed: int) -> DomainError:
-    match row["outcome"]:
+def start_refusal(outcome: str, row: Record, credits_needed: int) -> DomainError:
+    """Why runs.start_analysis or runs.retry started nothing."""
+    match outcome:
         case "insufficient":
             return InsufficientCredits(credits_needed, row["credits_available"])
         case "key_capped":
             return ApiKeyCapReached(credits_needed, row["bound"])
+        case "test_key":
+            return KeyNeverSpends()
         case "unknown_business":
             return BusinessProfileNotFound()
         case "light_limited":
             return LightLimitReached(row["bound"], max(1, math.ceil(row["wait_s"])))
-        case outcome:
+        case _:
             # A key or an account that was withdrawn this moment; the rest would be our mistake.
             assert outcome in {"unknown_key", "unknown_account"}, outcome
             return AccountNotFound()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
+from features.analysis.domain.errors import KeyNeverSpends
 from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerUpkeep
 from features.credits.domain.errors import (
     ApiKeyCapReached,
@@ -149,6 +150,7 @@ class PostgresLedger(Ledger, LedgerUpkeep):
                 "conflicting": ReferenceReused(reference),
                 "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
                 "key_capped": ApiKeyCapReached(credits_held, row["credits_moved"]),
+                "test_key": KeyNeverSpends(),
                 "unknown_type": TransactionTypeInvalid(transaction_type),
                 "wrong_sign": TransactionTypeInvalid(transaction_type),
             },

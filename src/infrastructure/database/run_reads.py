@@ -6,16 +6,15 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from features.credits.domain.errors import ApiKeyCapReached, InsufficientCredits
 from features.runs.application.ports import Measurements, RunFilter, RunReads, RunRetries
 from features.runs.domain.errors import RunNotRetryable
 from features.runs.domain.estimates import QueueFigures, Sample
 from features.runs.domain.run import Run, StepBegun
 from features.runs.domain.view import Children, Sight
+from infrastructure.database.analysis_runs import start_refusal
 from infrastructure.database.runs import run_of
 from infrastructure.database.sessions import AdminSession, Database
-from shared.caller import AccountNotFound, Caller, no_account
-from shared.errors import DomainError
+from shared.caller import Caller, no_account
 from shared.ids import AccountId, RunId, UserId
 from shared.pages import Place
 
@@ -69,13 +68,10 @@ order by ended_at desc limit $2
 """
 SAMPLES_MAX = 50
 RETRY: LiteralString = """
-select a.outcome as answer, a.credits_available, (a.run).*, (
+select (a.answer).outcome as answer, (a.answer).credits_available, ((a.answer).run).*, a.bound, a.wait_s, (
     select r.credits_held from public.runs as r where r.account_id = $1 and r.id = $2
 ) as needed
 from runs.retry($1, $2, $3, $4, $5, $6) as a
-"""
-KEY_CAP: LiteralString = """
-select credits_per_month_max as cap from public.api_keys where account_id = $1 and id = $2
 """
 
 
@@ -149,21 +145,9 @@ class PostgresRetries(RunRetries):
             return run_of(row)
         if row["answer"] == "unknown":
             return None
-        raise await self._refusal(row, account_id, api_key_id)
-
-    async def _refusal(self, row: Record, account_id: AccountId, api_key_id: UUID | None) -> DomainError:
-        match row["answer"]:
-            case "not_retryable":
-                return RunNotRetryable(row["status"])
-            case "insufficient":
-                return InsufficientCredits(row["needed"], row["credits_available"])
-            case "key_capped":
-                (key,) = await self._session.fetch(KEY_CAP, account_id, api_key_id)
-                return ApiKeyCapReached(row["needed"], key["cap"])
-            case outcome:
-                # A key that was revoked, or an account that was deleted, this very moment.
-                assert outcome in ("unknown_key", "unknown_account"), outcome
-                return AccountNotFound()
+        if row["answer"] == "not_retryable":
+            raise RunNotRetryable(row["status"])
+        raise start_refusal(row["answer"], row, row["needed"])
 
 
 def _sight(row: Record) -> Sight | None:

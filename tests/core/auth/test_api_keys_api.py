@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.wiring.application import build, utc_now
+from features.analysis.domain.errors import KeyNeverSpends
 from features.auth.application.api_keys import VALID_MAX
 from features.auth.application.callers import Callers
 from features.credits.domain.errors import ApiKeyCapReached
@@ -218,6 +219,15 @@ async def test_members_and_viewers_have_nothing_to_do_with_keys(ada, join, key_o
         await somebody.delete(f"/v1/api-keys/{key.user_id}"),
     ):
         assert_problem(answer, 403, "permission_missing")
+
+
+async def test_a_test_key_places_no_hold(ada, key_of, ledger):
+    key = await key_of(ada, mode="test")
+
+    with pytest.raises(KeyNeverSpends):
+        await hold(ledger, ada, key, 1)
+
+    assert (await ada.get("/v1/credits/balance")).json()["credits_held"] == 0
 
 
 async def test_what_a_key_spends_in_a_month_stays_within_its_cap(ada, key_of, ledger):

@@ -31,7 +31,7 @@ class Retries:
 
     async def retry(self, caller: Caller, tried_id: RunId, run_id: RunId) -> Run:
         """The new run, or the one in progress that does the same. May be repeated with the same new id.
-        Raises RunNotFound, RunNotRetryable, and what the ledger raises when credits are short.
+        Raises RunNotFound, RunNotRetryable, and what a first start of the same work raises.
         """
         tried = await self.views.look(caller, tried_id)
         run = await self.retries.retry(

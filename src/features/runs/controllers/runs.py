@@ -238,6 +238,10 @@ class RunsController(Controller):
 
         A run that failed was charged nothing: the new one costs its price once, when it delivers, and nobody
         pays twice. One that you cancelled was charged by the refund policy, and the new one costs its price.
+
+        The rules of a first start apply: a test key is rejected (403 `test_key_never_spends`), a deleted
+        business is 404, and a light analysis counts against the plan's hourly limit. A bulk run is retried
+        with all of its rows if none of them had started.
         """
         run = await retries.retry(request.user, RunId(run_id), RunId(effect_id(request.scope)))
         url = poll_url(run.id)

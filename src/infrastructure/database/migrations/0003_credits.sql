@@ -168,7 +168,7 @@ $$;
 -- The functions -----------------------------------------------------------------------------------
 
 -- outcome: done | repeated | conflicting | insufficient | unknown_account | unknown_hold | closed_hold
---          | exceeds_hold | exceeds_charge | unknown_type | wrong_sign
+--          | exceeds_hold | exceeds_charge | unknown_type | wrong_sign | unknown_key | key_capped | test_key
 -- An outcome rather than an error: the caller's transaction stays usable, and the answer carries facts.
 create type ledger.outcome as (
     outcome text,

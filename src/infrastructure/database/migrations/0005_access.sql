@@ -216,8 +216,17 @@ $$;
 
 drop function ledger.place_hold(uuid, bigint, text, text, text);
 
+-- Whether the key is a test key, which never spends.
+create function ledger.is_test_key(account uuid, api_key uuid) returns boolean
+language sql stable set search_path = '' as $$
+    select exists (
+        select from public.api_keys as k
+        where k.account_id = account and k.id = api_key and k.mode = 'test'
+    )
+$$;
+
 -- With an API key, its monthly cap is looked at under the account's lock, so that rivals cannot pass it
--- together. A repetition is not counted twice.
+-- together. A repetition is not counted twice. A test key places no hold.
 create function ledger.place_hold(
     account uuid, credits bigint, reference text, transaction_type text, description text default null,
     api_key uuid default null
@@ -233,6 +242,8 @@ begin
         where k.account_id = account and k.id = api_key;
         if not found then
             return ledger.refusal('unknown_key', locked);
+        elsif ledger.is_test_key(account, api_key) then
+            return ledger.refusal('test_key', locked);
         elsif ledger.key_spending(account, api_key) + credits > cap and not exists (
             select from public.credit_holds as h
             where h.account_id = account and h.reference = place_hold.reference
@@ -441,6 +452,7 @@ begin
                 'private.create_account(uuid, uuid, text, integer)'::regprocedure::oid,
                 'caller.standing(text, uuid)'::regprocedure::oid,
                 'ledger.key_spending(uuid, uuid)'::regprocedure::oid,
+                'ledger.is_test_key(uuid, uuid)'::regprocedure::oid,
                 'ledger.place_hold(uuid, bigint, text, text, text, uuid)'::regprocedure::oid
             )
     loop

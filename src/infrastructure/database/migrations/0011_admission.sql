@@ -162,7 +162,7 @@ drop function runs.start(
 -- Credits set aside, the run's row and its place in the queue, all or nothing and in one round trip. The
 -- same id again: the same run.
 -- outcome: started | repeated | duplicate (the run in progress) | insufficient | key_capped | unknown_key
---          | unknown_account | unknown_type | wrong_sign | conflicting
+--          | test_key | unknown_account | unknown_type | wrong_sign | conflicting
 create function runs.start(
     account uuid, id uuid, kind text, subject jsonb, credits bigint, transaction_type text, queue text,
     takes_turn boolean default true, dedup_key text default null, parent uuid default null,

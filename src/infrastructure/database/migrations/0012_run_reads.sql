@@ -170,32 +170,52 @@ begin
 end;
 $$;
 
--- The same work under a new id, paid for as if it were new: a run that failed was charged nothing. The same
--- new id again: the same new run.
--- outcome: as of runs.start, and unknown | not_retryable (run is the one that was to be tried again)
+-- The same work under a new id, by the rules of a first start (see runs.analysis_refusal in 0014) and paid for
+-- as if it were new: a run that failed was charged nothing. The same new id again: the same new run.
+-- outcome: as of runs.start and runs.analysis_refusal, and unknown | not_retryable (run is the one that was to
+-- be tried again). bound, wait_s: as of runs.start_analysis.
 create function runs.retry(
-    account uuid, tried_id uuid, id uuid, user_id uuid, api_key uuid, refund_policy integer
-) returns runs.answer language plpgsql security definer set search_path = '' as $$
+    account uuid, tried_id uuid, id uuid, user_id uuid, api_key uuid, refund_policy integer,
+    out answer runs.answer, out bound bigint, out wait_s double precision
+) language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     tried public.runs;
     transaction_type text;
+    refusal record;
 begin
-    -- Not locked: what has ended stays as it is.
+    -- Concurrent starts of one account wait here: what is counted below stays so.
+    perform ledger.lock_account(account);
     select * into tried from public.runs as r where r.account_id = account and r.id = tried_id;
     if not found then
-        return row('unknown', null, null)::runs.answer;
+        answer := row('unknown', null, null)::runs.answer;
+        return;
     elsif tried.status not in ('failed', 'cancelled') or exists (
         select from public.runs as r where r.account_id = account and r.parent_id = tried_id
     ) then
-        return row('not_retryable', tried, null)::runs.answer;
+        answer := row('not_retryable', tried, null)::runs.answer;
+        return;
+    elsif not exists (select from public.runs as r where r.account_id = account and r.id = retry.id) then
+        refusal := runs.analysis_refusal(account, tried.kind, tried.subject, tried.dedup_key, api_key);
+        if refusal.outcome is not null then
+            answer := row(refusal.outcome, null, null)::runs.answer;
+            bound := refusal.bound;
+            wait_s := refusal.wait_s;
+            return;
+        end if;
     end if;
     select h.transaction_type into transaction_type from public.credit_holds as h
     where h.account_id = account and h.reference = tried.hold_reference;
-    return runs.start(
+    answer := runs.start(
         account, id, tried.kind, tried.subject, tried.credits_held, transaction_type, tried.queue,
         takes_turn => tried.takes_turn, dedup_key => tried.dedup_key, user_id => user_id,
         api_key => api_key, refund_policy => refund_policy, retry_of => tried_id);
+    if answer.outcome = 'started' then
+        perform runs.copy_items(account, tried_id, id);
+    elsif answer.outcome = 'key_capped' then
+        select k.credits_per_month_max into bound from public.api_keys as k
+        where k.account_id = account and k.id = api_key;
+    end if;
 end;
 $$;
 

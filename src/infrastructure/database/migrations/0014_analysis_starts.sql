@@ -111,7 +111,7 @@ grant select, insert on public.anonymous_tokens to service_role;
 -- Starting ------------------------------------------------------------------------------------------
 
 create index runs_light on public.runs (account_id, created_at desc)
-    where kind in ('light_analysis', 'anonymous_analysis') and parent_id is null and retry_of is null;
+    where kind in ('light_analysis', 'anonymous_analysis') and parent_id is null;
 
 -- When the account may start another light analysis, if not now: its plan allows so many within any hour.
 -- Those of a bulk run have a limit of their own. The account's credits must be locked.
@@ -119,17 +119,69 @@ create function runs.light_again_at(account uuid, per_hour integer) returns time
 language sql stable set search_path = '' as $$
     select r.created_at + interval '1 hour' from public.runs as r
     where r.account_id = account and r.kind in ('light_analysis', 'anonymous_analysis')
-        and r.parent_id is null and r.retry_of is null
+        and r.parent_id is null
         and r.created_at > clock_timestamp() - interval '1 hour'
     order by r.created_at desc
     offset per_hour - 1
     limit 1
 $$;
 
--- Starts the run of one analysis: for a business that the account has, with a key that is still valid, and
--- within what the plan allows. The same id again: the same run, whatever has changed meanwhile.
--- outcome: as runs.start, and unknown_business | light_limited. bound: the credits a month of a key that is
--- capped, or the runs an hour of a plan that is used up; the next one has room in wait_s.
+-- Why an analysis may not start or be retried: it needs a valid key, a business that the account has, and room
+-- in the plan. The account's credits must be locked.
+-- outcome: null | unknown_key | test_key | unknown_business | light_limited. bound: the runs an hour of a plan
+-- that is used up; the next one has room in wait_s.
+create function runs.analysis_refusal(
+    account uuid, kind text, subject jsonb, dedup_key text, api_key uuid,
+    out outcome text, out bound bigint, out wait_s double precision
+) language plpgsql set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    business uuid := (subject ->> 'business_profile_id')::uuid;
+begin
+    if api_key is not null and not exists (
+        select from public.api_keys as k
+        join public.accounts as a on a.id = k.account_id and a.deleted_at is null
+        where k.account_id = account and k.id = api_key and k.revoked_at is null
+            and (k.expires_at is null or k.expires_at > clock_timestamp())
+    ) then
+        outcome := 'unknown_key';
+    elsif ledger.is_test_key(account, api_key) then
+        outcome := 'test_key';
+    elsif business is not null and not exists (
+        select from public.business_profiles as b
+        where b.account_id = account and b.id = business and b.deleted_at is null
+    ) then
+        outcome := 'unknown_business';
+    elsif kind in ('light_analysis', 'anonymous_analysis') and not exists (
+        select from public.runs as r
+        where r.account_id = account and r.dedup_key = analysis_refusal.dedup_key
+            and r.status in ('queued', 'processing', 'paused')
+    ) then
+        select p.light_per_hour into bound
+        from public.accounts as a join public.plans as p on p.name = a.plan where a.id = account;
+        wait_s := extract(epoch from runs.light_again_at(account, bound::integer) - clock_timestamp());
+        if wait_s is not null then
+            outcome := 'light_limited';
+        end if;
+    end if;
+end;
+$$;
+
+-- The items and rejected rows of a bulk run for the run that retries it. Other runs have none.
+create function runs.copy_items(account uuid, from_run uuid, to_run uuid) returns void
+language sql set search_path = '' as $$
+    insert into public.bulk_items (account_id, run_id, position, username)
+    select i.account_id, to_run, i.position, i.username from public.bulk_items as i
+    where i.account_id = account and i.run_id = from_run;
+    insert into public.bulk_rejections (account_id, run_id, position, text, code, reason)
+    select r.account_id, to_run, r.position, r.text, r.code, r.reason from public.bulk_rejections as r
+    where r.account_id = account and r.run_id = from_run;
+$$;
+
+-- Starts the run of one analysis, if nothing is against it. The same id again: the same run, whatever has
+-- changed meanwhile.
+-- outcome: as runs.start and runs.analysis_refusal. bound: the credits a month of a key that is capped, or as of
+-- runs.analysis_refusal.
 create function runs.start_analysis(
     account uuid, id uuid, kind text, subject jsonb, credits bigint, dedup_key text, user_id uuid,
     api_key uuid, refund_policy integer,
@@ -139,7 +191,7 @@ create function runs.start_analysis(
 #variable_conflict use_variable
 declare
     run public.runs;
-    business uuid := (subject ->> 'business_profile_id')::uuid;
+    refusal record;
     started runs.answer;
 begin
     -- Rivals of one account wait here: what is counted below stays so.
@@ -151,32 +203,13 @@ begin
         status := run.status;
         credits_held := run.credits_held;
         return;
-    elsif api_key is not null and not exists (
-        select from public.api_keys as k
-        join public.accounts as a on a.id = k.account_id and a.deleted_at is null
-        where k.account_id = account and k.id = api_key and k.revoked_at is null
-            and (k.expires_at is null or k.expires_at > clock_timestamp())
-    ) then
-        outcome := 'unknown_key';
+    end if;
+    refusal := runs.analysis_refusal(account, kind, subject, dedup_key, api_key);
+    if refusal.outcome is not null then
+        outcome := refusal.outcome;
+        bound := refusal.bound;
+        wait_s := refusal.wait_s;
         return;
-    elsif business is not null and not exists (
-        select from public.business_profiles as b
-        where b.account_id = account and b.id = business and b.deleted_at is null
-    ) then
-        outcome := 'unknown_business';
-        return;
-    elsif kind in ('light_analysis', 'anonymous_analysis') and not exists (
-        select from public.runs as r
-        where r.account_id = account and r.dedup_key = start_analysis.dedup_key
-            and r.status in ('queued', 'processing', 'paused')
-    ) then
-        select p.light_per_hour into bound
-        from public.accounts as a join public.plans as p on p.name = a.plan where a.id = account;
-        wait_s := extract(epoch from runs.light_again_at(account, bound::integer) - clock_timestamp());
-        if wait_s is not null then
-            outcome := 'light_limited';
-            return;
-        end if;
     end if;
     started := runs.start(
         account, id, kind, subject, credits, 'analysis', 'runs', dedup_key => dedup_key,
@@ -273,6 +306,8 @@ $$;
 
 revoke all on function
     runs.light_again_at(uuid, integer),
+    runs.analysis_refusal(uuid, text, jsonb, text, uuid),
+    runs.copy_items(uuid, uuid, uuid),
     runs.start_analysis(uuid, uuid, text, jsonb, bigint, text, uuid, uuid, integer),
     caller.analysis_terms(text, uuid, uuid, text),
     caller.bulk_analysis(text, uuid, uuid, integer, integer)
