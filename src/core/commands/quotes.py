@@ -21,6 +21,7 @@ class Plan(Answer, frozen=True, kw_only=True):
 class Rule(Answer, frozen=True, kw_only=True):
     outcome: str
     percent_charged: int
+    credits_charged_min: int = 0
 
 
 class RefundPolicy(Answer, frozen=True, kw_only=True):
@@ -53,6 +54,10 @@ def quote_table(quote: Quote, order: dict[str, Any]) -> Table:
     table.add_row("plan", cell(f"{quote.plan.name}: {at_work}"))
     free = [rule.outcome for rule in quote.refund_policy.rules if rule.percent_charged == 0]
     table.add_row("free when", cell(", ".join(free).replace("_", " ")))
+    for rule in quote.refund_policy.rules:
+        if rule.credits_charged_min:
+            least = f"{counted(rule.credits_charged_min, 'credit')} when {rule.outcome.replace('_', ' ')}"
+            table.add_row("at least", cell(least))
     return table
 
 

@@ -63,8 +63,10 @@ async def test_a_quote_tells_the_price_and_the_plan_and_writes_nothing(analyse, 
             "bulk_max": 100,
         },
     }
-    assert (policy["version"], policy["url"]) == (1, "/v1/refund-policy")
+    assert (policy["version"], policy["url"]) == (2, "/v1/refund-policy")
     assert policy["rules"] == [msgspec.to_builtins(rule) for rule in REFUND_POLICY.rules]
+    minima = {rule["outcome"]: rule["credits_charged_min"] for rule in policy["rules"]}
+    assert {outcome for outcome, minimum in minima.items() if minimum == 1} == {"cancelled_saving"}
     assert await runs_of() == []
     assert await credits_of() == (25, 0)
 

@@ -44,7 +44,7 @@ async def test_the_run_keeps_what_was_asked_and_by_whom(analyse, runs_of, client
         None,
         "runs",
         True,
-        1,
+        2,
     )
     (subject,) = await runs_of("subject ->> 'username', subject ->> 'type', subject ->> 'is_fresh'")
     assert tuple(subject) == ("natgeo", "deep", "true")

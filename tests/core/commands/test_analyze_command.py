@@ -212,6 +212,7 @@ QUOTE = {
         "rules": [
             {"outcome": "completed", "percent_charged": 100, "explanation": ""},
             {"outcome": "not_found", "percent_charged": 0, "explanation": ""},
+            {"outcome": "cancelled_saving", "percent_charged": 50, "credits_charged_min": 1},
         ],
     },
 }
@@ -230,6 +231,7 @@ async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
         "3 credits, which is too few",
         "not found",
         "1 of 2 runs",
+        "1 credit when cancelled saving",
     ):
         assert said in answer.stdout
     assert "known already: private, so nothing would be charged" in answer.stdout

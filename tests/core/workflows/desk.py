@@ -4,6 +4,7 @@ import itertools
 import uuid
 
 from features.analysis.domain.orders import BULK_KIND
+from features.runs.domain.refunds import REFUND_POLICY_VERSION
 from features.runs.domain.run import NewRun
 from infrastructure.database.bulk_items import PostgresBulkItems
 from infrastructure.database.runs import PostgresRuns
@@ -39,7 +40,15 @@ class Desk:
         self.names = ordinary_names()
 
     async def start(
-        self, analysis_type="deep", username=None, *, kind=None, is_fresh=False, beside=None, **extra
+        self,
+        analysis_type="deep",
+        username=None,
+        *,
+        kind=None,
+        is_fresh=False,
+        beside=None,
+        refund_policy=REFUND_POLICY_VERSION,
+        **extra,
     ):
         """``beside``: what else happens in the transaction, given the run's id."""
         username = username or next(self.names)
@@ -59,6 +68,7 @@ class Desk:
             transaction_type="analysis",
             queue="runs",
             dedup_key=f"analysis:{analysis_type}:{business}:{username}",
+            refund_policy=refund_policy,
         )
         async with self.session.transaction():
             assert (await self.runs.start(new)).outcome == "started"

@@ -168,7 +168,7 @@ async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work
     assert run.error == "models_unavailable"
 
 
-# Half of the price once models are at work, in the customer's favour.
+# Half of the price once models are at work, rounded down; at least one credit once they have answered.
 CANCELLED = [
     *(
         ("light", "inside:scrape", "cancelled_scraping", 0),
@@ -178,13 +178,15 @@ CANCELLED = [
     *(("deep", f"inside:{step}", "cancelled_analyzing", 2) for step in ("core", "outreach", "personality")),
     *(("xray", f"inside:{step}", "cancelled_analyzing", 3) for step in ("psychographic", "commercial")),
     *(("xray", f"inside:{step}", "cancelled_analyzing", 3) for step in ("outreach", "personality")),
-    *(("light", "before:save", "cancelled_saving", 0), ("deep", "before:save", "cancelled_saving", 2)),
+    *(("light", "before:save", "cancelled_saving", 1), ("deep", "before:save", "cancelled_saving", 2)),
     ("xray", "before:save", "cancelled_saving", 3),
 ]
+OLDER_POLICY = {"refund_policy": 1}  # rounds half of one credit down to nothing
 
 
 async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(at_work, desk):
     runs = [await desk.start(kind, halt_at=place) for kind, place, _, _ in CANCELLED]
+    runs.append(await desk.start("light", halt_at="before:save", **OLDER_POLICY))
     for run_id in runs:
         await at_work.halted(run_id)
 
@@ -194,7 +196,8 @@ async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(
     ended = await desk.ended(*runs)
 
     assert [summary(run) for run in ended] == [
-        ("cancelled", outcome, None, credits_charged) for _, _, outcome, credits_charged in CANCELLED
+        *(("cancelled", outcome, None, credits_charged) for _, _, outcome, credits_charged in CANCELLED),
+        ("cancelled", "cancelled_saving", None, 0),
     ]
     assert [await desk.saved(run.id) for run in ended] == [(0, 0)] * len(runs)
     assert await desk.all_charged_once()

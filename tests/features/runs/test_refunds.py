@@ -23,7 +23,7 @@ def test_every_outcome_has_one_rule_and_a_reason():
 
 
 def test_versions_are_their_own_names():
-    assert {version: policy.version for version, policy in REFUND_POLICIES.items()} == {1: 1}
+    assert {version: policy.version for version, policy in REFUND_POLICIES.items()} == {1: 1, 2: 2}
     assert REFUND_POLICY.version == REFUND_POLICY_VERSION == max(REFUND_POLICIES)
 
 
@@ -42,6 +42,10 @@ def test_versions_are_their_own_names():
         ("cancelled_analyzing", 5, 2),
         ("cancelled_analyzing", 6, 3),
         ("cancelled_saving", 6, 3),
+        ("cancelled_saving", 3, 1),
+        ("cancelled_saving", 2, 1),
+        ("cancelled_saving", 1, 1),
+        ("cancelled_saving", 0, 0),
         ("provider_failure", 6, 0),
         ("invalid_answer", 6, 0),
         ("timeout", 6, 0),
@@ -52,12 +56,28 @@ def test_what_an_outcome_costs(outcome, held, charged):
     assert credits_charged(REFUND_POLICY, outcome, held) == charged
 
 
-@given(st.sampled_from(OUTCOMES), st.integers(0, 10**15))
-def test_a_charge_is_whole_never_above_the_hold_and_in_the_customers_favour(outcome, held):
-    charged = credits_charged(REFUND_POLICY, outcome, held)
+@pytest.mark.parametrize(("version", "charged"), [(1, 0), (2, 1)])
+def test_a_run_is_charged_by_the_policy_version_that_it_was_quoted(version, charged):
+    assert credits_charged(REFUND_POLICIES[version], "cancelled_saving", 1) == charged
+
+
+def test_version_2_changes_the_charge_of_a_cancellation_after_the_models_answered_alone():
+    changed = set(REFUND_POLICIES[2].rules) - set(REFUND_POLICIES[1].rules)
+
+    assert [(rule.outcome, rule.percent_charged, rule.credits_charged_min) for rule in changed] == [
+        ("cancelled_saving", 50, 1)
+    ]
+    assert "at least 1 credit" in next(iter(changed)).explanation
+
+
+@given(st.sampled_from(sorted(REFUND_POLICIES)), st.sampled_from(OUTCOMES), st.integers(0, 10**15))
+def test_a_charge_is_whole_never_above_the_hold_and_rounded_down_to_its_minimum(version, outcome, held):
+    policy = REFUND_POLICIES[version]
+    charged = credits_charged(policy, outcome, held)
 
     assert 0 <= charged <= held
-    assert charged * 100 <= held * REFUND_POLICY.percent_charged(outcome)
+    is_minimum = (version, outcome, charged) == (2, "cancelled_saving", 1)
+    assert is_minimum or charged * 100 <= held * policy.percent_charged(outcome)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

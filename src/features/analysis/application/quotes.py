@@ -19,6 +19,7 @@ class RefundTerm(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     percent_charged: int
     explanation: str
+    credits_charged_min: int
 
 
 class RefundTerms(msgspec.Struct, frozen=True, kw_only=True):

@@ -56,10 +56,15 @@ QUOTE_EXAMPLE = {
     "eta_s": 3,
     "plan": {"name": "pro", "runs_at_once": 5, "runs_at_work": 0, "light_per_hour": 150, "bulk_max": 100},
     "refund_policy": {
-        "version": 1,
+        "version": 2,
         "url": REFUND_POLICY_URL,
         "rules": [
-            {"outcome": "private", "percent_charged": 0, "explanation": "The profile is private."},
+            {
+                "outcome": "private",
+                "percent_charged": 0,
+                "explanation": "The profile is private.",
+                "credits_charged_min": 0,
+            },
         ],
     },
 }

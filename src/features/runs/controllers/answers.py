@@ -80,7 +80,7 @@ ENDED_EXAMPLE: dict[str, Any] = {
     "cost_usd": 0.0031,
     "outcome": "cancelled_analyzing",
     "refund": {
-        "policy_version": 1,
+        "policy_version": REFUND_POLICY.version,
         "percent_charged": 50,
         "explanation": "You cancelled while models were at work, which we pay for.",
     },
@@ -88,7 +88,7 @@ ENDED_EXAMPLE: dict[str, Any] = {
     "version": 6,
 }
 POLICY_EXAMPLE: dict[str, Any] = {
-    "current_version": 1,
-    "policies": [{"version": 1, "rules": [msgspec.to_builtins(rule) for rule in REFUND_POLICY.rules[:3]]}],
+    "current_version": REFUND_POLICY.version,
+    "policies": [msgspec.to_builtins(msgspec.structs.replace(REFUND_POLICY, rules=REFUND_POLICY.rules[:3]))],
 }
 EVENT_EXAMPLE = 'id: 4\nevent: run\ndata: {"run_id":"0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a","status":...}\n\n'

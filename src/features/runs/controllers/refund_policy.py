@@ -27,7 +27,8 @@ class RefundPolicyController(Controller):
         },
     )
     def policies(self) -> RefundPoliciesOut:
-        """What a run costs, by how it ended: which share of the credits that were set aside is charged. A run
-        is settled by the version that was current when it was started.
+        """What a run costs, by how it ended: which share of the credits that were set aside is charged. The
+        share is rounded down; if a rule has a `credits_charged_min`, at least so many credits are charged. A
+        run is settled by the version that was current when it was started.
         """
         return POLICIES

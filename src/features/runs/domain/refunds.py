@@ -1,6 +1,7 @@
 """What a run costs, by how it ended. Versioned data: a run is settled by the policy it was quoted.
 
-One rule stands above the rows: the full price is charged only for a result that was delivered.
+One rule stands above the rows: the full price is charged only for a result that was delivered, unless it is a
+rule's minimum.
 """
 
 from typing import Literal
@@ -28,62 +29,84 @@ Outcome = Literal[
 
 
 class RefundRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The percentage is rounded down; ``credits_charged_min`` is charged if that is more."""
+
     outcome: str
     percent_charged: int
     explanation: str
+    credits_charged_min: int = 0
 
 
 class RefundPolicy(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     rules: tuple[RefundRule, ...]
 
+    def rule(self, outcome: str) -> RefundRule | None:
+        """None for an outcome that was added after this version: it costs nothing."""
+        return next((rule for rule in self.rules if rule.outcome == outcome), None)
+
     def percent_charged(self, outcome: str) -> int:
-        """An outcome that a policy does not know was added after it: whoever was quoted it pays nothing."""
-        return next((rule.percent_charged for rule in self.rules if rule.outcome == outcome), 0)
+        rule = self.rule(outcome)
+        return rule.percent_charged if rule else 0
 
 
 def credits_charged(policy: RefundPolicy, outcome: str, credits_held: int) -> int:
-    """Of what was held, rounded down: half a credit is the customer's."""
+    """The outcome's share of what was held, rounded down, but at least the rule's minimum."""
     assert credits_held >= 0
-    return credits_held * policy.percent_charged(outcome) // 100
+    rule = policy.rule(outcome)
+    if rule is None:
+        return 0
+    return min(credits_held, max(credits_held * rule.percent_charged // 100, rule.credits_charged_min))
 
 
 def _rule(outcome: Outcome, percent_charged: int, explanation: str) -> RefundRule:
     return RefundRule(outcome=outcome, percent_charged=percent_charged, explanation=explanation)
 
 
-REFUND_POLICY_VERSION = 1
-REFUND_POLICIES: dict[int, RefundPolicy] = {
-    1: RefundPolicy(
-        version=1,
-        rules=(
-            _rule("completed", 100, "The analysis was delivered."),
-            _rule(
-                "completed_from_cache",
-                100,
-                "The analysis was delivered. That the profile had been looked at before made it faster.",
-            ),
-            _rule("private", 0, "The profile is private: there was nothing to analyse."),
-            _rule("not_found", 0, "There is no such profile."),
-            _rule("restricted", 0, "The profile is shown only to some: there was nothing to analyse."),
-            _rule(
-                "icp_violation",
-                0,
-                "The profile is outside the bounds of your ideal customer. No model was asked.",
-            ),
-            _rule("cancelled_queued", 0, "You cancelled before anything was done."),
-            _rule("cancelled_scraping", 0, "You cancelled before a model was asked."),
-            _rule("cancelled_analyzing", 50, "You cancelled while models were at work, which we pay for."),
-            _rule(
-                "cancelled_saving", 50, "You cancelled after the models had answered; nothing was delivered."
-            ),
-            _rule("scrape_failure", 0, "The profile could not be looked at. That is ours to bear."),
-            _rule("provider_failure", 0, "No model answered. That is ours to bear."),
-            _rule("invalid_answer", 0, "A model's answer could not be used. That is ours to bear."),
-            _rule("refused_answer", 0, "A model declined to answer. That is ours to bear."),
-            _rule("timeout", 0, "It took too long. That is ours to bear."),
-            _rule("internal_failure", 0, "Something failed on our side."),
+VERSION_1 = RefundPolicy(
+    version=1,
+    rules=(
+        _rule("completed", 100, "The analysis was delivered."),
+        _rule(
+            "completed_from_cache",
+            100,
+            "The analysis was delivered. That the profile had been looked at before made it faster.",
         ),
-    )
-}
+        _rule("private", 0, "The profile is private: there was nothing to analyse."),
+        _rule("not_found", 0, "There is no such profile."),
+        _rule("restricted", 0, "The profile is shown only to some: there was nothing to analyse."),
+        _rule(
+            "icp_violation",
+            0,
+            "The profile is outside the bounds of your ideal customer. No model was asked.",
+        ),
+        _rule("cancelled_queued", 0, "You cancelled before anything was done."),
+        _rule("cancelled_scraping", 0, "You cancelled before a model was asked."),
+        _rule("cancelled_analyzing", 50, "You cancelled while models were at work, which we pay for."),
+        _rule("cancelled_saving", 50, "You cancelled after the models had answered; nothing was delivered."),
+        _rule("scrape_failure", 0, "The profile could not be looked at. That is ours to bear."),
+        _rule("provider_failure", 0, "No model answered. That is ours to bear."),
+        _rule("invalid_answer", 0, "A model's answer could not be used. That is ours to bear."),
+        _rule("refused_answer", 0, "A model declined to answer. That is ours to bear."),
+        _rule("timeout", 0, "It took too long. That is ours to bear."),
+        _rule("internal_failure", 0, "Something failed on our side."),
+    ),
+)
+CANCELLED_SAVING_2 = RefundRule(
+    outcome="cancelled_saving",
+    percent_charged=50,
+    explanation=(
+        "You cancelled after the models had answered, which we pay for; nothing was delivered."
+        " Half of the price is charged, at least 1 credit."
+    ),
+    credits_charged_min=1,
+)
+VERSION_2 = RefundPolicy(
+    version=2,
+    rules=tuple(
+        CANCELLED_SAVING_2 if rule.outcome == CANCELLED_SAVING_2.outcome else rule for rule in VERSION_1.rules
+    ),
+)
+REFUND_POLICIES = {policy.version: policy for policy in (VERSION_1, VERSION_2)}
+REFUND_POLICY_VERSION = VERSION_2.version
 REFUND_POLICY = REFUND_POLICIES[REFUND_POLICY_VERSION]

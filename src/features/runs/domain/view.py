@@ -133,7 +133,7 @@ def _refund(run: Run) -> RefundOut | None:
     policy = REFUND_POLICIES.get(run.refund_policy)
     if run.outcome is None or policy is None:
         return None
-    rule = next((rule for rule in policy.rules if rule.outcome == run.outcome), None)
+    rule = policy.rule(run.outcome)
     return RefundOut(
         policy_version=policy.version,
         percent_charged=rule.percent_charged if rule else 0,
