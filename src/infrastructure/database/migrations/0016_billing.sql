@@ -502,7 +502,7 @@ create function billing.note_payment(
 $$;
 
 -- Takes back the credits of a grant and records those that are not available as a debt. Returns the credits
--- taken at once. The account's row must be locked.
+-- taken at once.
 create function ledger.reclaim(account uuid, grant_reference text, credits bigint, reference text)
 returns bigint language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
@@ -531,13 +531,14 @@ end;
 $$;
 
 -- Ends what is left of a debt and returns what was paid of it to the lots that paid. Returns the credits that
--- came back. The account's row must be locked.
+-- came back.
 create function ledger.undo_reclaim(account uuid, reference text, undo_reference text)
 returns bigint language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     credits_back bigint;
 begin
+    perform ledger.lock_account(account);
     update public.credit_debts as d set credits_owed = d.credits_paid
     where d.account_id = account and d.reference = reference;
     select h.credits_spent - h.credits_refunded into credits_back from public.credit_holds as h
