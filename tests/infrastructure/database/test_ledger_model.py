@@ -180,7 +180,7 @@ def play(addresses, examples, steps):
 
 
 def test_the_ledger_agrees_with_its_model(addresses):
-    assert play(addresses, examples=80, steps=30)
+    assert play(addresses, examples=60, steps=30)
 
 
 @pytest.mark.battery
