@@ -142,7 +142,7 @@ class RunsController(Controller):
 
         With `wait`, the answer comes when something is new, or when the time is over. `queue` is its place
         while it waits, `eta_s` an estimate from the times that the steps of others took. What a run with
-        parts holds, charges and costs includes its parts. `is_live` is false from an hour after the end on.
+        parts holds and charges includes its parts. `is_live` is false from an hour after the end on.
         """
         view = await run_views.look(request.user, RunId(run_id))
         if wait and is_known(if_none_match, view.tag):
