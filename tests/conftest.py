@@ -121,7 +121,11 @@ async def owner(addresses):
 def place(addresses, tmp_path_factory):
     """A local environment on the test database."""
     return surroundings(
-        {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+        {
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": addresses.owner,
+            "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data")),
+        }
     )
 
 
@@ -195,4 +199,5 @@ async def make_tenant(owner):
     )
 
 
+os.environ.setdefault("OSLIRA_ENVIRONMENT", "local")  # of the processes that tests start
 os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # no test looks for a cloud around it

@@ -1,5 +1,8 @@
 """Whose access tokens are accepted, how they are checked, and who sends invitations."""
 
+import base64
+import hashlib
+import hmac
 from collections.abc import Callable
 from typing import Literal, get_args
 from urllib.parse import urlsplit
@@ -10,6 +13,12 @@ Algorithm = Literal["ES256", "RS256", "HS256"]
 
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
 SECRET_BYTES_MIN = 32
+# Published with Supabase's command line and with its self-hosting example.
+DEMO_SECRETS = (
+    "super-secret-jwt-token-with-at-least-32-characters-long",
+    "your-super-secret-jwt-token-with-at-least-32-characters-long",
+)
+DEMO_SERVICE_KEY = "sb_secret_N7UND0UgjKTVK-Uodkm0Hg_xSvEMPvz"
 IDENTITY_SECRETS = ("SUPABASE_SERVICE_ROLE_KEY", "OSLIRA_JWT_SECRET")
 
 
@@ -71,9 +80,22 @@ def unsafe_identity(identity: IdentitySettings) -> list[str]:
         )
     if identity.issuer == LOCAL_ISSUER:
         wrongs.append("OSLIRA_JWT_ISSUER: whose tokens are accepted. SUPABASE_URL says it, too.")
+    if identity.secret in DEMO_SECRETS:
+        wrongs.append("OSLIRA_JWT_SECRET: Supabase publishes this one; anyone could sign tokens with it.")
+    if _is_demo_key(identity.service_role_key):
+        wrongs.append("SUPABASE_SERVICE_ROLE_KEY: Supabase publishes this one, or the secret that signed it.")
     if not _wrong_addresses(identity, ("https", "http")):
         wrongs += _wrong_addresses(identity, ("https",))
     return wrongs
+
+
+def _is_demo_key(key: str) -> bool:
+    """Whether it is the published one, or a token signed with a published secret, whatever it claims."""
+    signed, _, signature = key.rpartition(".")
+    digests = (hmac.digest(secret.encode(), signed.encode(), hashlib.sha256) for secret in DEMO_SECRETS)
+    return key == DEMO_SERVICE_KEY or signature in {
+        base64.urlsafe_b64encode(digest).decode().rstrip("=") for digest in digests
+    }
 
 
 def _algorithm(lookup: Callable[[str], str | None], wrongs: list[str]) -> Algorithm:

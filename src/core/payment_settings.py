@@ -6,6 +6,7 @@ Lookup = Callable[[str], str | None]
 
 SECRETS_VARIABLE = "STRIPE_WEBHOOK_SECRETS"
 PREFIX = "whsec_"
+LENGTH_MIN = 24  # behind the prefix; Stripe's have 32 characters and more
 # Of the simulator, which everybody may know: it is taken on a machine of one's own only.
 LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105
 
@@ -25,4 +26,13 @@ def unsafe_webhook_secrets(secrets: tuple[str, ...], *, is_stripe_real: bool) ->
         wrongs.append(f"{SECRETS_VARIABLE}: without it nobody could tell Stripe's messages from forged ones.")
     if LOCAL_SECRET in secrets:
         wrongs.append(f"{SECRETS_VARIABLE}: the simulator's is known to everybody.")
+    if any(_is_weak(secret.removeprefix(PREFIX)) for secret in secrets if secret != LOCAL_SECRET):
+        wrongs.append(
+            f"{SECRETS_VARIABLE}: too short or too simple to be Stripe's. Copy what it shows beside the"
+            " endpoint."
+        )
     return wrongs
+
+
+def _is_weak(secret: str) -> bool:
+    return len(secret) < LENGTH_MIN or len(set(secret)) == 1

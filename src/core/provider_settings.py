@@ -26,6 +26,8 @@ ADDRESSES = {
     "scraperapi": "SCRAPER_API_URL",
     "stripe": "STRIPE_API_URL",
 }
+# Payments made with these move no money.
+TEST_KEYS = ("sk_test_", "rk_test_")
 SCALE_MAX = 10.0
 CENTS_MAX = 100_000
 HOURS_MAX = 720
@@ -94,6 +96,8 @@ def unsafe_providers(providers: ProviderSettings) -> list[str]:
         wrongs.append("OPENAI_API_KEY, ANTHROPIC_API_KEY: without either, simulated answers would be sold.")
     if not SCRAPERS & providers.real:
         wrongs.append("APIFY_TOKEN: without it, simulated profiles would be sold.")
+    if providers.keys.get("stripe", "").startswith(TEST_KEYS):
+        wrongs.append("STRIPE_SECRET_KEY: a test key moves no money; use the live one.")
     wrongs += [
         f"{ADDRESSES[name]}: keys and people's data travel encrypted; use https://"
         for name, address in providers.addresses.items()

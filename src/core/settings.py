@@ -11,8 +11,15 @@ import msgspec
 from core.identity_settings import IDENTITY_SECRETS, IdentitySettings, read_identity, unsafe_identity
 from core.notice_settings import NOTICE_SECRETS, NoticeSettings, read_notices, unsafe_notices
 from core.payment_settings import LOCAL_SECRET, SECRETS_VARIABLE, read_webhook_secrets, unsafe_webhook_secrets
-from core.provider_settings import PROVIDER_SECRETS, ProviderSettings, read_providers, unsafe_providers
+from core.provider_settings import (
+    PROVIDER_SECRETS,
+    PROVIDERS,
+    ProviderSettings,
+    read_providers,
+    unsafe_providers,
+)
 from core.sentry_settings import read_sentry_dsn, unsafe_sentry_dsn
+from core.transport_settings import is_loopback, read_plaintext_hosts, unsafe_transports
 
 Environment = Literal["local", "staging", "production"]
 
@@ -30,6 +37,10 @@ HOSTS = (
     "RENDER",
     "K_SERVICE",
     "ECS_CONTAINER_METADATA_URI_V4",
+)
+UNSTATED_ENVIRONMENT = (
+    "OSLIRA_ENVIRONMENT: there is a database address, or a public address to listen on. Set it to local,"
+    " staging or production."
 )
 
 SECRETS = (
@@ -79,6 +90,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     frontend_url: str = LOCAL_FRONTEND
     proxy_hops: int = 0
     rate_limit_store: str = "postgres"  # or memory, or the address of a Redis
+    plaintext_hosts: tuple[str, ...] = ()  # reached without encryption on a server
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
     client_deadline_s: int = 10
@@ -137,6 +149,7 @@ def read_settings(lookup: Lookup) -> Settings:
         frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
         proxy_hops=number("OSLIRA_PROXY_HOPS", 0, 0, 10),
         rate_limit_store=_rate_limit_store(lookup, wrongs),
+        plaintext_hosts=read_plaintext_hosts(lookup, wrongs),
         signup_bonus_credits=number("OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000),
         body_bytes_max=number("OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30),
         client_deadline_s=number("OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600),
@@ -153,6 +166,8 @@ def read_settings(lookup: Lookup) -> Settings:
         notices=read_notices(lookup, wrongs, is_local=environment == "local"),
     )
     wrongs += _contradictions(settings)
+    if settings.is_local and not lookup("OSLIRA_ENVIRONMENT"):
+        wrongs += _unstated_environment(settings)
     if not settings.is_local:
         wrongs += _unsafe(settings)
     if wrongs:
@@ -169,6 +184,13 @@ def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
         wrongs.append(f"OSLIRA_ENVIRONMENT is {value!r}; use local, staging or production.")
         return "production"
     return "production" if any(lookup(host) for host in HOSTS) else "local"
+
+
+def _unstated_environment(settings: Settings) -> list[str]:
+    """Local settings are unsafe on a server, so a server must not become local by omission."""
+    if settings.embedded_database and not settings.database_admin_url and is_loopback(settings.host):
+        return []
+    return [UNSTATED_ENVIRONMENT]
 
 
 def _number(lookup: Lookup, wrongs: list[str], name: str, default: int, least: int, most: int) -> int:
@@ -248,7 +270,9 @@ def _unsafe(settings: Settings) -> list[str]:
     wrongs: list[str] = []
     if settings.embedded_database:
         wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
+    wrongs += _unsafe_transports(settings)
     wrongs += unsafe_identity(settings.identity)
+    wrongs += _repeated_characters(settings)
     if settings.environment == "production":
         wrongs += unsafe_providers(settings.providers)
     wrongs += unsafe_webhook_secrets(
@@ -268,3 +292,28 @@ def _unsafe(settings: Settings) -> list[str]:
         if not origin.startswith("https://")
     ]
     return wrongs
+
+
+def _unsafe_transports(settings: Settings) -> list[str]:
+    databases = {
+        "DATABASE_URL": settings.database_url,
+        "OSLIRA_DATABASE_USER_URL": settings.database_user_url,
+        "OSLIRA_DATABASE_ADMIN_URL": settings.database_admin_url,
+    }
+    return unsafe_transports(databases, settings.rate_limit_store, settings.plaintext_hosts)
+
+
+def _repeated_characters(settings: Settings) -> list[str]:
+    secrets = {
+        "OSLIRA_JWT_SECRET": settings.identity.secret,
+        "SUPABASE_SERVICE_ROLE_KEY": settings.identity.service_role_key,
+        "OSLIRA_WEBHOOK_SIGNING_KEY": settings.notices.signing_key,
+        "OSLIRA_OBJECT_STORE_SECRET": settings.object_store_secret,
+        "CLOUDFLARE_AI_GATEWAY_TOKEN": settings.providers.cloudflare_token,
+        **{PROVIDERS[name]: key for name, key in settings.providers.keys.items()},
+    }
+    return [
+        f"{name}: one repeated character is not a secret."
+        for name, secret in secrets.items()
+        if len(set(secret)) == 1
+    ]

@@ -92,6 +92,7 @@ async def servers(addresses, place):
             env={
                 **os.environ,
                 "PYTHONPATH": str(PROJECT / "src"),
+                "OSLIRA_ENVIRONMENT": "local",
                 "DATABASE_URL": addresses.owner,
                 "OSLIRA_DATA_DIR": str(place.settings.data_dir),
                 **environment,
@@ -163,6 +164,7 @@ async def open_client(limited_addresses, place):
 
         async def make(peer="198.51.100.1", **environ):
             settings = {
+                "OSLIRA_ENVIRONMENT": "local",
                 "DATABASE_URL": limited_addresses.owner,
                 "OSLIRA_DATA_DIR": str(place.settings.data_dir),
                 **environ,

@@ -59,6 +59,29 @@ async def test_a_preflight_is_answered_without_a_token(foreign):
     assert "authorization" in answer.headers["access-control-allow-headers"]
 
 
+@pytest.mark.parametrize("header", ["Last-Event-ID", "If-None-Match", "Idempotency-Key", "Oslira-Account"])
+async def test_browser_may_send_the_headers_that_routes_take(foreign, header):
+    answer = await foreign.options(
+        "/v1/runs/0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a/events",
+        headers={
+            "Origin": ORIGIN,
+            "Access-Control-Request-Method": "GET",
+            "Access-Control-Request-Headers": header.lower(),
+        },
+    )
+
+    assert header.lower() in answer.headers["access-control-allow-headers"].split(", ")
+
+
+@pytest.mark.parametrize(
+    "header", ["Content-Disposition", "ETag", "Location", "Retry-After", "RateLimit", "RateLimit-Policy"]
+)
+async def test_browser_may_read_the_headers_of_responses(foreign, header):
+    answer = await foreign.get("/health", headers={"Origin": ORIGIN})
+
+    assert header.lower() in answer.headers["access-control-expose-headers"].split(", ")
+
+
 async def test_a_preflight_of_another_origin_is_refused(foreign):
     headers = {"Origin": "https://evil.example", "Access-Control-Request-Method": "GET"}
 

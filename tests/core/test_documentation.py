@@ -55,6 +55,34 @@ def test_every_operation_says_what_it_is(operations, field):
     assert [name for name, operation in operations if not operation.get(field)] == []
 
 
+def names_in(document, part, found=None):
+    """The names of all properties in a part of the document, and in the schemas it refers to."""
+    found = set() if found is None else found
+    if isinstance(part, list):
+        for item in part:
+            names_in(document, item, found)
+    elif isinstance(part, dict):
+        found |= set(part.get("properties", ()))
+        reference = part.get("$ref", "")
+        if reference and reference not in found:
+            found.add(reference)
+            names_in(document, document["components"]["schemas"][reference.rpartition("/")[2]], found)
+        names_in(document, list(part.values()), found)
+    return found
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+def test_only_operators_are_shown_what_providers_charge(document, is_admin):
+    operations = [
+        methods for path, methods in document["paths"].items() if path.startswith("/v1/admin/") == is_admin
+    ]
+    money = re.compile("cost|usd|dollar|margin")
+
+    shown = [name for name in names_in(document, operations) if money.search(name) and "#" not in name]
+
+    assert bool(shown) == is_admin, shown
+
+
 def shows_success(operation):
     """Whether a success has an example, or nothing to show."""
     successes = {code: answer for code, answer in operation["responses"].items() if code.startswith("2")}

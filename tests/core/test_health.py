@@ -179,7 +179,13 @@ async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask
     ids=["a newer version's", "one waits", "one was changed"],
 )
 async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path, change, ok, said):
-    place = surroundings({"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)})
+    place = surroundings(
+        {
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": spoilable_addresses.owner,
+            "OSLIRA_DATA_DIR": str(tmp_path),
+        }
+    )
     async with build(place) as application:
         connection = await asyncpg.connect(spoilable_addresses.owner)
         await connection.execute(change)
@@ -193,12 +199,27 @@ async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path
 
 async def test_a_folder_that_takes_no_objects_is_told_by_its_reason(addresses, tmp_path):
     (tmp_path / "objects").write_bytes(b"a file")
-    place = surroundings({"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)})
+    place = surroundings(
+        {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
+    )
     async with build(place) as application:
         readiness = await application.health.readiness()
 
     assert readiness.status == "degraded"
     assert readiness.bindings["object_store"].detail == "The object store does not do its work: ENOTDIR."
+
+
+async def test_hosts_that_are_exempt_from_tls_are_listed(addresses, place):
+    environ = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": addresses.owner,
+        "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+        "OSLIRA_PLAINTEXT_HOSTS": "db, cache",
+    }
+    async with build(surroundings(environ)) as application:
+        binding = (await application.health.readiness()).bindings["plaintext_hosts"]
+
+    assert (binding.ok, binding.detail) == (True, "may be reached without encryption: db, cache")
 
 
 class Work:

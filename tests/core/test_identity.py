@@ -43,7 +43,14 @@ def place(addresses, tmp_path):
     """A function: an environment on the test database with these variables."""
 
     def place(**environ):
-        return surroundings({"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path), **environ})
+        return surroundings(
+            {
+                "OSLIRA_ENVIRONMENT": "local",
+                "DATABASE_URL": addresses.owner,
+                "OSLIRA_DATA_DIR": str(tmp_path),
+                **environ,
+            }
+        )
 
     return place
 

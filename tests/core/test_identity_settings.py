@@ -1,8 +1,9 @@
 """Whose tokens are accepted: one algorithm, one source of keys, and nothing unsafe on a server."""
 
+import jwt
 import pytest
 
-from core.identity_settings import LOCAL_ISSUER, IdentitySettings
+from core.identity_settings import DEMO_SECRETS, DEMO_SERVICE_KEY, LOCAL_ISSUER, IdentitySettings
 from core.settings import SECRETS
 from tests.core.test_settings import SERVER, read, refused
 
@@ -141,3 +142,32 @@ def test_what_is_printed_holds_no_secret():
     settings = read(**SUPABASE, **SECRET)
 
     assert "canary" not in f"{settings!r} {settings.identity!r} {[settings.identity]}"
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+@pytest.mark.parametrize("secret", DEMO_SECRETS)
+def test_server_rejects_the_secret_that_supabase_publishes(environment, secret):
+    environ = {**SERVER, **SECRET, "OSLIRA_ENVIRONMENT": environment, "OSLIRA_JWT_PUBLIC_KEY": ""}
+
+    (wrong,) = refused(**{**environ, "OSLIRA_JWT_SECRET": secret}).wrongs
+
+    assert wrong.startswith("OSLIRA_JWT_SECRET: Supabase publishes this one")
+    assert read(**{**SECRET, "OSLIRA_JWT_SECRET": secret}).identity.secret == secret
+
+
+@pytest.mark.parametrize(
+    "key",
+    [DEMO_SERVICE_KEY, *(jwt.encode({"role": "service_role"}, secret, "HS256") for secret in DEMO_SECRETS)],
+    ids=["published", "command line", "self-hosting"],
+)
+def test_server_rejects_a_service_key_that_supabase_publishes(key):
+    (wrong,) = refused(**KEYLESS, **{**SUPABASE, "SUPABASE_SERVICE_ROLE_KEY": key}).wrongs
+
+    assert wrong.startswith("SUPABASE_SERVICE_ROLE_KEY: Supabase publishes this one")
+    assert key not in wrong
+
+
+def test_server_accepts_a_service_key_of_its_own():
+    key = jwt.encode({"role": "service_role"}, "a-secret-of-this-project-alone-32-bytes", "HS256")
+
+    assert read(**KEYLESS, **{**SUPABASE, "SUPABASE_SERVICE_ROLE_KEY": key}).identity.service_role_key == key

@@ -7,6 +7,8 @@ from core.serving import own_address
 from core.settings import SECRETS, SettingsRefused, read_settings
 from tests.core.test_settings import SERVER
 
+SECRET = "whsec_0123456789abcdefghijklmnopqrstuv"
+
 
 def read(**environ):
     return read_settings(environ.get)
@@ -80,3 +82,21 @@ def test_stripe_may_be_somewhere_else_but_not_unencrypted():
 )
 def test_a_server_knows_where_it_is_reached_from_here(host, address):
     assert own_address(host, 80) == address
+
+
+@pytest.mark.parametrize("secret", ["whsec_a", "whsec_" + "a" * 64, "whsec_0123456789"])
+def test_server_rejects_a_webhook_secret_that_is_easy_to_guess(secret):
+    (wrong,) = wrongs(**SERVER, STRIPE_WEBHOOK_SECRETS=f"{SECRET} {secret}")
+
+    assert wrong.startswith("STRIPE_WEBHOOK_SECRETS: too short or too simple")
+    assert read(STRIPE_WEBHOOK_SECRETS=secret).webhook_secrets == (secret,)
+
+
+@pytest.mark.parametrize("key", ["sk_test_canary", "rk_test_canary"])
+def test_production_rejects_a_test_key_of_stripe(key):
+    environ = {**SERVER, "STRIPE_SECRET_KEY": key, "STRIPE_WEBHOOK_SECRETS": SECRET}
+
+    (wrong,) = wrongs(**environ)
+
+    assert wrong == "STRIPE_SECRET_KEY: a test key moves no money; use the live one."
+    assert read(**{**environ, "OSLIRA_ENVIRONMENT": "staging"}).providers.real >= {"stripe"}

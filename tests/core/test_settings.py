@@ -2,12 +2,12 @@
 
 import pytest
 
-from core.settings import HOSTS, SECRETS, Settings, SettingsRefused, read_settings
+from core.settings import HOSTS, SECRETS, UNSTATED_ENVIRONMENT, Settings, SettingsRefused, read_settings
 from tests.conftest import PROJECT
 
 SERVER = {
     "OSLIRA_ENVIRONMENT": "production",
-    "DATABASE_URL": "postgresql://owner:canary@db.example:5432/oslira",
+    "DATABASE_URL": "postgresql://owner:canary@db.example:5432/oslira?sslmode=require",
     "OSLIRA_JWT_PUBLIC_KEY": r"-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----",
     "OSLIRA_JWT_ISSUER": "https://id.example/auth/v1",
     "OSLIRA_CORS_ORIGINS": "https://app.example, https://www.example",
@@ -15,6 +15,9 @@ SERVER = {
     "APIFY_TOKEN": "apify_api_canary",
     "OSLIRA_WEBHOOK_SIGNING_KEY": "canary-of-at-least-thirty-two-bytes",
 }
+
+
+DATABASE = "postgresql://u:p@db.example/d"
 
 
 def read(**environ):
@@ -57,6 +60,27 @@ def test_on_a_hosting_platform_saying_nothing_means_production(host):
 
 def test_what_is_said_outranks_what_is_guessed():
     assert read(OSLIRA_ENVIRONMENT="local", FLY_APP_NAME="oslira").is_local
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"DATABASE_URL": "postgresql://u:p@127.0.0.1/d"},
+        {"OSLIRA_DATABASE_USER_URL": DATABASE, "OSLIRA_DATABASE_ADMIN_URL": DATABASE},
+        {"OSLIRA_HOST": "0.0.0.0"},
+        {"OSLIRA_HOST": "::"},
+        {"OSLIRA_HOST": "box.example"},
+    ],
+    ids=str,
+)
+def test_unset_environment_with_a_database_or_a_public_address_is_an_error(environ):
+    assert refused(**environ).wrongs == [UNSTATED_ENVIRONMENT]
+    assert read(OSLIRA_ENVIRONMENT="local", **environ).is_local
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_unset_environment_is_local_on_a_loopback_address(host):
+    assert read(OSLIRA_HOST=host).is_local
 
 
 @pytest.mark.parametrize("environment", ["prod", "Local", "local ", "development"])
@@ -140,7 +164,7 @@ def test_the_bounds_of_a_number_belong_to_it(value, accepted):
 def test_all_wrongs_are_told_at_once():
     refusal = refused(OSLIRA_PORT="x", OSLIRA_DRAIN_SECONDS="x", OSLIRA_DATABASE_POOLER="x", DATABASE_URL="x")
 
-    assert len(refusal.wrongs) == 4
+    assert len(refusal.wrongs) == 5
 
 
 @pytest.mark.parametrize(
@@ -165,7 +189,7 @@ def test_all_wrongs_are_told_at_once():
     ],
 )
 def test_port_6543_is_a_transaction_pooler_unless_said_otherwise(environ, pooler):
-    assert read(**environ).database_pooler == pooler
+    assert read(OSLIRA_ENVIRONMENT="local", **environ).database_pooler == pooler
 
 
 def test_an_unknown_pooler_is_refused():
@@ -176,14 +200,17 @@ def test_an_unknown_pooler_is_refused():
 
 @pytest.mark.parametrize("name", ["OSLIRA_DATABASE_USER_URL", "OSLIRA_DATABASE_ADMIN_URL"])
 def test_the_two_roles_addresses_go_together(name):
-    (wrong,) = refused(DATABASE_URL="postgresql://u:p@h/d", **{name: "postgresql://u:p@h/d"}).wrongs
+    url = "postgresql://u:p@h/d"
+    (wrong,) = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url, **{name: url}).wrongs
 
     assert wrong == "OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together."
 
 
 def test_the_two_roles_addresses_do_without_the_owners():
     settings = read(
-        OSLIRA_DATABASE_USER_URL="postgresql://u:p@h/d", OSLIRA_DATABASE_ADMIN_URL="postgresql://a:p@h/d"
+        OSLIRA_ENVIRONMENT="local",
+        OSLIRA_DATABASE_USER_URL="postgresql://u:p@h/d",
+        OSLIRA_DATABASE_ADMIN_URL="postgresql://a:p@h/d",
     )
 
     assert (settings.embedded_database, settings.database_url) == (False, "")
@@ -193,7 +220,7 @@ def test_the_two_roles_addresses_do_without_the_owners():
     "url", ["mysql://u:canary@h/d", "canary:5432/d", "canary", "postgresql://u:canary[@h/d"]
 )
 def test_what_is_no_database_address_is_refused_without_repeating_it(url):
-    refusal = refused(DATABASE_URL=url)
+    refusal = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url)
 
     assert [wrong.partition(" ")[0] for wrong in refusal.wrongs] == ["A"]
     assert "canary" not in str(refusal)
@@ -255,7 +282,7 @@ def test_a_server_does_not_count_in_the_memory_of_each_process():
 
 
 def test_a_store_with_a_password_is_a_secret():
-    settings = read(**SERVER, OSLIRA_RATE_LIMIT_STORE="redis://u:canary@cache")
+    settings = read(**SERVER, OSLIRA_RATE_LIMIT_STORE="rediss://u:canary@cache")
 
     assert "OSLIRA_RATE_LIMIT_STORE" in SECRETS
     assert "canary" not in f"{settings!r} {settings!s} {[settings]}"
@@ -304,3 +331,90 @@ def test_the_address_of_sentry_is_a_secret():
 def test_a_credit_has_a_price_which_may_be_another():
     assert read().credit_price_cents == 97
     assert read(OSLIRA_CREDIT_PRICE_CENTS="50").credit_price_cents == 50
+
+
+@pytest.mark.parametrize("environment", ["staging", "production"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        DATABASE,
+        f"{DATABASE}?sslmode=disable",
+        f"{DATABASE}?sslmode=allow",
+        f"{DATABASE}?sslmode=prefer",
+        f"{DATABASE}?sslmode=require&sslmode=disable",
+        "postgresql://u:p@127.0.0.1,db.example:5433/d?sslmode=disable",
+        "postgresql://u:p@/d?host=db.example&sslmode=disable",
+        "postgresql://u:p@[2001:db8::1]:5432/d?sslmode=disable",
+    ],
+)
+def test_server_rejects_a_remote_database_without_tls(environment, url):
+    (wrong,) = refused(**{**SERVER, "OSLIRA_ENVIRONMENT": environment, "DATABASE_URL": url}).wrongs
+
+    assert wrong.startswith("DATABASE_URL: ")
+    assert "sslmode=require" in wrong
+
+
+def test_server_rejects_the_roles_addresses_without_tls():
+    roles = {"OSLIRA_DATABASE_USER_URL": DATABASE, "OSLIRA_DATABASE_ADMIN_URL": DATABASE}
+
+    assert [wrong.partition(":")[0] for wrong in refused(**SERVER, **roles).wrongs] == list(roles)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"{DATABASE}?sslmode=require",
+        f"{DATABASE}?sslmode=verify-full&sslrootcert=system",
+        "postgresql://u:p@127.0.0.1/d",
+        "postgresql://u:p@[::1]:5432/d?sslmode=disable",
+        "postgresql://u:p@localhost:5432/d?sslmode=disable",
+        "postgresql://u:p@/d?host=/var/run/postgresql",
+    ],
+)
+def test_server_accepts_tls_and_databases_of_its_own_machine(url):
+    assert read(**{**SERVER, "DATABASE_URL": url}).database_url == url
+
+
+@pytest.mark.parametrize("store", ["redis://u:canary@cache:6379/0", "valkey://10.0.0.5"])
+def test_server_rejects_a_remote_redis_without_tls(store):
+    (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE=store).wrongs
+
+    assert wrong.startswith("OSLIRA_RATE_LIMIT_STORE: redis:// is unencrypted.")
+    assert "canary" not in wrong
+
+
+@pytest.mark.parametrize("store", ["rediss://cache", "redis://127.0.0.1:6379", "redis://[::1]"])
+def test_server_accepts_redis_with_tls_or_on_its_own_machine(store):
+    assert read(**SERVER, OSLIRA_RATE_LIMIT_STORE=store).rate_limit_store == store
+
+
+def test_named_hosts_may_be_reached_without_tls():
+    plain = {"DATABASE_URL": f"{DATABASE}?sslmode=disable", "OSLIRA_RATE_LIMIT_STORE": "redis://cache"}
+
+    settings = read(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="DB.example, cache")
+
+    assert settings.plaintext_hosts == ("db.example", "cache")
+    assert len(refused(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="db").wrongs) == 2
+
+
+@pytest.mark.parametrize("host", ["*", "redis://cache", "db:5432", "*.example", "-x", "10.0.0.0/8"])
+def test_only_hosts_are_named_as_exempt_from_tls(host):
+    (wrong,) = refused(OSLIRA_PLAINTEXT_HOSTS=f"cache {host}").wrongs
+
+    assert wrong.startswith(f"OSLIRA_PLAINTEXT_HOSTS: {host!r} is not a host")
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("OSLIRA_WEBHOOK_SIGNING_KEY", {}),
+        ("OSLIRA_JWT_SECRET", {"OSLIRA_JWT_ALGORITHM": "HS256", "OSLIRA_JWT_PUBLIC_KEY": ""}),
+        ("SUPABASE_SERVICE_ROLE_KEY", {"SUPABASE_URL": "https://project.supabase.example"}),
+        ("OPENAI_API_KEY", {}),
+        ("STRIPE_SECRET_KEY", {"STRIPE_WEBHOOK_SECRETS": "whsec_0123456789abcdefghijklmnopqrstuv"}),
+    ],
+)
+def test_server_rejects_a_secret_of_one_repeated_character(name, others):
+    (wrong,) = refused(**{**SERVER, **others, name: "a" * 64}).wrongs
+
+    assert wrong == f"{name}: one repeated character is not a secret."

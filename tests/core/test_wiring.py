@@ -38,6 +38,7 @@ async def test_the_two_roles_addresses_are_enough_to_serve(addresses, owner, dat
     tenant = await make_tenant(owner)
     place = surroundings(
         {
+            "OSLIRA_ENVIRONMENT": "local",
             "OSLIRA_DATABASE_USER_URL": addresses.user,
             "OSLIRA_DATABASE_ADMIN_URL": addresses.admin,
             "OSLIRA_DATA_DIR": data_dir,
@@ -50,7 +51,9 @@ async def test_the_two_roles_addresses_are_enough_to_serve(addresses, owner, dat
 
 
 async def test_a_rotated_address_is_taken_up_by_the_next_connection(addresses, spoilable_addresses, data_dir):
-    secrets = RotatingSecrets(DATABASE_URL=addresses.owner, OSLIRA_DATA_DIR=data_dir)
+    secrets = RotatingSecrets(
+        OSLIRA_ENVIRONMENT="local", DATABASE_URL=addresses.owner, OSLIRA_DATA_DIR=data_dir
+    )
     place = Surroundings(settings=read_settings(secrets.lookup), lookup=secrets.lookup, secrets=secrets)
 
     async with build(place) as application:

@@ -177,7 +177,13 @@ def test_names_that_are_not_secrets_need_no_service(secrets, outage):
 def test_the_settings_take_the_database_from_the_service(keep, prefix):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = surroundings({"OSLIRA_SECRETS_PREFIX": prefix, "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
+    place = surroundings(
+        {
+            "OSLIRA_SECRETS_PREFIX": prefix,
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": "postgresql://u:p@elsewhere/d",
+        }
+    )
 
     assert place.settings.database_url == "postgresql://u:p@from-the-service/d"
     assert place.lookup("DATABASE_URL") == "postgresql://u:p@from-the-service/d"
@@ -186,7 +192,7 @@ def test_the_settings_take_the_database_from_the_service(keep, prefix):
 def test_without_a_prefix_nobody_asks_the_service(keep):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = surroundings({"DATABASE_URL": "postgresql://u:p@elsewhere/d"})
+    place = surroundings({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
 
     assert place.settings.database_url == "postgresql://u:p@elsewhere/d"
     assert place.secrets is None

@@ -64,4 +64,4 @@ def quote_table(quote: Quote, order: dict[str, Any]) -> Table:
 def _profile(quote: Quote) -> str:
     if quote.checks is not None and quote.checks.outcome != "ok":
         return f"known already: {quote.checks.outcome.replace('_', ' ')}, so nothing would be charged"
-    return "known already, which is faster" if quote.is_cached else "to be looked at"
+    return "fetched by you recently, which is faster" if quote.is_cached else "to be looked at"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from core.wiring.providers import utc_now
 from features.analysis.application.anonymous import AnonymousAnalyses
 from features.analysis.application.bulk_starts import BulkStarts
 from features.analysis.application.ports import Durations
-from features.analysis.application.profiles import Profiles
 from features.analysis.application.quotes import Quotes, RefundTerms
 from features.analysis.application.starts import AnalysisStarts
 from features.runs.domain.refunds import REFUND_POLICY
@@ -33,9 +33,7 @@ class Beginnings:
 
 
 @asynccontextmanager
-async def open_beginnings(
-    database: Database, profiles: Profiles, durations: Durations
-) -> AsyncGenerator[Beginnings]:
+async def open_beginnings(database: Database, durations: Durations) -> AsyncGenerator[Beginnings]:
     session = database.admin("analysis starts")
     runs = PostgresAnalysisRuns(session, PostgresRuns(session), PostgresBulkItems(session))
     prices = PostgresPrices(session)
@@ -44,7 +42,7 @@ async def open_beginnings(
     try:
         yield Beginnings(
             starts=AnalysisStarts(runs, prices),
-            quotes=Quotes(terms, prices, profiles, durations, REFUND),
+            quotes=Quotes(terms, prices, terms, durations, REFUND, utc_now),
             bulk=BulkStarts(runs, terms, prices, terms),
             anonymous=AnonymousAnalyses(visitors),
         )

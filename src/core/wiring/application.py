@@ -122,7 +122,7 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
-        open_beginnings(foundation.database, foundation.providers.profiles, runs.estimates) as beginnings,
+        open_beginnings(foundation.database, runs.estimates) as beginnings,
     ):
         database = foundation.database
         traffic = Traffic(

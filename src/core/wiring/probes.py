@@ -33,6 +33,7 @@ def probes(
     database_mode: Mode = "local" if settings.embedded_database else "real"
     store_modes: dict[str, Mode] = {"postgres": database_mode, "memory": "local"}
     bucket = settings.object_store_bucket
+    plaintext = settings.plaintext_hosts
     return {
         "database": (database_mode, database.version),
         "migrations": (database_mode, partial(_migrations, database)),
@@ -41,6 +42,7 @@ def probes(
         "object_store": ("real" if bucket else "local", partial(_objects, objects)),
         "secrets": ("real" if place.secrets else "local", partial(_secrets, place.secrets)),
         "sentry": ("real" if settings.sentry_dsn else "local", partial(_sentry, settings.sentry_dsn)),
+        **({"plaintext_hosts": ("real", partial(_plaintext, plaintext))} if plaintext else {}),
     }
 
 
@@ -160,6 +162,10 @@ async def _secrets(secrets: AwsSecrets | None) -> str:
 
 async def _sentry(dsn: str) -> str:
     return "address configured" if dsn else "errors are only logged; set SENTRY_DSN"
+
+
+async def _plaintext(hosts: tuple[str, ...]) -> str:
+    return f"may be reached without encryption: {', '.join(hosts)}"
 
 
 def _mode(settings: Settings, provider: str) -> Mode:

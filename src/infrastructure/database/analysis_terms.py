@@ -4,22 +4,25 @@ from typing import LiteralString
 
 import msgspec
 
-from features.analysis.application.ports import BulkReader, Terms, TermsReader
+from features.analysis.application.ports import BulkReader, FetchReader, Terms, TermsReader
 from features.analysis.domain.bulk import BulkPage, ItemStatus, PageItem, Rejection
+from features.analysis.domain.checks import OwnFetch
+from features.analysis.domain.facts import Facts
 from features.analysis.domain.ideal_customer import IdealCustomer
 from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.orders import BulkOrder
+from features.analysis.domain.orders import AnalysisOrder, BulkOrder
 from features.business.domain.errors import BusinessProfileNotFound
 from infrastructure.database.sessions import Database
 from shared.caller import Caller, no_account
 from shared.ids import RunId
 
 TERMS: LiteralString = "select * from caller.analysis_terms($1, $2, $3, $4)"
+FETCHES: LiteralString = "select * from caller.profile_fetches($1, $2, $3, $4)"
 POSITION_MAX = 2**31 - 1  # of the column; a cursor may say more
 BULK: LiteralString = "select * from caller.bulk_analysis($1, $2, $3, $4, $5)"
 
 
-class PostgresTerms(TermsReader, BulkReader):
+class PostgresTerms(TermsReader, FetchReader, BulkReader):
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -43,6 +46,20 @@ class PostgresTerms(TermsReader, BulkReader):
             customer=customer,
             **{name: row[name] for name in Terms.__struct_fields__ if name != "customer"},
         )
+
+    async def fetches(self, caller: Caller, order: AnalysisOrder) -> list[OwnFetch]:
+        rows = await self._database.user(caller.claims).call(
+            FETCHES, caller.chosen_account, order.business_profile_id, order.username
+        )
+        return [
+            OwnFetch(
+                analysis_type=row["analysis_type"],
+                outcome=row["outcome"],
+                scraped_at=row["scraped_at"],
+                facts=msgspec.json.decode(row["facts"], type=Facts) if row["facts"] else None,
+            )
+            for row in rows
+        ]
 
     async def page(
         self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int

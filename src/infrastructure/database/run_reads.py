@@ -19,13 +19,11 @@ from shared.ids import AccountId, RunId, UserId
 from shared.pages import Place
 
 RUN: LiteralString = """
-select (s.run).*, s.children_count, s.children_credits_held, s.children_credits_charged,
-    s.children_cost_nanodollars
+select (s.run).*, s.children_credits_held, s.children_credits_charged
 from caller.run($1, $2, $3) as s
 """
 RUNS: LiteralString = """
-select (s.run).*, s.children_count, s.children_credits_held, s.children_credits_charged,
-    s.children_cost_nanodollars
+select (s.run).*, s.children_credits_held, s.children_credits_charged
 from caller.runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as s
 """
 AHEAD_MAX = 1_000  # counting further would cost more than the number is worth
@@ -157,9 +155,7 @@ def _sight(row: Record) -> Sight | None:
     return Sight(
         run=run,
         children=Children(
-            count=row["children_count"],
             credits_held=row["children_credits_held"],
             credits_charged=row["children_credits_charged"],
-            cost_nanodollars=row["children_cost_nanodollars"],
         ),
     )

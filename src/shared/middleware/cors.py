@@ -6,10 +6,12 @@ Headers = list[tuple[bytes, bytes]]
 
 METHODS = b"GET, POST, PUT, PATCH, DELETE"
 REQUEST_HEADERS = (
-    b"authorization, content-type, oslira-account, idempotency-key, if-match, if-none-match, x-request-id"
+    b"authorization, content-type, oslira-account, idempotency-key, if-match, if-none-match, last-event-id,"
+    b" x-request-id"
 )
 EXPOSED_HEADERS = (
-    REQUEST_ID + b", etag, location, retry-after, ratelimit, ratelimit-policy, idempotency-replayed"
+    REQUEST_ID
+    + b", content-disposition, etag, location, retry-after, ratelimit, ratelimit-policy, idempotency-replayed"
 )
 PREFLIGHT_LIFETIME_S = b"600"
 

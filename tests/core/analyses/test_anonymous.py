@@ -181,7 +181,7 @@ async def test_a_visitor_has_five_an_hour_and_all_of_them_together_what_their_pl
     owner = await asyncpg.connect(spoilable_addresses.owner)
     await owner.execute("update plans set light_per_hour = 6 where name = 'pro'")
     await owner.close()
-    database = {"DATABASE_URL": spoilable_addresses.owner}
+    database = {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": spoilable_addresses.owner}
     client, elsewhere = await open_client(**database), await open_client("203.0.113.9", **database)
 
     bodies = [{"username": f"somebody{number}"} for number in range(8)]

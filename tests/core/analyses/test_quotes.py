@@ -1,12 +1,15 @@
 """A dry run tells what would happen, and nothing does."""
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
+from features.analysis.domain.leads import LeadKey
 from features.runs.domain.refunds import REFUND_POLICY
+from infrastructure.database.leads import PostgresResults
+from tests.features.analysis.examples import analysis, profile
 from tests.features.analysis.looks import look_at
 
 DRY = "?dry_run=true"
@@ -18,14 +21,44 @@ def name():
 
 
 @pytest.fixture
-def seen(application, name):
-    """A function: somebody has just looked at the profile."""
+def fetched_elsewhere(application, name):
+    """A function: another account has just fetched the profile, so the shared cache has it."""
 
     async def keep(**facts):
         scrape = msgspec.structs.replace(look_at(name, **facts), scraped_at=datetime.now(UTC))
         await application.profiles.known.keep(name, scrape)
 
     return keep
+
+
+@pytest.fixture
+def analysed(owner, account, business, name):
+    """A function: the account has a completed analysis of the profile."""
+
+    async def save(analysis_type="deep", *, age=timedelta(), account_id=account):
+        key = LeadKey(account_id=account_id, business_profile_id=business, username=name)
+        at = datetime.now(UTC) - age
+        made = analysis(key, analysis_type, of=profile(username=name, followers_count=1_000), at=at)
+        await PostgresResults(owner).save(made)
+
+    return save
+
+
+@pytest.fixture
+def refused(owner, account, business, name):
+    """A function: a run of the account ended with this outcome."""
+
+    async def end(outcome, *, analysis_type="deep", age=timedelta(), business_id=business):
+        order = {"username": name, "type": analysis_type, "business_profile_id": business_id}
+        at = datetime.now(UTC) - age
+        await owner.execute(
+            "insert into runs (account_id, id, kind, status, subject, outcome, error, engine_id,"
+            " created_at, ended_at) values ($1, $2, $3, 'failed', $4, $5, $5, 'ended', $6, $6)",
+            *(account, uuid.uuid4(), f"{analysis_type}_analysis", msgspec.json.encode(order).decode()),
+            *(outcome, at),
+        )
+
+    return end
 
 
 @pytest.fixture
@@ -89,8 +122,30 @@ async def test_what_is_too_dear_is_not_affordable_unless_it_is_paid_for(analyse,
     assert (await analyse(name, query=DRY)).json()["is_affordable"] is True
 
 
-async def test_what_is_known_from_a_look_is_told(analyse, name, seen):
-    await seen(posts=12)
+@pytest.mark.parametrize("outcome", ["ok", "private", "not_found", "restricted"])
+async def test_quote_does_not_show_what_another_account_fetched(analyse, name, fetched_elsewhere, outcome):
+    before = (await analyse(name, query=DRY)).json()
+    await fetched_elsewhere(outcome=outcome, **({"posts": 12} if outcome == "ok" else {}))
+
+    assert (await analyse(name, query=DRY)).json() == before
+
+
+async def test_quote_does_not_show_an_analysis_of_another_account(
+    analyse, client, bearer, name, analysed, refused
+):
+    await analysed()
+    await refused("private")
+    stranger = bearer()
+    body = {"name": "Valley Tea", "ideal_customer": {"followers_min": 5_000}}
+    business = (await client.post("/v1/business-profiles", headers=stranger, json=body)).json()["id"]
+
+    quote = (await analyse(name, query=DRY, sender=stranger, business_profile_id=business)).json()
+
+    assert (quote["is_cached"], quote["checks"], quote["eta_s"]) == (False, None, 20)
+
+
+async def test_quote_shows_what_the_account_fetched(analyse, name, analysed):
+    await analysed()
 
     quote = (await analyse(name, query=DRY)).json()
 
@@ -98,16 +153,43 @@ async def test_what_is_known_from_a_look_is_told(analyse, name, seen):
     assert quote["checks"] == {"outcome": "ok", "violations": []}
 
 
-async def test_a_look_that_is_to_be_taken_anew_tells_nothing(analyse, name, seen):
-    await seen(posts=12)
+async def test_quote_does_not_change_when_another_account_fetches_later(
+    analyse, name, analysed, fetched_elsewhere
+):
+    await analysed()
+    before = (await analyse(name, query=DRY)).json()
+    await fetched_elsewhere(outcome="private")
+
+    assert (await analyse(name, query=DRY)).json() == before
+
+
+async def test_quote_of_a_fresh_analysis_shows_no_earlier_fetch(analyse, name, analysed):
+    await analysed()
 
     quote = (await analyse(name, query=DRY, is_fresh=True)).json()
 
     assert (quote["is_cached"], quote["checks"], quote["eta_s"]) == (False, None, 20)
 
 
-async def test_whoever_is_no_ideal_customer_is_told_before_it_costs_anything(analyse, name, seen, choosy):
-    await seen(posts=12)
+@pytest.mark.parametrize(
+    ("fetched", "asked", "age", "is_cached"),
+    [
+        ("deep", "light", timedelta(hours=23), True),
+        ("light", "deep", timedelta(), False),
+        ("deep", "deep", timedelta(hours=13), False),
+        ("xray", "deep", timedelta(hours=11), True),
+    ],
+)
+async def test_own_fetch_counts_while_it_is_deep_and_recent_enough(
+    analyse, name, analysed, fetched, asked, age, is_cached
+):
+    await analysed(fetched, age=age)
+
+    assert (await analyse(name, query=DRY, type=asked)).json()["is_cached"] is is_cached
+
+
+async def test_quote_lists_violations_of_the_ideal_customer(analyse, name, analysed, choosy):
+    await analysed()
 
     quote = (await analyse(name, query=DRY, business_profile_id=choosy)).json()
 
@@ -117,10 +199,31 @@ async def test_whoever_is_no_ideal_customer_is_told_before_it_costs_anything(ana
     }
 
 
-@pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
-async def test_a_profile_that_cannot_be_analysed_is_told(analyse, name, seen, outcome):
-    await seen(outcome=outcome)
+@pytest.mark.parametrize("outcome", ["private", "not_found", "restricted", "icp_violation"])
+async def test_quote_shows_how_the_accounts_last_run_was_refused(analyse, name, analysed, refused, outcome):
+    await analysed(age=timedelta(minutes=30))
+    await refused(outcome)
 
     quote = (await analyse(name, query=DRY)).json()
 
-    assert quote["checks"] == {"outcome": outcome, "violations": []}
+    assert (quote["is_cached"], quote["checks"]) == (True, {"outcome": outcome, "violations": []})
+
+
+async def test_a_refusal_is_shown_for_its_own_time_only(analyse, name, refused):
+    await refused("private", age=timedelta(minutes=61))
+
+    assert (await analyse(name, query=DRY)).json()["checks"] is None
+
+
+async def test_violation_is_not_shown_for_another_business_or_after_a_change(
+    analyse, client, headers, name, refused, choosy
+):
+    await refused("icp_violation", business_id=choosy)
+    assert (await analyse(name, query=DRY)).json()["checks"] is None
+
+    changed = {"ideal_customer": {"followers_min": 1}}
+    at = {**headers, "If-Match": '"1"'}
+    answer = await client.patch(f"/v1/business-profiles/{choosy}", headers=at, json=changed)
+    assert answer.status_code == 200, answer.text
+
+    assert (await analyse(name, query=DRY, business_profile_id=choosy)).json()["checks"] is None

@@ -67,7 +67,7 @@ async def journey(cluster, template, tmp_path_factory):
     async with copy_of(cluster, template) as addresses:
         owner = await asyncpg.connect(addresses.owner)
         await owner.execute("update rate_limits set requests_max = 1000000000")
-        place = {"OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("canaries"))}
+        place = {"OSLIRA_ENVIRONMENT": "local", "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("canaries"))}
         environ = {
             **with_passwords(addresses, journey),
             **provider_keys(journey),

@@ -47,7 +47,9 @@ class Endless:
 @pytest.fixture(scope="module")
 async def foundation(cron_addresses, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cron")
-    place = surroundings({"DATABASE_URL": cron_addresses.owner, "OSLIRA_DATA_DIR": str(folder)})
+    place = surroundings(
+        {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": cron_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
+    )
     async with open_foundation(place) as foundation:
         yield foundation
 

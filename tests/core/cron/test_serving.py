@@ -31,7 +31,11 @@ async def away(spoilable_addresses):
 
 @pytest.mark.battery
 async def test_a_serving_process_makes_up_for_what_was_missed(spoilable_addresses, away, tmp_path):
-    environ = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
+    environ = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": spoilable_addresses.owner,
+        "OSLIRA_DATA_DIR": str(tmp_path),
+    }
 
     async def all_ended():
         rows = await away.fetch(MADE_UP_FOR, LATEST)
@@ -56,6 +60,7 @@ async def test_a_process_that_only_keeps_the_time_claims_and_carries_out_nothing
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),
+            "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": spoilable_addresses.owner,
             "OSLIRA_DATA_DIR": str(tmp_path),
         },

@@ -65,7 +65,11 @@ async def test_two_processes_that_do_every_job_three_times_do_it_once(spoilable_
         rows = await owner.fetch(ENDED)
         return rows if len(rows) == 3 * len(JOBS) else None
 
-    environ = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
+    environ = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": spoilable_addresses.owner,
+        "OSLIRA_DATA_DIR": str(tmp_path),
+    }
     async with workers(2, environ):
         rows = await until(all_ended, timeout_s=120)
 

@@ -26,7 +26,11 @@ class Workers:
     """Processes that carry out runs."""
 
     def __init__(self, addresses, folder):
-        self._environ = {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
+        self._environ = {
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": addresses.owner,
+            "OSLIRA_DATA_DIR": str(folder),
+        }
         self._addresses = addresses
         self.go_on = folder / "go-on"
         self.processes = []
@@ -166,7 +170,11 @@ async def engine_addresses(cluster, template):
 @pytest.fixture(scope="module")
 def engine_place(engine_addresses, tmp_path_factory):
     return surroundings(
-        {"DATABASE_URL": engine_addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data"))}
+        {
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": engine_addresses.owner,
+            "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("data")),
+        }
     )
 
 

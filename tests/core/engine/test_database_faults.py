@@ -134,6 +134,7 @@ async def test_runs_are_carried_out_behind_a_transaction_pooler(engine_addresses
     async with transaction_pooler(engine_addresses, tmp_path) as pooled:
         place = surroundings(
             {
+                "OSLIRA_ENVIRONMENT": "local",
                 "OSLIRA_DATABASE_USER_URL": pooled.user,
                 "OSLIRA_DATABASE_ADMIN_URL": pooled.admin,
                 "OSLIRA_DATABASE_POOLER": "transaction",

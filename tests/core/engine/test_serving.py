@@ -81,6 +81,7 @@ async def test_the_command_answers_before_its_engine_is_there_and_ends_both(engi
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),
+            "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": engine_addresses.owner,
             "OSLIRA_DATA_DIR": str(tmp_path),
         },

@@ -14,6 +14,7 @@ async def test_the_command_works_until_it_is_told_to_stop(engine_addresses, engi
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),
+            "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": engine_addresses.owner,
             "OSLIRA_DATA_DIR": str(tmp_path),
         },

@@ -17,6 +17,7 @@ PROVIDERS = ("openai", "anthropic", "apify", "scraperapi")
 @pytest.fixture(scope="module")
 async def local(addresses, tmp_path_factory):
     environ = {
+        "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("local")),
         "OSLIRA_SIMULATED_LATENCY": "0",

@@ -77,7 +77,11 @@ async def test_both_ways_to_an_unchanged_run_have_the_same_headers(hearing, book
 
 
 async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses, place, book):
-    environ = {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
+    environ = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": addresses.owner,
+        "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+    }
     async with build(surroundings({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
         app = create_app(application)
         await until(lambda: application.runs.live.is_hearing)
@@ -233,7 +237,11 @@ async def test_a_known_tag_opens_nothing(client, book, get, headers):
 
 
 async def test_it_is_heard_again_after_the_connection_was_killed(addresses, place, book, owner, logs):
-    environ = {"DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
+    environ = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": addresses.owner,
+        "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+    }
     async with build(surroundings(environ)) as application:
         live, views = application.runs.live, application.runs.views
         await until(lambda: live.is_hearing)
@@ -267,6 +275,7 @@ async def test_while_nothing_is_heard_the_database_is_asked_after_a_second(appli
 
 async def test_a_pooler_of_transactions_is_not_listened_through(addresses, place):
     environ = {
+        "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
         "OSLIRA_DATABASE_POOLER": "transaction",

@@ -102,12 +102,55 @@ async def test_a_long_poll_is_answered_when_something_is_new(live, book, get, po
 async def test_a_long_poll_does_not_wait_when_something_is_new_already(book, get):
     run = await book.begun()
     async with asyncio.timeout(5):
-        answers = [
-            await get(run.id, wait=25),
-            await get(run.id, {"If-None-Match": '"1.x"'}, wait=25),
-        ]
+        answer = await get(run.id, {"If-None-Match": '"1.x"'}, wait=25)
 
-    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answer.status_code == 200
+
+
+async def test_wait_without_a_tag_returns_at_the_next_change(live, book, get):
+    run = await book.begun()
+    asked = asyncio.create_task(get(run.id, wait=30))
+    await waiting(live, run)
+
+    await book.runs.progress(run, 40, step="core")
+
+    async with asyncio.timeout(5):
+        answer = await asked
+    assert (answer.status_code, answer.json()["progress"]) == (200, 40)
+
+
+async def test_wait_without_a_tag_returns_at_the_end(live, book, get):
+    run = await book.begun()
+    asked = asyncio.create_task(get(run.id, wait=30))
+    await waiting(live, run)
+
+    await book.runs.finish(run, DONE)
+
+    async with asyncio.timeout(5):
+        assert (await asked).json()["status"] == "completed"
+
+
+async def test_wait_without_a_tag_returns_the_unchanged_run_when_its_time_is_over(book, get):
+    run = await book.begun()
+
+    answer = await get(run.id, wait=1)
+
+    assert (answer.status_code, answer.json()["version"]) == (200, run.version)
+
+
+async def test_wait_for_an_ended_run_returns_at_once(book, get):
+    run = await book.ended()
+    async with asyncio.timeout(5):
+        answer = await get(run.id, wait=30)
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "completed")
+
+
+@pytest.mark.parametrize("wait", [0, -1, 31])
+async def test_wait_is_1_to_30_seconds(book, get, wait):
+    run = await book.ended()
+
+    assert_problem(await get(run.id, wait=wait), 422, "wait_invalid")
 
 
 async def test_a_long_poll_does_not_wait_for_a_run_that_has_ended(book, get, poll):

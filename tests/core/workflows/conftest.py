@@ -76,7 +76,9 @@ class Firm(NamedTuple):
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """An engine at work in this process."""
     folder = tmp_path_factory.mktemp("firm")
-    place = surroundings({"DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)})
+    place = surroundings(
+        {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
+    )
     go_on, listeners = folder / "go-on", {}
     async with (
         opened(place, simulator_process.address, go_on=go_on) as (parts, analyst),

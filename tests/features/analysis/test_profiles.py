@@ -91,8 +91,6 @@ async def test_a_profile_is_one_however_it_is_written(profiles, source, text):
 async def test_what_is_no_username_is_refused_before_anything_else(profiles, source, text):
     with pytest.raises(UsernameInvalid):
         await profiles.read(text, "light", spender=ANN)
-    with pytest.raises(UsernameInvalid):
-        await profiles.peek(text, "light")
     assert source.looks == []
 
 
@@ -168,8 +166,6 @@ async def test_a_refusal_is_remembered_for_an_hour_or_more(profiles, source, rec
     for _ in range(2):
         with pytest.raises(refusal, match="@ann"):
             await profiles.read("ann", "light", spender=ANN)
-    with pytest.raises(refusal):
-        await profiles.peek("ann", "light")
     assert record.reasons == [(False, "absent"), (True, "hit")]
 
     now.wait(timedelta(hours=6) + SECOND)
@@ -252,25 +248,6 @@ async def test_a_look_from_the_future_costs_one_look_and_not_one_each_time(profi
 
     assert record.reasons == [(False, "ahead_of_clock"), (True, "hit")]
     assert len(source.looks) == 1
-
-
-async def test_to_peek_costs_nothing(profiles, source, record):
-    assert await profiles.peek("ann", "light") is None
-    await profiles.read("ann", "light", spender=ANN)
-
-    peeked = await profiles.peek("ann", "light")
-
-    assert peeked is not None
-    assert (peeked.is_cached, peeked.profile.username) == (True, "ann")
-    assert await profiles.peek("ann", "deep") is None
-    assert (len(source.looks), len(record.points)) == (1, 1)
-
-
-async def test_what_is_too_old_is_not_peeked_at(profiles, now):
-    await profiles.read("ann", "light", spender=ANN)
-    now.wait(TTL["light"] + SECOND)
-
-    assert await profiles.peek("ann", "light") is None
 
 
 async def test_who_reads_the_same_meanwhile_waits_for_the_same_look(profiles, source, record):

@@ -3,7 +3,6 @@
 import uuid
 from datetime import timedelta
 
-import msgspec
 import pytest
 
 from features.runs.domain.estimates import (
@@ -131,19 +130,12 @@ def test_who_waits_is_told_when_it_will_be_done():
     assert (shown(run).queue, shown(run).eta_s) == (None, None)
 
 
-def test_costs_of_parts_are_counted_once():
-    children = Children(count=2, credits_held=10, credits_charged=5, cost_nanodollars=2_000_000_000)
+def test_credits_of_parts_count_as_the_runs_own():
+    children = Children(credits_held=10, credits_charged=5)
 
     running = shown(a_run(credits_held=1), children=children)
-    ended = shown(
-        a_run(status="completed", outcome="completed", ended_at=NOON, cost_nanodollars=3_000_000_000),
-        children=children,
-    )
 
-    assert (running.credits_held, running.credits_charged, running.cost_usd) == (11, 5, 2.0)
-    assert ended.cost_usd == 3.0
-    assert shown(a_run()).cost_usd is None
-    assert shown(a_run(), children=msgspec.structs.replace(children, cost_nanodollars=None)).cost_usd is None
+    assert (running.credits_held, running.credits_charged) == (11, 5)
 
 
 @pytest.mark.parametrize(("minutes", "is_live"), [(0, True), (59, True), (60, False)])

@@ -74,7 +74,12 @@ async def audit(spoilable_addresses):
     """The command as an operator runs it."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli", "credits", "audit"),
-        env={**os.environ, "DATABASE_URL": spoilable_addresses.owner, "PYTHONPATH": str(PROJECT / "src")},
+        env={
+            **os.environ,
+            "OSLIRA_ENVIRONMENT": "local",
+            "DATABASE_URL": spoilable_addresses.owner,
+            "PYTHONPATH": str(PROJECT / "src"),
+        },
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await process.communicate()

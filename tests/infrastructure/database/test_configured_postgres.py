@@ -54,7 +54,9 @@ async def owner_url(debian):
 
 async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
     await migrate(owner_url)
-    place = surroundings({"DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)})
+    place = surroundings(
+        {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)}
+    )
     user_id = UserId(uuid.uuid4())
     caller = Caller(id=user_id, claims=claims_of(user_id))
 

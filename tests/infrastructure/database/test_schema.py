@@ -150,6 +150,7 @@ EXECUTORS = {
     "caller.business_profile": {"app_user"},
     "caller.business_profiles": {"app_user"},
     "caller.analysis_terms": {"app_user"},
+    "caller.profile_fetches": {"app_user"},
     "caller.bulk_analysis": {"app_user"},
     "caller.with_children": {"app_user"},
     "caller.run": {"app_user"},

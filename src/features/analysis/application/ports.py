@@ -9,6 +9,7 @@ import msgspec
 
 from features.analysis.domain.analysis import Analysis, AnalysisEntry, KeptAnalysis, KnownLead, SavedLead
 from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
+from features.analysis.domain.checks import OwnFetch
 from features.analysis.domain.ideal_customer import Business, IdealCustomer
 from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, Sort
 from features.analysis.domain.orders import AnalysisOrder, BulkOrder
@@ -217,6 +218,14 @@ class TermsReader(Protocol):
         self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
     ) -> Terms:
         """Raises BusinessProfileNotFound, and what is wrong with the account."""
+        ...
+
+
+class FetchReader(Protocol):
+    async def fetches(self, caller: Caller, order: AnalysisOrder) -> list[OwnFetch]:
+        """What the account's own runs found out about the profile, the newest first. Never what other
+        accounts fetched.
+        """
         ...
 
 

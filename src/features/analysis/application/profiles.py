@@ -79,14 +79,6 @@ class Profiles:
         look = await self._looks.join(look_key, partial(self._look, *look_key, spender))
         return self._delivered(username, analysis_type, look, is_cached=is_shared)
 
-    async def peek(self, username: str, analysis_type: AnalysisType) -> ReadProfile | None:
-        """What ``read`` would answer at once; None when it would have to look. Nothing is recorded."""
-        username = username_of(username)
-        reason, known = await self._recall(username, analysis_type)
-        if known is None or reason != "hit":
-            return None
-        return self._delivered(username, analysis_type, Look(known), is_cached=True)
-
     async def _recall(self, username: str, analysis_type: AnalysisType) -> tuple[Reason, Scrape | None]:
         known = await self.known.find(username, posts_min=POSTS_NEEDED[analysis_type])
         if known is None and POSTS_NEEDED[analysis_type] > DEPTHS[0]:

@@ -4,15 +4,18 @@ from dataclasses import dataclass
 
 import msgspec
 
-from features.analysis.application.ports import Durations, Prices, Terms, TermsReader
-from features.analysis.application.profiles import Profiles, ReadProfile
+from features.analysis.application.ports import Durations, FetchReader, Prices, Terms, TermsReader
 from features.analysis.domain.checks import Verdict
-from features.analysis.domain.errors import ProfileIsPrivate, ProfileNotFound, ProfileRestricted
 from features.analysis.domain.estimates import eta_s
-from features.analysis.domain.facts import facts_of
+from features.analysis.domain.freshness import judge
 from features.analysis.domain.ideal_customer import IdealCustomer
 from features.analysis.domain.orders import AnalysisOrder
 from shared.caller import Caller
+from shared.ports import Clock
+
+Known = tuple[bool, Verdict | None]
+
+NOTHING_KNOWN: Known = (False, None)
 
 
 class RefundTerm(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +33,9 @@ class RefundTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """``checks``: what would end the analysis for free, as far as it is known without a look."""
+    """``is_cached`` and ``checks`` state what the account itself has fetched. ``checks``: what would end the
+    analysis for free, None when the account has not fetched the profile recently.
+    """
 
     credits: int
     terms: Terms
@@ -47,19 +52,22 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Nothing is written, nobody is looked at."""
+    """Quotes write nothing and fetch no profile."""
 
     terms: TermsReader
     prices: Prices
-    profiles: Profiles
+    fetches: FetchReader
     durations: Durations
     refund: RefundTerms
+    now: Clock
 
     async def quote(self, caller: Caller, order: AnalysisOrder) -> Quote:
         assert order.business_profile_id is not None, "visitors pay nothing"
         terms = await self.terms.terms(caller, order.business_profile_id, dedup_key=order.dedup_key)
         times = await self.durations.of(order.kind)
-        is_cached, checks = (False, None) if order.is_fresh else await self._known(order, terms.customer)
+        is_cached, checks = (
+            NOTHING_KNOWN if order.is_fresh else await self._known(caller, order, terms.customer)
+        )
         return Quote(
             credits=await self.prices.credits(order.analysis_type),
             terms=terms,
@@ -69,18 +77,10 @@ class Quotes:
             refund=self.refund,
         )
 
-    async def _known(self, order: AnalysisOrder, customer: IdealCustomer) -> tuple[bool, Verdict | None]:
-        try:
-            read = await self.profiles.peek(order.username, order.analysis_type)
-        except ProfileIsPrivate:
-            return True, Verdict(outcome="private")
-        except ProfileNotFound:
-            return True, Verdict(outcome="not_found")
-        except ProfileRestricted:
-            return True, Verdict(outcome="restricted")
-        return read is not None, read and _verdict(read, customer)
-
-
-def _verdict(read: ReadProfile, customer: IdealCustomer) -> Verdict:
-    violations = customer.violations(facts_of(read.profile, read.scraped_at))
-    return Verdict(outcome="icp_violation" if violations else "ok", violations=violations)
+    async def _known(self, caller: Caller, order: AnalysisOrder, customer: IdealCustomer) -> Known:
+        """From the account's own runs. The profile cache would reveal what other accounts fetched."""
+        now = self.now()
+        for fetch in await self.fetches.fetches(caller, order):
+            if judge(fetch, order.analysis_type, now) == "hit":
+                return True, fetch.verdict(customer)
+        return NOTHING_KNOWN

@@ -78,8 +78,9 @@ class AnalysesController(Controller):
         ends, see `GET /v1/refund-policy`. While the same analysis is in progress you get its run, and pay
         once.
 
-        With `dry_run=true` nothing is started: you learn the price, whether you can afford it, what is known
-        about the profile, and how long it will take once it is its turn. A test key can ask for nothing else.
+        With `dry_run=true` nothing is started: you learn the price, whether you can afford it, and how long
+        it will take once it is its turn. `is_cached` and `checks` state what runs of your own account found
+        out about the profile recently. A test key can ask for nothing else.
         """
         if dry_run:
             return Response(quote_out(await quotes.quote(request.user, data.order)), status_code=200)

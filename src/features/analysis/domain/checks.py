@@ -1,12 +1,13 @@
 """What ends an analysis before any model is asked. It costs the customer nothing."""
 
+from datetime import datetime
 from typing import Literal
 
 import msgspec
 
-from features.analysis.domain.facts import facts_of
+from features.analysis.domain.facts import Facts, facts_of
 from features.analysis.domain.ideal_customer import IdealCustomer, Violation
-from features.analysis.domain.profile import Scrape
+from features.analysis.domain.profile import POSTS_NEEDED, AnalysisType, Scrape
 
 CheckOutcome = Literal["ok", "private", "not_found", "restricted", "icp_violation"]
 
@@ -26,5 +27,25 @@ def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Verdict:
         return Verdict(outcome="not_found")
     if scrape.profile.is_private:
         return Verdict(outcome="private")
-    violations = customer.violations(facts_of(scrape.profile, scrape.scraped_at))
+    return _by_bounds(facts_of(scrape.profile, scrape.scraped_at), customer)
+
+
+class OwnFetch(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile as one of the account's own runs found it."""
+
+    analysis_type: AnalysisType
+    outcome: CheckOutcome
+    scraped_at: datetime
+    facts: Facts | None = None  # of a completed analysis
+
+    @property
+    def posts_asked(self) -> int:
+        return POSTS_NEEDED[self.analysis_type]
+
+    def verdict(self, customer: IdealCustomer) -> Verdict:
+        return _by_bounds(self.facts, customer) if self.facts else Verdict(outcome=self.outcome)
+
+
+def _by_bounds(facts: Facts, customer: IdealCustomer) -> Verdict:
+    violations = customer.violations(facts)
     return Verdict(outcome="icp_violation" if violations else "ok", violations=violations)

@@ -1,10 +1,11 @@
 """Whether a look that somebody took earlier will do, and what a later look takes back."""
 
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, Protocol
 
-from features.analysis.domain.profile import POSTS_NEEDED, AnalysisType, Outcome, Profile, Scrape
+from features.analysis.domain.profile import POSTS_NEEDED, AnalysisType, Profile, Scrape
 
 Verdict = Literal["hit", "expired", "too_shallow", "ahead_of_clock"]
 Change = Literal["outcome", "privacy", "verification", "followers", "biography", "ahead_of_clock"]
@@ -19,7 +20,7 @@ TTL: dict[AnalysisType, timedelta] = {
 }
 # A refusal is free, so it is asked for again and again, and each look costs us. But a person who has just
 # made a profile public, or created it, tries again soon. Age and country gates hardly ever change.
-TTL_REFUSED: dict[Outcome, timedelta] = {
+TTL_REFUSED: Mapping[str, timedelta] = {
     "private": timedelta(hours=1),
     "not_found": timedelta(hours=1),
     "restricted": timedelta(hours=6),
@@ -29,6 +30,19 @@ CLOCK_SKEW_MAX = timedelta(minutes=5)
 FOLLOWERS_CHANGE_PERCENT = 10
 BIOGRAPHY_CHANGE_PERCENT = 30
 BIOGRAPHY_CHARACTERS_MAX = 2_000  # Instagram allows 150; what is longer is compared as far as this
+
+
+class Fetched(Protocol):
+    """What decides whether a result of fetching a profile is still valid."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def posts_asked(self) -> int: ...
+
+    @property
+    def scraped_at(self) -> datetime: ...
 
 
 def depth_of(posts_asked: int) -> int | None:
@@ -41,7 +55,7 @@ def age_s(scrape: Scrape, now: datetime) -> float:
     return max(0.0, (now - scrape.scraped_at).total_seconds())
 
 
-def judge(scrape: Scrape, analysis_type: AnalysisType, now: datetime) -> Verdict:
+def judge(scrape: Fetched, analysis_type: AnalysisType, now: datetime) -> Verdict:
     """Enough posts are as many as were asked for: who has eight in all will never show fifty."""
     age = now - scrape.scraped_at
     if age < -CLOCK_SKEW_MAX:

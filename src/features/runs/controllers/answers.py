@@ -57,7 +57,6 @@ RUN_EXAMPLE: dict[str, Any] = {
     "eta_s": 12,
     "credits_held": 5,
     "credits_charged": 0,
-    "cost_usd": None,
     "outcome": None,
     "error": None,
     "refund": None,
@@ -77,7 +76,6 @@ ENDED_EXAMPLE: dict[str, Any] = {
     "should_cancel": True,
     "eta_s": None,
     "credits_charged": 2,
-    "cost_usd": 0.0031,
     "outcome": "cancelled_analyzing",
     "refund": {
         "policy_version": REFUND_POLICY.version,

@@ -26,6 +26,7 @@ from features.runs.controllers.answers import (
     poll_url,
 )
 from features.runs.controllers.events import frames, seen_version
+from features.runs.domain.errors import WaitInvalid
 from features.runs.domain.run import Status
 from features.runs.domain.view import RunOut
 from shared.caller import Caller
@@ -37,7 +38,7 @@ from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Cursor, Limit
 from shared.middleware.problems import refusals
 
-WAIT_S_MAX = 25
+WAIT_S_MAX = 30
 KIND_PATTERN = "^[a-z][a-z0-9]*(_[a-z0-9]+)+$"
 WRITE = needs("runs:write")
 PROGRESS = counts_as("progress")
@@ -52,8 +53,11 @@ Kind = Annotated[
     QueryParameter(pattern=KIND_PATTERN, max_length=40, description="For example `deep_analysis`."),
 ]
 Wait = Annotated[
-    int,
-    QueryParameter(ge=0, le=WAIT_S_MAX, description="Seconds to wait for something new before answering."),
+    int | None,
+    QueryParameter(
+        description="Seconds to wait for something new before answering.",
+        schema_extra={"minimum": 1, "maximum": WAIT_S_MAX},  # a value outside is 422, not 400
+    ),
 ]
 IfNoneMatch = Annotated[
     str | None,
@@ -135,17 +139,20 @@ class RunsController(Controller):
         run_id: FromPath[UUID],
         run_views: NamedDependency[RunViews],
         if_none_match: IfNoneMatch = None,
-        wait: Wait = 0,
+        wait: Wait = None,
     ) -> Response[Any]:
         """One run. Poll it with its `ETag` in `If-None-Match`, as often as `Retry-After` says (two seconds;
         missing when the run has ended): an unchanged run costs neither of us anything.
 
-        With `wait`, the answer comes when something is new, or when the time is over. `queue` is its place
+        With `wait`, the answer comes when something is new, or when the time is over: new compared to your
+        `ETag`, or to the run at the time of the request. An ended run is shown at once. `queue` is its place
         while it waits, `eta_s` an estimate from the times that the steps of others took. What a run with
-        parts holds, charges and costs includes its parts. `is_live` is false from an hour after the end on.
+        parts holds and charges includes its parts. `is_live` is false from an hour after the end on.
         """
+        if wait is not None and not 1 <= wait <= WAIT_S_MAX:
+            raise WaitInvalid(WAIT_S_MAX)
         view = await run_views.look(request.user, RunId(run_id))
-        if wait and is_known(if_none_match, view.tag):
+        if wait and (if_none_match is None or is_known(if_none_match, view.tag)):
             view = await run_views.wait(request.user, view, wait)
         if is_known(if_none_match, view.tag):
             return Response(None, status_code=304, headers=_headers(view))

@@ -1,4 +1,4 @@
-from shared.errors import Conflict, NotFound, RateLimited
+from shared.errors import Conflict, Invalid, NotFound, RateLimited
 
 
 class RunNotFound(NotFound):
@@ -21,6 +21,21 @@ class RunNotRetryable(Conflict):
     @property
     def facts(self) -> dict[str, int | str]:
         return {"status": self.status}
+
+
+class WaitInvalid(Invalid):
+    code = "wait_invalid"
+
+    def __init__(self, seconds_max: int) -> None:
+        super().__init__(seconds_max)
+        self.seconds_max = seconds_max
+
+    def __str__(self) -> str:
+        return f"wait is 1 to {self.seconds_max} seconds."
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        return {"limit": self.seconds_max}
 
 
 class TooManyStreams(RateLimited):

@@ -13,17 +13,14 @@ from features.runs.domain.run import Run, Status, StepBegun
 
 # Live progress is kept that long after the end; then the row alone tells what was.
 LIVE_AFTER_END = timedelta(hours=1)
-NANODOLLARS = 1_000_000_000
 NOT_IN_POLICY = "Your policy does not know this outcome, so nothing is charged."
 
 
 class Children(msgspec.Struct, frozen=True, kw_only=True):
     """Sums over a run's children, which count as its own."""
 
-    count: int = 0
     credits_held: int = 0
     credits_charged: int = 0
-    cost_nanodollars: int | None = 0  # None: not known of one of them
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +55,6 @@ class RunOut(msgspec.Struct, frozen=True, kw_only=True):
     eta_s: int | None
     credits_held: int
     credits_charged: int
-    cost_usd: float | None
     outcome: str | None
     error: str | None
     refund: RefundOut | None
@@ -96,7 +92,6 @@ def run_out(
         eta_s=_eta_s(run, times, place),
         credits_held=run.credits_held + children.credits_held,
         credits_charged=run.credits_charged + children.credits_charged,
-        cost_usd=_cost_usd(sight),
         outcome=run.outcome,
         error=run.error,
         refund=_refund(run),
@@ -117,16 +112,6 @@ def _eta_s(run: Run, times: StepTimes, place: QueuePlace | None) -> int | None:
     if run.status != "queued" or left_s is None:
         return left_s
     return None if place is None else place.starts_in_s + left_s
-
-
-def _cost_usd(sight: Sight) -> float | None:
-    """What a run that has ended has cost includes its children's; before that it is known of them alone."""
-    run, children = sight.run, sight.children
-    if run.ended_at is not None:
-        cost = run.cost_nanodollars
-    else:
-        cost = children.cost_nanodollars if children.count else None
-    return None if cost is None else cost / NANODOLLARS
 
 
 def _refund(run: Run) -> RefundOut | None:

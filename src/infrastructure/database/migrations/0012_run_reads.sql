@@ -6,13 +6,11 @@ create index runs_completed on public.runs (kind, ended_at desc) where status = 
 
 -- Reads -------------------------------------------------------------------------------------------
 
--- A run, and the sums over its children. What a run that has ended has cost includes theirs already.
+-- A run, and the sums over its children.
 create type caller.run_sight as (
     run public.runs,
-    children_count bigint,
     children_credits_held bigint,
-    children_credits_charged bigint,
-    children_cost_nanodollars bigint  -- null: one of them is not known
+    children_credits_charged bigint
 );
 
 create function caller.with_children(run public.runs) returns caller.run_sight
@@ -20,9 +18,7 @@ language plpgsql stable set search_path = '' as $$
 declare
     sight caller.run_sight;
 begin
-    select run, count(*), coalesce(sum(c.credits_held), 0), coalesce(sum(c.credits_charged), 0),
-        case when count(*) filter (where c.cost_nanodollars is null and c.ended_at is not null) = 0
-            then coalesce(sum(c.cost_nanodollars), 0) end
+    select run, coalesce(sum(c.credits_held), 0), coalesce(sum(c.credits_charged), 0)
     into sight
     from public.runs as c
     where c.account_id = run.account_id and c.parent_id = run.id;

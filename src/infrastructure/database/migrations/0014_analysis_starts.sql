@@ -258,6 +258,39 @@ begin
 end;
 $$;
 
+-- What the account's own runs found out about a profile in the last 24 hours, the newest first. A quote uses
+-- this instead of the profile cache, which all accounts share. An analysis has its facts; a run that was
+-- refused has its outcome only, and a violation counts for the same business while that is unchanged.
+create function caller.profile_fetches(
+    claims text, chosen uuid, business_profile uuid, of_username text
+) returns table (analysis_type text, outcome text, scraped_at timestamptz, facts jsonb)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+    since timestamptz := clock_timestamp() - interval '24 hours';
+begin
+    return query
+    select s.analysis_type, 'ok', s.scraped_at, s.result -> 'facts'
+    from public.leads as l
+    join public.analyses as s on s.account_id = l.account_id and s.lead_id = l.id
+    where l.account_id = account and l.username = of_username and l.deleted_at is null
+        and s.deleted_at is null and s.scraped_at > since
+    union all
+    select r.subject ->> 'type', r.outcome, r.ended_at, null
+    from public.runs as r
+    where r.account_id = account and r.created_at > since and r.status = 'failed'
+        and r.kind in ('light_analysis', 'deep_analysis', 'xray_analysis')
+        and r.subject ->> 'username' = of_username
+        and (r.outcome in ('private', 'not_found', 'restricted')
+            or r.outcome = 'icp_violation' and exists (
+                select from public.business_profiles as b
+                where b.account_id = account and b.id = business_profile
+                    and b.id = (r.subject ->> 'business_profile_id')::uuid and b.updated_at <= r.created_at))
+    order by 3 desc;
+end;
+$$;
+
 -- A bulk run with a page of its items, from behind a position, each as its own run says. Without an
 -- account_id the account cannot be seen; without a run_id it has no such bulk run.
 create function caller.bulk_analysis(
@@ -310,6 +343,7 @@ revoke all on function
     runs.copy_items(uuid, uuid, uuid),
     runs.start_analysis(uuid, uuid, text, jsonb, bigint, text, uuid, uuid, integer),
     caller.analysis_terms(text, uuid, uuid, text),
+    caller.profile_fetches(text, uuid, uuid, text),
     caller.bulk_analysis(text, uuid, uuid, integer, integer)
 from public, anon, authenticated, service_role;
 grant execute on function
@@ -317,5 +351,6 @@ grant execute on function
 to service_role;
 grant execute on function
     caller.analysis_terms(text, uuid, uuid, text),
+    caller.profile_fetches(text, uuid, uuid, text),
     caller.bulk_analysis(text, uuid, uuid, integer, integer)
 to app_user;
