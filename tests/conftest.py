@@ -23,6 +23,7 @@ from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from tests.one_document import share_documents
 from tests.simulated import simulated_providers
+from tests.supabase_defaults import API_ROLES, DEFAULT_PRIVILEGES
 from tests.support import Tenant, claims_of, dual_client, somebody_works
 
 PROJECT = Path(__file__).parents[1]
@@ -54,19 +55,29 @@ def cluster():
 
 @pytest.fixture(scope="session")
 async def template(cluster):
-    """A migrated database to copy; made anew only when a migration has changed."""
-    texts = "".join([version("dbos"), GRANTS, *(migration.sql for migration in read_migrations())])
+    """A migrated database to copy, with Supabase's default privileges; made anew only when a migration has
+    changed.
+    """
+    supabase = API_ROLES + DEFAULT_PRIVILEGES
+    texts = "".join([version("dbos"), supabase, GRANTS, *(migration.sql for migration in read_migrations())])
     name = f"template_{hashlib.sha256(texts.encode()).hexdigest()[:16]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
     await connection.execute("select pg_advisory_lock(1)")  # test processes side by side share it
     if not await connection.fetchval("select true from pg_database where datname = $1", name):
         draft = f"draft_{uuid.uuid4().hex}"
         await connection.execute(f'create database "{draft}"')
+        await _execute(cluster.url(draft), supabase)
         await migrate(cluster.url(draft))
         await migrate_engine(cluster.url(draft))
         await connection.execute(f'alter database "{draft}" rename to "{name}"')
     await connection.close()
     return name
+
+
+async def _execute(url, statements):
+    connection = await asyncpg.connect(url)
+    await connection.execute(statements)
+    await connection.close()
 
 
 @asynccontextmanager

@@ -16,10 +16,12 @@ select pg_advisory_xact_lock(7305803403);
 set local lock_timeout = '30s';
 """
 MADE_BY: LiteralString = "select obj_description(to_regnamespace('dbos'), 'pg_namespace')"
-# What the service does with the tables, and nobody else anything: step results are tenants' data.
+# The service role uses the tables; no other role has a privilege, because step results are tenants' data.
 GRANTS: LiteralString = """
-revoke all on schema dbos from public;
-revoke all on all functions in schema dbos from public;
+revoke all on schema dbos from public, anon, authenticated;
+revoke all on all tables in schema dbos from public, anon, authenticated;
+revoke all on all sequences in schema dbos from public, anon, authenticated;
+revoke all on all functions in schema dbos from public, anon, authenticated;
 grant usage on schema dbos to service_role;
 grant select, insert, update, delete on all tables in schema dbos to service_role;
 grant usage on all sequences in schema dbos to service_role;

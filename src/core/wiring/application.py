@@ -186,6 +186,8 @@ def _application(
     standings = PostgresStandings(database)
     accounts = PostgresAccounts(database)
     members = PostgresMembers(database)
+    invitations = PostgresInvitations(database)
+    api_keys = PostgresApiKeys(database)
     callers = Callers(
         verifier, PostgresSignUps(database), traffic.key_ring, settings.signup_bonus_credits, utc_now
     )
@@ -202,11 +204,9 @@ def _application(
         record_request=traffic.requests.record,
         me=Me(standings, accounts),
         accounts=Accounts(accounts),
-        members=Members(members),
-        invitations=Invitations(
-            PostgresInvitations(database), members, accounts, mail, settings.frontend_url, utc_now
-        ),
-        api_keys=ApiKeys(PostgresApiKeys(database), utc_now),
+        members=Members(members, invitations, api_keys),
+        invitations=Invitations(invitations, members, accounts, mail, settings.frontend_url, utc_now),
+        api_keys=ApiKeys(api_keys, members, utc_now),
         balances=Balances(reader),
         statements=Statements(reader),
         holds=Holds(ledger),

@@ -17,7 +17,7 @@ STANDING: LiteralString = "select * from caller.standing($1, $2)"
 MINE: LiteralString = """
 select a.id, a.name, a.plan, m.role, a.created_at, a.deleted_at
 from public.accounts as a
-left join public.memberships as m on m.account_id = a.id and m.user_id = (select auth.uid())
+left join public.memberships as m on m.account_id = a.id and m.user_id = (select private.user_id())
 where ($1::timestamptz is null or (a.created_at, a.id) < ($1, $2))
 order by a.created_at desc, a.id desc
 limit $3
@@ -25,7 +25,7 @@ limit $3
 GET: LiteralString = """
 select a.id, a.name, a.plan, m.role, a.created_at, a.deleted_at
 from public.accounts as a
-left join public.memberships as m on m.account_id = a.id and m.user_id = (select auth.uid())
+left join public.memberships as m on m.account_id = a.id and m.user_id = (select private.user_id())
 where a.id = $1
 """
 DELETED: LiteralString = """

@@ -11,16 +11,19 @@ from features.auth.domain.api_keys import ApiKey, Issued
 from infrastructure.database.later import Later
 from infrastructure.database.sessions import Database
 from shared.caller import Caller
-from shared.ids import AccountId
+from shared.ids import AccountId, UserId
 from shared.pages import Place
 
 FIND: LiteralString = """
 select k.* from public.api_keys as k join public.accounts as a on a.id = k.account_id and a.deleted_at is null
 where k.id = $1
 """
+# Statements that change several keys lock them in the order of their ids, so that they cannot deadlock.
 USED: LiteralString = """
+with locked as (select id from public.api_keys where id = any ($1::uuid[]) order by id for no key update)
 update public.api_keys as k set last_used_at = greatest(k.last_used_at, u.at)
-from unnest($1::uuid[], $2::timestamptz[]) as u (id, at) where k.id = u.id
+from locked join unnest($1::uuid[], $2::timestamptz[]) as u (id, at) on u.id = locked.id
+where k.id = locked.id
 """
 # The account's row is locked, so that rivals cannot pass the limit together.
 LOCK: LiteralString = "select id from public.accounts where id = $1 for no key update"
@@ -63,6 +66,22 @@ returning *
 REVOKE: LiteralString = """
 update public.api_keys set revoked_at = coalesce(revoked_at, now()) where account_id = $1 and id = $2
 returning *
+"""
+VALID_OF: LiteralString = """
+select * from public.api_keys
+where account_id = $1 and created_by = $2
+    and revoked_at is null and (expires_at is null or expires_at > now())
+"""
+REVOKE_OF: LiteralString = """
+with locked as (
+    select id from public.api_keys
+    where account_id = $1 and created_by = $2
+        and revoked_at is null and (expires_at is null or expires_at > now())
+    order by id for no key update
+)
+update public.api_keys as k set revoked_at = now() from locked
+where k.account_id = $1 and k.id = locked.id
+returning k.*
 """
 
 
@@ -157,6 +176,14 @@ class PostgresApiKeys(ports.ApiKeys):
     async def revoke(self, account_id: AccountId, key_id: UUID) -> ApiKey | None:
         rows = await self._session.fetch(REVOKE, account_id, key_id)
         return _key(rows[0]) if rows else None
+
+    async def valid_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
+        rows = await self._session.fetch(VALID_OF, account_id, creator)
+        return tuple(_key(row) for row in rows)
+
+    async def revoke_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
+        rows = await self._session.fetch(REVOKE_OF, account_id, creator)
+        return tuple(_key(row) for row in rows)
 
 
 def _key(row: Record) -> ApiKey:

@@ -41,6 +41,11 @@ update public.invitations set closed_at = now(), token_hash = sha256(gen_random_
 where account_id = $1 and id = $2 and closed_at is null
 returning id
 """
+WITHDRAW_OF: LiteralString = """
+update public.invitations set closed_at = now(), token_hash = sha256(gen_random_uuid()::text::bytea)
+where account_id = $1 and invited_by = $2 and closed_at is null
+returning *
+"""
 LOCK_BY_HASH: LiteralString = """
 select i.* from public.invitations as i
 join public.accounts as a on a.id = i.account_id and a.deleted_at is null
@@ -91,6 +96,10 @@ class PostgresInvitations(ports.Invitations):
 
     async def withdraw(self, account_id: AccountId, invitation_id: UUID) -> bool:
         return bool(await self._session.fetch(WITHDRAW, account_id, invitation_id))
+
+    async def withdraw_of(self, account_id: AccountId, inviter: UserId) -> tuple[Invitation, ...]:
+        rows = await self._session.fetch(WITHDRAW_OF, account_id, inviter)
+        return tuple(_invitation(row) for row in rows)
 
     async def lock_by_token(self, token_hash: bytes) -> Invitation | None:
         rows = await self._session.fetch(LOCK_BY_HASH, token_hash)

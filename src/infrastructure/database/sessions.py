@@ -153,7 +153,7 @@ class Database:
         self._admin_pool = admin_pool
 
     def user(self, claims: str) -> UserSession:
-        """A session for one caller. ``claims``: the verified token's claims as JSON."""
+        """A session for one caller. ``claims``: JSON that this application built, never a token's own."""
         return UserSession(self._user_pool, claims)
 
     async def call_for_many(self, statement: LiteralString, *args: object) -> list[Record]:

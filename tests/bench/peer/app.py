@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from fastapi import Depends, FastAPI, HTTPException, status
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field
-from sqlalchemy import BigInteger, DateTime, func, make_url, select, text
+from sqlalchemy import BigInteger, DateTime, func, make_url, select
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -84,7 +84,6 @@ Claims = Annotated[dict[str, Any], Depends(verified_claims)]
 async def caller_session(claims: Claims) -> AsyncGenerator[AsyncSession]:
     """One transaction per request, as the caller: row level security decides what it sees."""
     async with sessions() as session, session.begin():
-        await session.execute(text("SET LOCAL ROLE authenticated"))
         await session.execute(select(func.set_config("request.jwt.claims", json.dumps(claims), True)))
         yield session
 

@@ -3,6 +3,11 @@
 import asyncio
 import uuid
 
+import jwt
+import pytest
+
+from core.wiring.place import local_issuer
+from tests.core.auth.conftest import Person
 from tests.core.problems import assert_problem
 
 
@@ -106,3 +111,29 @@ async def test_a_changed_address_is_taken_up(owner, person, client, bearer):
     await client.get("/v1/me", headers=bearer(ada.email))
 
     assert await owner.fetchval("select email from sign_ups where user_id = $1", ada.user_id) == ada.email
+
+
+@pytest.fixture
+def with_claims(client, place):
+    """A function: the person again, with a genuine token that has more claims."""
+    kid = local_issuer(place.settings).jwk["kid"]
+    signing_key = (place.settings.data_dir / "identity" / "es256.pem").read_text()
+
+    def make(person, **claims):
+        token = person.headers["Authorization"].removeprefix("Bearer ")
+        claims = jwt.decode(token, options={"verify_signature": False}) | claims
+        signed = jwt.encode(claims, signing_key, algorithm="ES256", headers={"kid": kid})
+        return Person(client, person.email, {"Authorization": f"Bearer {signed}"}, person.account_id)
+
+    return make
+
+
+async def test_api_key_id_claim_of_a_token_opens_no_account(ada, stranger, key_of, with_claims):
+    key = await key_of(ada, "credits:read")
+
+    intruder = with_claims(stranger, api_key_id=str(key.user_id))
+
+    answer = await intruder.choosing(ada.account_id).get("/v1/credits/balance")
+    assert_problem(answer, 404, "account_not_found")
+    accounts = (await intruder.get("/v1/accounts")).json()["items"]
+    assert [account["id"] for account in accounts] == [stranger.account_id]

@@ -106,6 +106,20 @@ async def test_a_removed_member_does_not_come_back_with_the_old_link(ada, person
     assert_problem(await accept(grace, postbox.token()), 404, "account_not_found")
 
 
+@pytest.mark.parametrize("choice", ["", "?api_keys=keep"])
+async def test_invitations_sent_by_a_removed_member_are_closed(ada, join, person, postbox, choice):
+    admin, grace, alan = await join(ada.account_id, "admin"), await person(), await person()
+    sent = (await admin.post(invitations_of(ada), {"email": grace.email, "role": "admin"})).json()
+    await ada.post(invitations_of(ada), {"email": alan.email})
+
+    removal = await ada.delete(f"/v1/accounts/{ada.account_id}/members/{admin.user_id}{choice}")
+
+    assert removal.json()["invitations"] == [sent]
+    assert_problem(await accept(grace, postbox.token(0)), 404, "invitation_not_found")
+    assert (await accept(alan, postbox.token(1))).status_code == 200
+    assert (await ada.get(invitations_of(ada))).json()["items"] == []
+
+
 async def test_a_second_invitation_ends_the_first_link(ada, person, postbox):
     grace = await person()
     first = (await ada.post(invitations_of(ada), {"email": grace.email, "role": "viewer"})).json()

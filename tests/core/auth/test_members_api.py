@@ -3,7 +3,16 @@
 import asyncio
 import uuid
 
+import asyncpg
+import pytest
+
 from tests.core.problems import assert_problem
+from tests.support import until
+
+WAITING = """
+select count(*) from pg_stat_activity
+where datname = current_database() and wait_event_type = 'Lock' and query like '%public.accounts%'
+"""
 
 
 def members_of(person):
@@ -53,7 +62,7 @@ async def test_a_removed_member_is_out_at_once(ada, join):
 
     answer = await ada.delete(f"{members_of(ada)}/{admin.user_id}")
 
-    assert answer.status_code == 204
+    assert (answer.status_code, answer.json()) == (200, {"api_keys": [], "invitations": []})
     assert_problem(await admin.get("/v1/api-keys"), 404, "account_not_found")
     assert_problem(await admin.get("/v1/credits/balance"), 404, "account_not_found")
     assert_problem(await admin.get(members_of(ada)), 404, "account_not_found")
@@ -66,7 +75,7 @@ async def test_a_viewer_leaves_but_removes_nobody(ada, join):
     left = await viewer.delete(f"{members_of(ada)}/{viewer.user_id}")
 
     assert_problem(refused, 403, "permission_missing")
-    assert left.status_code == 204
+    assert left.status_code == 200
     assert len((await ada.get(members_of(ada))).json()["items"]) == 2
 
 
@@ -84,7 +93,7 @@ async def test_two_owners_who_leave_at_once_leave_one_behind(ada, join, owner):
         ada.delete(f"{members_of(ada)}/{ada.user_id}"), second.delete(f"{members_of(ada)}/{second.user_id}")
     )
 
-    assert sorted(answer.status_code for answer in answers) == [204, 409]
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
     owners = "select count(*) from memberships where account_id = $1 and role = 'owner'"
     assert await owner.fetchval(owners, uuid.UUID(ada.account_id)) == 1
 
@@ -122,3 +131,66 @@ async def test_an_unknown_role_is_refused(ada, join):
     answer = await ada.patch(f"{members_of(ada)}/{member.user_id}", {"role": "god"})
 
     assert_problem(answer, 400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("choice", "status"), [("", 404), ("?api_keys=revoke", 404), ("?api_keys=keep", 200)]
+)
+async def test_keys_of_a_removed_member_are_revoked_unless_kept(ada, join, key_of, choice, status):
+    admin = await join(ada.account_id, "admin")
+    made, revoked, of_ada = await key_of(admin), await key_of(admin), await key_of(ada)
+    await ada.delete(f"/v1/api-keys/{revoked.user_id}")
+
+    answer = await ada.delete(f"{members_of(ada)}/{admin.user_id}{choice}")
+
+    (affected,) = answer.json()["api_keys"]
+    assert (affected["id"], affected["revoked_at"] is None) == (str(made.user_id), status == 200)
+    assert (await ada.get(f"/v1/api-keys/{made.user_id}")).json().items() >= affected.items()
+    # The database refuses a revoked key at once; a process may remember it for three seconds.
+    assert (await made.get("/v1/credits/balance")).status_code in {status, 401 if status == 404 else 200}
+    assert (await of_ada.get("/v1/credits/balance")).status_code == 200
+
+
+@pytest.mark.battery
+async def test_key_of_a_removed_member_is_refused_within_five_seconds(ada, join, key_of):
+    admin = await join(ada.account_id, "admin")
+    key = await key_of(admin)
+    assert (await key.get("/v1/auth/verify")).status_code == 200
+
+    await admin.delete(f"{members_of(ada)}/{admin.user_id}")
+
+    async def is_refused():
+        return (await key.get("/v1/auth/verify")).status_code == 401
+
+    await until(is_refused, timeout_s=5)
+
+
+@pytest.mark.parametrize("choice", ["", "?api_keys=keep"])
+async def test_refused_removal_changes_no_key(ada, key_of, choice):
+    key = await key_of(ada)
+
+    assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}{choice}"), 409, "last_owner")
+    assert (await key.get("/v1/credits/balance")).status_code == 200
+
+
+async def test_unknown_choice_for_keys_is_refused(ada, join):
+    admin = await join(ada.account_id, "admin")
+
+    answer = await ada.delete(f"{members_of(ada)}/{admin.user_id}?api_keys=forget")
+
+    assert_problem(answer, 400, "invalid_request")
+    assert (await admin.get("/v1/api-keys")).status_code == 200
+
+
+async def test_member_removed_while_making_a_key_makes_none(ada, join, addresses, owner):
+    admin = await join(ada.account_id, "admin")
+    connection, account_id = await asyncpg.connect(addresses.owner), uuid.UUID(ada.account_id)
+    async with connection.transaction():
+        await connection.execute("select from accounts where id = $1 for no key update", account_id)
+        making = asyncio.create_task(admin.post("/v1/api-keys", {"name": "k", "scopes": ["credits:read"]}))
+        await until(lambda: owner.fetchval(WAITING))
+        await connection.execute("delete from memberships where user_id = $1", admin.user_id)
+    await connection.close()
+
+    assert_problem(await making, 404, "account_not_found")
+    assert (await ada.get("/v1/api-keys")).json()["items"] == []

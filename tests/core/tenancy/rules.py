@@ -187,7 +187,7 @@ RULES = {
 # Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
 HARMLESS_QUERIES = {
     *("limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run", "status", "wait"),
-    *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort"),
+    *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort", "api_keys"),
 }
 TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
 TRIED_ELSEWHERE = {

@@ -14,6 +14,8 @@ from infrastructure.database.migrate import MigrationRefused, migrate
 from infrastructure.database.urls import role_password, role_url
 from shared.caller import Caller
 from shared.ids import UserId
+from tests.infrastructure.database.test_schema import RULES
+from tests.supabase_defaults import API_ROLES, AUTH_SCHEMA, DEFAULT_PRIVILEGES
 from tests.support import claims_of
 
 DEBIAN = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
@@ -34,22 +36,28 @@ def debian(tmp_path_factory):
 
 @pytest.fixture
 async def owner_url(debian):
-    """A database whose owner is what Supabase's postgres is: no superuser, but past row level security."""
+    """A database like Supabase's: its owner is no superuser but bypasses row level security, ``auth`` belongs
+    to another role, and the Data API's roles have every privilege by default.
+    """
     name = f"o_{uuid.uuid4().hex[:12]}"
     superuser = await asyncpg.connect(debian.url("postgres"))
     await superuser.execute(f"""
         create role {name} login createrole bypassrls password 'owner''s password';
-        do $$ begin
-            if to_regrole('anon') is null then
-                create role anon nologin; create role authenticated nologin;
-                create role service_role nologin bypassrls;
-            end if;
-        end $$;
+        {API_ROLES}
         grant anon, authenticated, service_role to {name} with admin option;
     """)
     await superuser.execute(f"create database {name} owner {name}")
     await superuser.close()
-    return debian.url(name, f"{name}:owner%27s%20password")
+    await execute(debian.url(name), f"{AUTH_SCHEMA} grant usage on schema auth to {name};")
+    url = debian.url(name, f"{name}:owner%27s%20password")
+    await execute(url, DEFAULT_PRIVILEGES)
+    return url
+
+
+async def execute(url, statements):
+    connection = await asyncpg.connect(url)
+    await connection.execute(statements)
+    await connection.close()
 
 
 async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
@@ -72,6 +80,29 @@ async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
         assert idle == {"engine"}, readiness  # nobody works yet
         assert readiness.bindings["database"].detail.startswith("PostgreSQL 15")
         assert await application.upkeep.audit() == []
+
+
+async def test_data_api_roles_have_no_privilege_where_supabase_granted_all(owner_url):
+    await migrate(owner_url)
+
+    connection = await asyncpg.connect(owner_url)
+    found = {rule: await connection.fetch(query) for rule, query in RULES.items()}
+    await connection.close()
+
+    assert [rule for rule, rows in found.items() if rows] == []
+
+
+async def test_app_user_needs_no_privilege_on_supabases_auth_schema(owner_url):
+    await migrate(owner_url)
+    user_id = uuid.uuid4()
+    await execute(owner_url, f"select private.first_sight('{user_id}', 'a@example.com', 'A', 0)")
+
+    connection = await asyncpg.connect(role_url(owner_url, "app_user"))
+    role = await connection.fetchval("select role from caller.standing($1, null)", claims_of(user_id))
+    may_use_auth = await connection.fetchval("select has_schema_privilege('auth', 'usage')")
+    await connection.close()
+
+    assert (role, may_use_auth) == ("owner", False)
 
 
 async def test_an_owner_under_row_level_security_is_told_what_to_do(owner_url, debian):

@@ -350,3 +350,20 @@ async def test_what_was_found_out_is_not_for_members_to_change(app_user, victim,
 async def test_where_a_profile_comes_from_never_changes(app_user, victim, column):
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await as_member(app_user, victim, f"update public.business_profiles set {column} = {column}")
+
+
+@pytest.mark.parametrize("role", ["anon", "authenticated"])
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("table", TABLES)
+async def test_data_api_is_denied_every_statement(owner, victim, table, command, role):
+    before = await belonging_to(owner, table, victim)
+    statement = await statement_for(owner, command, table)
+    arguments = [before[0]] if "$1" in statement else []
+
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with owner.transaction():
+            await owner.execute(f"set local role {role}")
+            await owner.execute("select set_config('request.jwt.claims', $1, true)", victim.claims)
+            await owner.fetch(statement, *arguments)
+
+    assert await belonging_to(owner, table, victim) == before

@@ -18,6 +18,9 @@ OURS = """n.nspname in (
     'public', 'private', 'ledger', 'caller', 'traffic', 'oslira', 'runs', 'leads', 'billing', 'notices',
     'cron'
 )"""
+WITH_ENGINE = f"({OURS} or n.nspname = 'dbos')"
+# Supabase's Data API acts as one of these roles; a grant to PUBLIC counts as theirs.
+CLIENTS = "pg_roles as r on r.rolname in ('anon', 'authenticated')"
 
 RULES = {
     "row level security is enabled and forced on every table": f"""
@@ -43,10 +46,40 @@ RULES = {
             and r.rolname in ('anon', 'authenticated', 'service_role', 'app_user', 'app_admin')
             and has_table_privilege(r.oid, c.oid, 'truncate')
     """,
-    "anonymous callers have no privilege at all": f"""
-        select c.oid::regclass from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
-        where {OURS} and c.relkind in ('r', 'p', 'v') and has_table_privilege(
-            'anon', c.oid, 'select, insert, update, delete')
+    "Data API roles use no schema": f"""
+        select n.nspname, r.rolname from pg_namespace as n join {CLIENTS}
+        where {WITH_ENGINE} and has_schema_privilege(r.oid, n.oid, 'usage, create')
+    """,
+    "Data API roles have no privilege on a table or a column": f"""
+        select c.oid::regclass, r.rolname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        join {CLIENTS}
+        where {WITH_ENGINE} and c.relkind in ('r', 'p', 'v', 'm', 'f') and (
+            has_table_privilege(
+                r.oid, c.oid, 'select, insert, update, delete, truncate, references, trigger')
+            or has_any_column_privilege(r.oid, c.oid, 'select, insert, update, references')
+        )
+    """,
+    "Data API roles have no privilege on a sequence": f"""
+        select c.oid::regclass, r.rolname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        join {CLIENTS}
+        where {WITH_ENGINE} and c.relkind = 'S'
+            and has_sequence_privilege(r.oid, c.oid, 'usage, select, update')
+    """,
+    "Data API roles execute no function": f"""
+        select p.oid::regprocedure, r.rolname from pg_proc as p
+        join pg_namespace as n on n.oid = p.pronamespace join {CLIENTS}
+        where {WITH_ENGINE} and has_function_privilege(r.oid, p.oid, 'execute')
+    """,
+    "no default privilege gives Data API roles a part in what is created later": """
+        select d.defaclnamespace::regnamespace, d.defaclobjtype, a.grantee::regrole
+        from pg_default_acl as d cross join aclexplode(d.defaclacl) as a
+        where a.grantee in (0, 'anon'::regrole, 'authenticated'::regrole)
+    """,
+    "policies name app_user and no other role": """
+        select polrelid::regclass, polname from pg_policy where polroles <> array['app_user'::regrole::oid]
+    """,
+    "app_user is a member of no other role": """
+        select roleid::regrole from pg_auth_members where member = 'app_user'::regrole
     """,
     "a foreign key between tenant tables includes the account": f"""
         with tenant_tables as (
@@ -64,8 +97,8 @@ RULES = {
     """,
     "a policy asks for the user once and not per row": """
         select polrelid::regclass, polname from pg_policy
-        where pg_get_expr(polqual, polrelid) ~ 'auth\\.uid\\(\\)'
-            and pg_get_expr(polqual, polrelid) !~* 'select auth\\.uid\\(\\)'
+        where pg_get_expr(polqual, polrelid) ~ '(auth\\.uid|private\\.user_id)\\(\\)'
+            and pg_get_expr(polqual, polrelid) !~* 'select (auth\\.uid|private\\.user_id)\\(\\)'
     """,
     "no policy lets every row through": """
         select polrelid::regclass, polname from pg_policy
@@ -87,7 +120,8 @@ RULES = {
 
 # Who may execute what; a function that is not here may be executed by its owner alone.
 EXECUTORS = {
-    "private.member_account_ids": {"authenticated", "app_user", "service_role"},
+    "private.member_account_ids": {"app_user", "service_role"},
+    "private.user_id": {"app_user"},
     "private.first_sight": {"service_role"},
     "private.create_account": {"service_role"},
     "public.deduct_credits": {"service_role"},

@@ -27,6 +27,7 @@ class NewKey:
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
     keys: ports.ApiKeys
+    members: ports.Members
     now: Clock
 
     async def create(self, caller: Caller, key_id: UUID, mode: Mode, settings: KeySettings) -> NewKey:
@@ -50,7 +51,7 @@ class ApiKeys:
             created_by=caller.user_id,
             created_at=self.now(),
         )
-        return await self._add(issued, key)
+        return await self._add(caller, issued, key)
 
     async def rotate(self, caller: Caller, old_id: UUID, new_id: UUID, overlap: timedelta) -> NewKey:
         """A new key with the same settings; the old one serves on for the overlap, so that nothing that
@@ -65,12 +66,15 @@ class ApiKeys:
             old, id=new_id, last_used_at=None, created_by=caller.user_id, created_at=now
         )
         async with self.keys.transaction():
-            new = await self._add(issued, key)
+            new = await self._add(caller, issued, key)
             await self.keys.expire(old, now + overlap)
         return new
 
-    async def _add(self, issued: Issued, key: ApiKey) -> NewKey:
+    async def _add(self, caller: Caller, issued: Issued, key: ApiKey) -> NewKey:
+        """The role is checked under the account's lock: a removal that came first leaves no key behind."""
         async with self.keys.transaction():
+            roster = await self.members.lock(key.account_id)
+            roster.check(caller.user_id, "api_keys:manage")
             if await self.keys.lock_and_count_valid(key.account_id) >= VALID_MAX:
                 raise TooManyApiKeys(VALID_MAX)
             return NewKey(await self.keys.add(issued, key), issued.text)

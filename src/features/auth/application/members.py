@@ -1,11 +1,21 @@
 from dataclasses import dataclass
 
 from features.auth.application import ports
+from features.auth.domain.api_keys import ApiKey
+from features.auth.domain.invitations import Invitation
 from features.auth.domain.roles import Role
 from features.auth.domain.roster import Member
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId, UserId
 from shared.pages import Page, Place, decode_place, page_of
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What the removal of a member affects besides the membership."""
+
+    api_keys: tuple[ApiKey, ...]  # valid ones that the member created: revoked, or kept
+    invitations: tuple[Invitation, ...]  # open ones that the member sent: closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +25,8 @@ class Members:
     """
 
     members: ports.Members
+    invitations: ports.Invitations
+    keys: ports.ApiKeys
 
     async def page(
         self, caller: Caller, account_id: AccountId, *, cursor: str | None, limit: int
@@ -31,9 +43,18 @@ class Members:
             roster.check_change(caller.user_id, user_id, role)
             return await self.members.change_role(account_id, user_id, role)
 
-    async def remove(self, caller: Caller, account_id: AccountId, user_id: UserId) -> None:
-        """To remove oneself is to leave."""
+    async def remove(
+        self, caller: Caller, account_id: AccountId, user_id: UserId, *, keep_keys: bool
+    ) -> Removal:
+        """To remove oneself is to leave. The member's invitations and keys end in the same transaction;
+        with ``keep_keys`` the keys stay valid.
+        """
         async with self.members.transaction():
             roster = await self.members.lock(account_id)
             roster.check_removal(caller.user_id, user_id)
             await self.members.remove(account_id, user_id)
+            end_keys = self.keys.valid_of if keep_keys else self.keys.revoke_of
+            return Removal(
+                api_keys=await end_keys(account_id, user_id),
+                invitations=await self.invitations.withdraw_of(account_id, user_id),
+            )

@@ -135,6 +135,10 @@ class Invitations(Protocol):
 
     async def withdraw(self, account_id: AccountId, invitation_id: UUID) -> bool: ...
 
+    async def withdraw_of(self, account_id: AccountId, inviter: UserId) -> tuple[Invitation, ...]:
+        """Close the open invitations that a user sent, and return them."""
+        ...
+
     async def lock_by_token(self, token_hash: bytes) -> Invitation | None:
         """An open one whose time is not over, or one that this very token has closed."""
         ...
@@ -189,4 +193,12 @@ class ApiKeys(Protocol):
 
     async def revoke(self, account_id: AccountId, key_id: UUID) -> ApiKey | None:
         """From now on. Repeatable: the first time stays."""
+        ...
+
+    async def valid_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
+        """The keys that a user created and that are neither revoked nor expired."""
+        ...
+
+    async def revoke_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
+        """Revoke those keys, and return them."""
         ...

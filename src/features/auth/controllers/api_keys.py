@@ -127,6 +127,10 @@ def _fields(key: ApiKey) -> dict[str, Any]:
     return {name: getattr(key, name) for name in ApiKeyOut.__struct_fields__}
 
 
+def api_key_out(key: ApiKey) -> ApiKeyOut:
+    return ApiKeyOut(**_fields(key))
+
+
 def _made(new: NewKey) -> Response[NewApiKeyOut]:
     return Response(
         NewApiKeyOut(**_fields(new.key), key=new.text),
@@ -189,9 +193,7 @@ class ApiKeysController(Controller):
     ) -> ApiKeysOut:
         """The account's keys, newest first, those that are over too. `hint` is what to recognise one by."""
         page = await api_keys.page(request.user, cursor=cursor, limit=limit)
-        return ApiKeysOut(
-            items=[ApiKeyOut(**_fields(key)) for key in page.items], next_cursor=page.next_cursor
-        )
+        return ApiKeysOut(items=[api_key_out(key) for key in page.items], next_cursor=page.next_cursor)
 
     @get(
         "/{key_id:uuid}",
@@ -236,7 +238,7 @@ class ApiKeysController(Controller):
         }
         if "expires_at" in changes:
             changes["expires_at"] = as_utc(changes["expires_at"])
-        return ApiKeyOut(**_fields(await api_keys.change(request.user, key_id, changes)))
+        return api_key_out(await api_keys.change(request.user, key_id, changes))
 
     @post(
         "/{key_id:uuid}/rotate",

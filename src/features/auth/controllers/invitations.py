@@ -69,7 +69,7 @@ INVITATION_EXAMPLE = {
 }
 
 
-def _invitation_out(invitation: Invitation) -> InvitationOut:
+def invitation_out(invitation: Invitation) -> InvitationOut:
     return InvitationOut(
         id=invitation.id,
         email=invitation.email,
@@ -115,7 +115,7 @@ class InvitationsController(Controller):
             email=data.email,
             role=data.role,
         )
-        return _invitation_out(invitation)
+        return invitation_out(invitation)
 
     @get(
         "/accounts/{account_id:uuid}/invitations",
@@ -141,7 +141,7 @@ class InvitationsController(Controller):
         """Invitations that wait for an answer, newest first."""
         page = await invitations.page(request.user, AccountId(account_id), cursor=cursor, limit=limit)
         return InvitationsOut(
-            items=[_invitation_out(invitation) for invitation in page.items], next_cursor=page.next_cursor
+            items=[invitation_out(invitation) for invitation in page.items], next_cursor=page.next_cursor
         )
 
     @delete(

@@ -1,7 +1,7 @@
 """Who belongs to an account."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -9,9 +9,11 @@ from litestar import Controller, Request, delete, get, patch
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
-from litestar.params import BodyKwarg, FromPath
+from litestar.params import BodyKwarg, FromPath, QueryParameter
 
 from features.auth.application.members import Members
+from features.auth.controllers.api_keys import KEY_EXAMPLE, ApiKeyOut, api_key_out
+from features.auth.controllers.invitations import INVITATION_EXAMPLE, InvitationOut, invitation_out
 from features.auth.domain.roles import Role
 from features.auth.domain.roster import Member
 from shared.caller import Caller
@@ -25,6 +27,10 @@ class RoleIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     role: Role
 
 
+KeysChoice = Annotated[
+    Literal["revoke", "keep"],
+    QueryParameter(name="api_keys", description="What happens to the valid keys that the member created."),
+]
 RoleBody = Annotated[RoleIn, BodyKwarg(examples=[Example(value={"role": "admin"})])]
 
 
@@ -40,11 +46,24 @@ class MembersOut(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
+class RemovalOut(msgspec.Struct, frozen=True, kw_only=True):
+    """`api_keys`: the valid keys that the member created; `revoked_at` is null where they were kept.
+    `invitations`: the open ones that the member sent, closed now.
+    """
+
+    api_keys: list[ApiKeyOut]
+    invitations: list[InvitationOut]
+
+
 MEMBER_EXAMPLE = {
     "user_id": "0b6bd2b4-65d3-4f5c-a5b3-2f6f2a9d8c11",
     "email": "you@example.com",
     "role": "admin",
     "joined_at": "2026-11-01T09:30:00Z",
+}
+REMOVAL_EXAMPLE = {
+    "api_keys": [{**KEY_EXAMPLE, "revoked_at": "2026-11-02T10:00:00Z"}],
+    "invitations": [INVITATION_EXAMPLE],
 }
 
 
@@ -112,8 +131,16 @@ class MembersController(Controller):
         "/{user_id:uuid}",
         operation_id="removeMember",
         summary="Remove a member, or leave",
+        status_code=200,
         opt=needs("members:read"),
-        responses={204: ResponseSpec(None, description="Removed"), **refusals(409)},
+        responses={
+            200: ResponseSpec(
+                RemovalOut,
+                description="Removed, with the affected keys and invitations",
+                examples=[Example(value=REMOVAL_EXAMPLE)],
+            ),
+            **refusals(409),
+        },
     )
     async def remove(
         self,
@@ -121,9 +148,20 @@ class MembersController(Controller):
         account_id: FromPath[UUID],
         user_id: FromPath[UUID],
         members: NamedDependency[Members],
-    ) -> None:
-        """Take somebody out of the account, at once; with your own id, leave it.
+        keys_choice: KeysChoice = "revoke",
+    ) -> RemovalOut:
+        """Remove a member from the account, at once; with your own id, leave it.
 
-        Everybody may leave, except the last owner. To remove others takes `members:manage`.
+        Every member may leave, except the last owner. To remove others takes `members:manage`.
+
+        The open invitations that the member sent are closed. The valid API keys that the member created are
+        revoked (every process refuses them within five seconds), or stay valid with `api_keys=keep`. The
+        response lists both.
         """
-        await members.remove(request.user, AccountId(account_id), UserId(user_id))
+        removal = await members.remove(
+            request.user, AccountId(account_id), UserId(user_id), keep_keys=keys_choice == "keep"
+        )
+        return RemovalOut(
+            api_keys=[api_key_out(key) for key in removal.api_keys],
+            invitations=[invitation_out(invitation) for invitation in removal.invitations],
+        )

@@ -16,7 +16,7 @@ NUL = "\\u0000"  # as JSON writes it
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of Supabase's claims we read; the whole goes to the database as it came."""
+    """The part of Supabase's claims we read. Of these, the database sees ``sub`` and ``role`` only."""
 
     sub: UUID
     exp: int
@@ -36,8 +36,9 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
-    """The claims, and their JSON for the database. Refuses tokens that are well signed but not meant for
-    a signed-in user, or that hold text which no database can keep.
+    """The claims, and the JSON that the database decides by: only claims named here, because others (an
+    ``api_key_id``) may have a meaning there. Refuses tokens that are well signed but not meant for a
+    signed-in user, or that hold text which no database can keep.
     """
     try:
         claims = msgspec.convert(verified, Claims)
@@ -49,7 +50,7 @@ def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
         raise TokenInvalid
     if claims.is_anonymous:
         raise TokenAnonymous
-    return claims, text
+    return claims, msgspec.json.encode({"sub": claims.sub, "role": claims.role}).decode()
 
 
 def caller_of(claims: Claims, text: str) -> Caller:

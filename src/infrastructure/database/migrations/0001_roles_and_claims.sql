@@ -26,7 +26,6 @@ exception
 end;
 $$;
 
-grant authenticated to app_user;
 grant service_role to app_admin;
 alter role app_admin set role = 'service_role';
 
@@ -45,7 +44,6 @@ do $$
 begin
     if to_regnamespace('auth') is null then
         create schema auth;
-        grant usage on schema auth to anon, authenticated, service_role;
     end if;
     -- As on Supabase, without a search path of their own: only so can the planner inline them.
     if to_regprocedure('auth.jwt()') is null then
@@ -67,18 +65,48 @@ begin
 end;
 $$;
 
--- private: helpers that policies call.
+-- Supabase's Data API acts as anon or authenticated. A browser that holds a user's token could call it, and
+-- there no rule of ours but row level security would apply, so these roles have no privilege in any schema
+-- of ours. Supabase grants them everything in public by default: objects that later migrations create start
+-- without that. Each migration grants what app_user and service_role need.
+do $$
+begin
+    if pg_has_role('app_user', 'authenticated', 'member') then
+        revoke authenticated from app_user;
+    end if;
+end;
+$$;
+revoke all on schema public from public, anon, authenticated;
+alter default privileges in schema public
+    revoke all on tables from public, anon, authenticated, service_role;
+alter default privileges in schema public
+    revoke all on sequences from public, anon, authenticated, service_role;
+alter default privileges in schema public
+    revoke all on functions from public, anon, authenticated, service_role;
+
+-- private: helpers that policies and callers' statements call.
 -- ledger:  every change of credits; the service role alone.
--- caller:  reads that take the caller's claims as an argument. Whoever may execute them could forge
+-- caller:  reads that take the caller's claims as an argument. A role that may execute them can forge
 --          claims, so the application's own login role is the only one that may. Never expose these
 --          three schemas over REST.
 create schema private;
 create schema ledger;
 create schema caller;
-grant usage on schema private to authenticated, service_role;
+grant usage on schema private to app_user, service_role;
 grant usage on schema ledger to service_role;
 grant usage on schema caller to app_user;
-grant usage on schema public to authenticated, service_role;
+grant usage on schema public to app_user, service_role;
+
+-- The caller's user id; null for a key. Supabase's auth.uid() is in a schema that app_user may not use, and
+-- on Supabase the owner of these tables cannot grant that.
+create function private.user_id() returns uuid language plpgsql stable set search_path = '' as $$
+begin
+    return nullif(nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub', '');
+end;
+$$;
+
+revoke all on function private.user_id() from public, anon, authenticated, service_role;
+grant execute on function private.user_id() to app_user;
 
 revoke all on oslira.migrations from public, anon, authenticated;
 grant usage on schema oslira to service_role;

@@ -35,8 +35,8 @@ begin
 end;
 $$;
 
-revoke execute on function private.member_account_ids() from public, anon;
-grant execute on function private.member_account_ids() to authenticated, service_role;
+revoke execute on function private.member_account_ids() from public, anon, authenticated;
+grant execute on function private.member_account_ids() to app_user, service_role;
 
 alter table public.accounts enable row level security;
 alter table public.accounts force row level security;
@@ -45,15 +45,15 @@ alter table public.memberships force row level security;
 alter table public.sign_ups enable row level security;
 alter table public.sign_ups force row level security;
 
-create policy members_read on public.accounts for select to authenticated
+create policy members_read on public.accounts for select to app_user
     using (id = any (array(select private.member_account_ids())));
-create policy members_read on public.memberships for select to authenticated
+create policy members_read on public.memberships for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy own_read on public.sign_ups for select to authenticated
-    using (user_id = (select auth.uid()));
+create policy own_read on public.sign_ups for select to app_user
+    using (user_id = (select private.user_id()));
 
 revoke all on public.accounts, public.memberships, public.sign_ups
     from public, anon, authenticated, service_role;
-grant select on public.accounts, public.memberships, public.sign_ups to authenticated;
+grant select on public.accounts, public.memberships, public.sign_ups to app_user;
 grant select, insert, update, delete on public.accounts, public.memberships, public.sign_ups
     to service_role;

@@ -44,8 +44,8 @@ alter table public.plans enable row level security;
 alter table public.plans force row level security;
 alter table public.rate_limits enable row level security;
 alter table public.rate_limits force row level security;
-create policy members_read on public.plans for select to authenticated
+create policy members_read on public.plans for select to app_user
     using (cardinality(array(select private.member_account_ids())) > 0);
 revoke all on public.plans, public.rate_limits from public, anon, authenticated, service_role;
-grant select on public.plans to authenticated;
+grant select on public.plans to app_user;
 grant select, insert, update, delete on public.plans, public.rate_limits to service_role;

@@ -12,7 +12,7 @@ alter table public.sign_ups add foreign key (account_id) references public.accou
     on delete set null deferrable initially deferred;
 
 -- Members see each other's addresses. memberships has a policy of its own, which is asked here.
-create policy members_read on public.sign_ups for select to authenticated
+create policy members_read on public.sign_ups for select to app_user
     using (user_id in (select m.user_id from public.memberships as m));
 
 drop function private.first_sight(uuid, text, bigint);
@@ -165,18 +165,18 @@ alter table public.invitations enable row level security;
 alter table public.invitations force row level security;
 alter table public.api_keys enable row level security;
 alter table public.api_keys force row level security;
-create policy members_read on public.invitations for select to authenticated
+create policy members_read on public.invitations for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy members_read on public.api_keys for select to authenticated
+create policy members_read on public.api_keys for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
 revoke all on public.invitations, public.api_keys from public, anon, authenticated, service_role;
 -- Hashes are for the service alone.
 grant select (account_id, id, email, role, invited_by, created_at, expires_at, sent_at, closed_at)
-    on public.invitations to authenticated;
+    on public.invitations to app_user;
 grant select (
     account_id, id, family_id, name, mode, scopes, project, credits_per_month_max, expires_at, revoked_at,
     last_used_at, created_by, created_at
-) on public.api_keys to authenticated;
+) on public.api_keys to app_user;
 grant select, insert, update, delete on public.invitations, public.api_keys to service_role;
 
 -- Where a caller stands in the account meant: role is null for a key. Empty when there is none.
@@ -188,7 +188,7 @@ declare
 begin
     select a.id, m.role, a.plan into account_id, role, plan
     from public.accounts as a
-    left join public.memberships as m on m.account_id = a.id and m.user_id = (select auth.uid())
+    left join public.memberships as m on m.account_id = a.id and m.user_id = (select private.user_id())
     where a.id = account;
 end;
 $$;

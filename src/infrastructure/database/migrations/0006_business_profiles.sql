@@ -43,22 +43,22 @@ create index business_profiles_by_deletion on public.business_profiles (deleted_
 alter table public.business_profiles enable row level security;
 alter table public.business_profiles force row level security;
 
-create policy members_read on public.business_profiles for select to authenticated
+create policy members_read on public.business_profiles for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy members_insert on public.business_profiles for insert to authenticated
+create policy members_insert on public.business_profiles for insert to app_user
     with check (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.business_profiles for update to authenticated
+create policy members_update on public.business_profiles for update to app_user
     using (account_id = any (array(select private.member_account_ids())))
     with check (account_id = any (array(select private.member_account_ids())));
 
 revoke all on public.business_profiles from public, anon, authenticated, service_role;
-grant select, insert on public.business_profiles to authenticated;
+grant select, insert on public.business_profiles to app_user;
 -- A profile never changes hands: its account, id and origin are not among what may be updated.
 grant update (
     version, name, website, industry, summary, offering, target_audience, value_proposition, tone,
     outreach_goal, language, followers_min, followers_max, engagement_rate_min_hundredths, niches,
     content_themes, geographies, exclusions, updated_at, deleted_at
-) on public.business_profiles to authenticated;
+) on public.business_profiles to app_user;
 grant select, insert, update, delete on public.business_profiles to service_role;
 
 -- No row: the account cannot be seen. A row without an id: the account has no such profile.

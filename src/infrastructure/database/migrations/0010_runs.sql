@@ -74,10 +74,10 @@ create trigger mark_change before update on public.runs
 
 alter table public.runs enable row level security;
 alter table public.runs force row level security;
-create policy members_read on public.runs for select to authenticated
+create policy members_read on public.runs for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
 revoke all on public.runs from public, anon, authenticated, service_role;
-grant select on public.runs to authenticated, service_role;
+grant select on public.runs to app_user, service_role;
 
 -- Processes that work, as far as they are heard of. Times are the database's: nobody's clock but one.
 create table traffic.workers (

@@ -88,21 +88,21 @@ alter table public.leads force row level security;
 alter table public.analyses enable row level security;
 alter table public.analyses force row level security;
 
-create policy members_read on public.leads for select to authenticated
+create policy members_read on public.leads for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.leads for update to authenticated
+create policy members_update on public.leads for update to app_user
     using (account_id = any (array(select private.member_account_ids())))
     with check (account_id = any (array(select private.member_account_ids())));
-create policy members_read on public.analyses for select to authenticated
+create policy members_read on public.analyses for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.analyses for update to authenticated
+create policy members_update on public.analyses for update to app_user
     using (account_id = any (array(select private.member_account_ids())))
     with check (account_id = any (array(select private.member_account_ids())));
 
 revoke all on public.leads, public.analyses from public, anon, authenticated, service_role;
-grant select on public.leads, public.analyses to authenticated;
-grant update (deleted_at, updated_at, version) on public.leads to authenticated;
-grant update (deleted_at) on public.analyses to authenticated;
+grant select on public.leads, public.analyses to app_user;
+grant update (deleted_at, updated_at, version) on public.leads to app_user;
+grant update (deleted_at) on public.analyses to app_user;
 grant select, insert, update, delete on public.leads, public.analyses to service_role;
 
 -- What is delivered -------------------------------------------------------------------------------

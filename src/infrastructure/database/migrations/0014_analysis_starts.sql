@@ -41,12 +41,12 @@ alter table public.bulk_items enable row level security;
 alter table public.bulk_items force row level security;
 alter table public.bulk_rejections enable row level security;
 alter table public.bulk_rejections force row level security;
-create policy members_read on public.bulk_items for select to authenticated
+create policy members_read on public.bulk_items for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
-create policy members_read on public.bulk_rejections for select to authenticated
+create policy members_read on public.bulk_rejections for select to app_user
     using (account_id = any (array(select private.member_account_ids())));
 revoke all on public.bulk_items, public.bulk_rejections from public, anon, authenticated, service_role;
-grant select on public.bulk_items, public.bulk_rejections to authenticated;
+grant select on public.bulk_items, public.bulk_rejections to app_user;
 grant select, insert, update on public.bulk_items to service_role;
 grant select, insert on public.bulk_rejections to service_role;
 
@@ -61,10 +61,10 @@ insert into public.analysis_costs (type, credits) values ('light', 1), ('deep', 
 
 alter table public.analysis_costs enable row level security;
 alter table public.analysis_costs force row level security;
-create policy members_read on public.analysis_costs for select to authenticated
+create policy members_read on public.analysis_costs for select to app_user
     using (cardinality(array(select private.member_account_ids())) > 0);
 revoke all on public.analysis_costs from public, anon, authenticated, service_role;
-grant select on public.analysis_costs to authenticated;
+grant select on public.analysis_costs to app_user;
 grant select, insert, update, delete on public.analysis_costs to service_role;
 
 -- Without an account --------------------------------------------------------------------------------

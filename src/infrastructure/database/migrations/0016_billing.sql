@@ -200,11 +200,11 @@ begin
         execute format('alter table public.%I enable row level security', table_name);
         execute format('alter table public.%I force row level security', table_name);
         execute format(
-            'create policy members_read on public.%I for select to authenticated
+            'create policy members_read on public.%I for select to app_user
              using (account_id = any (array(select private.member_account_ids())))', table_name);
         execute format(
             'revoke all on public.%I from public, anon, authenticated, service_role', table_name);
-        execute format('grant select on public.%I to authenticated, service_role', table_name);
+        execute format('grant select on public.%I to app_user, service_role', table_name);
     end loop;
     foreach table_name in array array['credit_packs', 'billing_prices'] loop
         execute format('alter table public.%I enable row level security', table_name);
