@@ -8,6 +8,7 @@ from features.notices.application.ports import Sender
 from features.notices.domain.delivery import Answer
 from infrastructure.egress.client import EgressClient
 from infrastructure.egress.guard import EgressFailed
+from shared.ids import AccountId
 from shared.ports import Clock
 
 
@@ -16,10 +17,10 @@ class WebhookSender(Sender):
         self._client = client
         self._now = now
 
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def send(self, account_id: AccountId, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         began_at_s = time.monotonic()
         try:
-            reply = await self._client.send("POST", url, headers, body)
+            reply = await self._client.send("POST", url, headers, body, account_id=account_id)
         except EgressFailed as failure:
             return Answer(error=failure.reason, duration_ms=_milliseconds_since(began_at_s))
         return Answer(

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import socket
+import threading
 import uuid
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -132,6 +135,40 @@ async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody
         assert delivery["status"] == "delivered"
         assert len(slow.asked) == 5
         await tenant.on(endpoint, "disable")
+
+
+@pytest.fixture
+def stuck_lookups(monkeypatch):
+    """The hosts that were looked up; lookups of ``*.stuck.example`` do not end before the test does."""
+    gate, begun, real = threading.Event(), Counter(), socket.getaddrinfo
+
+    def look_up(host, *args, **options):
+        if not str(host).endswith(".stuck.example"):
+            return real(host, *args, **options)
+        begun[host] += 1
+        gate.wait()
+        raise OSError(host)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    yield begun
+    gate.set()
+
+
+async def test_hosts_whose_lookup_never_ends_do_not_occupy_the_threads_of_provider_calls(
+    courier, stuck_lookups, somebody
+):
+    del courier  # at work
+    for number in range(4):
+        tenant = somebody()
+        endpoint = await tenant.add(f"http://tenant{number}.stuck.example/hook")
+        for _ in range(5):
+            await tenant.on(endpoint, "test", 202)
+    await until(lambda: stuck_lookups.total() >= 6)
+
+    async with asyncio.timeout(10):
+        assert await asyncio.to_thread(int) == 0  # as clients of providers do
+    await until(lambda: len(stuck_lookups) == 4)
+    assert set(stuck_lookups.values()) == {2}
 
 
 async def test_what_a_dead_courier_had_in_hand_is_carried_by_the_next(application, tenant, receiver, owner):

@@ -1,8 +1,12 @@
+import uuid
+
 import pytest
 
 from infrastructure.egress.webhooks import WebhookSender
 from tests.scripted_server import hang_up, http
 from tests.support import NOON
+
+ACCOUNT = uuid.uuid4()
 
 
 @pytest.fixture
@@ -21,7 +25,7 @@ def sender(client_of):
 async def test_a_receiver_may_say_when_to_come_again(sender, server, text, seconds):
     server.script(http(503, retry_after=text))
 
-    answer = await sender.send(server.url, {}, b"{}")
+    answer = await sender.send(ACCOUNT, server.url, {}, b"{}")
 
     assert (answer.http_status, answer.error, answer.retry_after_s) == (503, None, seconds)
     assert answer.duration_ms >= 0
@@ -30,6 +34,6 @@ async def test_a_receiver_may_say_when_to_come_again(sender, server, text, secon
 async def test_what_goes_wrong_is_told_and_not_raised(sender, server):
     server.script(hang_up)
 
-    answer = await sender.send(server.url, {}, b"{}")
+    answer = await sender.send(ACCOUNT, server.url, {}, b"{}")
 
     assert (answer.http_status, answer.error) == (None, "answer_malformed")
