@@ -95,6 +95,20 @@ async def test_what_fails_waits_for_its_next_attempt_and_keeps_its_id(tenant, re
 
 
 @pytest.mark.usefixtures("courier")
+@pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "pending")])
+async def test_overflowing_retry_after_is_ignored_and_the_attempt_counted(
+    tenant, receiver, http_status, status
+):
+    receiver.script(http(http_status, retry_after="Thu, 01 Jan 2026 12:00:00 +99999999999999999"))
+    await tenant.on(await tenant.add(receiver.url), "test", 202)
+
+    (delivery,) = await settled(tenant)
+
+    assert (delivery["status"], delivery["attempts"]) == (status, 1)
+    assert delivery["last_status"] == http_status
+
+
+@pytest.mark.usefixtures("courier")
 async def test_a_receiver_that_is_gone_is_left_alone(tenant, receiver):
     receiver.script(http(410))
     endpoint = await tenant.add(receiver.url)

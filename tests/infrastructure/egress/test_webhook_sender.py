@@ -17,9 +17,9 @@ def sender(client_of):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        *(("120", 120), ("0", 0), ("99999999999999", 999_999_999), ("", None), ("-1", None), ("soon", None)),
-        *(("²", None), ("1.5", None), ("Thu, 01 Jan 2026 12:01:00 GMT", 60)),
-        *(("Thu, 01 Jan 2026 11:00:00 GMT", 0), ("Thu, 99 Jan 2026 11:00:00 GMT", None)),
+        *(("120", 120), ("1.5", 2), ("9" * 400, 86_400), ("soon", None)),
+        ("Thu, 01 Jan 2026 12:01:00 GMT", 60),
+        ("Thu, 01 Jan 2026 12:00:00 +99999999999999999", None),
     ],
 )
 async def test_a_receiver_may_say_when_to_come_again(sender, server, text, seconds):
