@@ -19,6 +19,19 @@ class SlotLost(Unavailable):
         return f"The slot for {self.name} could not be kept. Try again."
 
 
+class SlotsBusy(Unavailable):
+    """No slot came free within the time that the caller waits for one."""
+
+    code = "slots_busy"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"All slots for {self.name} are in use. Try again."
+
+
 class Slots(Protocol):
     def acquire(self, name: str, limit: int) -> AbstractAsyncContextManager[None]:
         """Wait for one of ``limit`` slots, first come, first served within a process. Raises Unavailable

@@ -27,13 +27,17 @@ class Threads:
         self._started = 0
 
     async def run(self, function: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self.submit(function))
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """For callers that need to know when the call itself has ended."""
         call: Future[T] = Future()
         self._calls.put(partial(_fulfil, call, function))
         # One is begun when none is idle, so that a process that seldom asks has one and not all.
         if not self._idle.acquire(blocking=False) and self._started < self._size:
             self._started += 1
             threading.Thread(target=self._work, name=f"{self._name}-{self._started}", daemon=True).start()
-        return await asyncio.wrap_future(call)
+        return call
 
     def close(self) -> None:
         """Each thread ends after what it is doing. Nothing may be run afterwards."""

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 
 from features.analysis.domain.texts import plain
+from shared.retry_after import retry_after_s
 
 T = TypeVar("T")
 Parameters = Mapping[str, str | int | bool]
@@ -152,16 +153,16 @@ async def open_api(url: str, token: str, account: str | None = None) -> AsyncGen
         yield Api(http, url)
 
 
-def retry_after_s(response: httpx.Response, default_s: float) -> float:
-    text = response.headers.get("retry-after", "")
-    return float(text) if text.isdecimal() else default_s
+def pause_s(response: httpx.Response, default_s: float) -> float:
+    wait_s = retry_after_s(response.headers.get("retry-after"))
+    return default_s if wait_s is None else wait_s
 
 
 def _repeat_after_s(response: httpx.Response) -> float | None:
     """None: this is the answer."""
     is_in_flight = response.status_code == HTTPStatus.CONFLICT and _problem(response).code == IN_FLIGHT
     if response.status_code in REPEATED_STATUSES or is_in_flight:
-        return retry_after_s(response, 1.0)
+        return pause_s(response, 1.0)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from core.commands.answers import Run
-from core.commands.client import Api, retry_after_s
+from core.commands.client import Api, pause_s
 
 WAIT_S = 10  # how long the server may hold our question until there is news
 PAUSE_S = 2.0
@@ -51,7 +51,7 @@ async def watched(api: Api, run_id: str, show: Show) -> Run:
         )
         if response.status_code == HTTPStatus.NOT_MODIFIED:
             # Held back until there was news, or not at all: either way no more often than we are told.
-            await asyncio.sleep(asked_at + retry_after_s(response, PAUSE_S) - loop.time())
+            await asyncio.sleep(asked_at + pause_s(response, PAUSE_S) - loop.time())
             continue
         run = api.decoded(response, Run)
         show(run)
@@ -59,7 +59,7 @@ async def watched(api: Api, run_id: str, show: Show) -> Run:
             return run
         tag = response.headers.get("etag")
         if tag is None:  # nothing to wait for news with
-            await asyncio.sleep(retry_after_s(response, PAUSE_S))
+            await asyncio.sleep(pause_s(response, PAUSE_S))
 
 
 async def _unless_interrupted(watching: Coroutine[Any, Any, Run], pressed: asyncio.Event) -> Run | None:

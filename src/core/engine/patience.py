@@ -9,15 +9,15 @@ import msgspec
 from shared.errors import Unavailable
 
 T = TypeVar("T")
-# Our own database's: a run waits for it however long it takes, as everything else does.
-DATABASE_AWAY = "database_unavailable"
+# Codes of failures of our own database and slots: a step is retried until they pass.
+OWN_FAILURES = frozenset({"database_unavailable", "slot_lost", "slots_busy"})
 WAIT_S_FIRST = 0.1
 WAIT_S_MAX = 2.0
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """How often a step is tried when others fail (``Unavailable``), and how long is waited in between.
-    A refusal, or a mistake of ours, is never tried again.
+    A refusal, or a mistake of ours, is never tried again. ``OWN_FAILURES`` do not count as attempts.
     """
 
     attempts_max: int = 4

@@ -6,15 +6,18 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
+import structlog
 from dbos import DBOS
 
 from core.engine.company import Company
-from core.engine.patience import DATABASE_AWAY, PATIENT, Patience, persistently
+from core.engine.patience import OWN_FAILURES, PATIENT, Patience, persistently
 from features.runs.application.ports import Executions
 from features.runs.domain.run import Run
 from shared.errors import DomainError, Unavailable
 
 T = TypeVar("T")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 class RunCancelled(Exception):
@@ -176,11 +179,12 @@ class Work:
             except RunCancelled:
                 return _Record(is_cancelled=True)
             except Unavailable as failure:
-                if failure.code != DATABASE_AWAY:
+                if failure.code not in OWN_FAILURES:
                     attempt += 1
                 if attempt >= patience.attempts_max:
                     return _Record(refusal=(failure.code, str(failure)))
                 wait_s = patience.wait_s(max(attempt - 1, 0), failure.retry_after_s)
+                log.info("step_retried", step=name, run_id=str(self.run.id), error=failure.code)
             except DomainError as refusal:
                 return _Record(refusal=(refusal.code, str(refusal)))
             with suppress(RunCancelled):  # found again, and kept, by the next attempt

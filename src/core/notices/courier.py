@@ -13,7 +13,7 @@ from features.notices.domain.delivery import Due
 from shared.errors import Unavailable
 
 UNDER_WAY_MAX = 20  # of this process
-APIECE_MAX = 5  # of one account, and to one host, in all processes together
+APIECE_MAX = 5  # of one account, in all processes together; one host may have twice as many
 LEASE = timedelta(seconds=60)  # much longer than an attempt takes
 POLL_INTERVAL_S = 1.0
 

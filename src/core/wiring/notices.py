@@ -17,6 +17,7 @@ from infrastructure.database.outbox import PostgresOutbox
 from infrastructure.database.sessions import Database
 from infrastructure.egress.client import EgressClient
 from infrastructure.egress.guard import Guard
+from infrastructure.egress.lookups import Lookups
 from infrastructure.egress.policy import EgressPolicy
 from infrastructure.egress.webhooks import WebhookSender
 from infrastructure.secrets.local_key import local_key
@@ -39,7 +40,7 @@ def egress_policy(settings: Settings) -> EgressPolicy:
 def notices_of(settings: Settings, database: Database) -> Notices:
     endpoints, deliveries = PostgresEndpoints(database), PostgresDeliveries(database)
     return Notices(
-        endpoints=Endpoints(endpoints, deliveries, Guard(egress_policy(settings)), _secrets(settings)),
+        endpoints=Endpoints(endpoints, deliveries, _guard(settings), _secrets(settings)),
         deliveries=Deliveries(deliveries, endpoints),
     )
 
@@ -47,9 +48,13 @@ def notices_of(settings: Settings, database: Database) -> Notices:
 def courier_on(foundation: Foundation) -> Courier:
     settings = foundation.place.settings
     outbox = PostgresOutbox(foundation.database.admin("webhook courier"))
-    client = EgressClient(Guard(egress_policy(settings)))  # keeps nothing open between two requests
+    client = EgressClient(_guard(settings))  # keeps nothing open between two requests
     sender = WebhookSender(client, utc_now)
     return Courier(outbox, Dispatch(sender, outbox, _secrets(settings), utc_now))
+
+
+def _guard(settings: Settings) -> Guard:
+    return Guard(egress_policy(settings), Lookups().resolve)
 
 
 def _secrets(settings: Settings) -> Secrets:

@@ -2,22 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from infrastructure.ai.provider import ProviderTrouble, Trouble
+from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
 
 T = TypeVar("T")
-
-RETRY_AFTER_MAX_S = 86_400.0  # a call that has to wait for tomorrow has to wait for ever
 
 # What msgspec raises for what is no JSON, is of another form, is no text, or is built to hurt.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _CODE = re.compile(r"[a-z0-9_]{1,60}")
-_NUMBER = re.compile(r"\d+(?:\.\d*)?")
+_NUMBER = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 
 # They outrank the status: waiting does not fill an empty purse, and an unknown model may come as a 400.
 _BY_CODE: dict[str, Trouble] = {
@@ -53,7 +50,7 @@ def trouble_of_status(
         _BY_CODE.get(code) or _trouble_of(status, code),
         was_sent=status not in _NOT_WORKED_ON,
         is_simulated=is_simulated,
-        retry_after_s=retry_after_s(headers),
+        retry_after_s=asked_wait_s(headers),
         detail=f"{status} {code}".rstrip(),
     )
 
@@ -87,18 +84,12 @@ def _member(value: object, name: str) -> object:
     return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
-def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Never raises and never more than a day; None when nothing is said that can be understood."""
-    for name, divisor in (("retry-after-ms", 1_000), ("retry-after", 1)):
-        text = headers.get(name, "").strip()
-        if _NUMBER.fullmatch(text):
-            return min(float(text) / divisor, RETRY_AFTER_MAX_S)
-    try:
-        until = parsedate_to_datetime(headers.get("retry-after", ""))
-        wait_s = (until.replace(tzinfo=until.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-    return min(max(wait_s, 0.0), RETRY_AFTER_MAX_S)
+def asked_wait_s(headers: Mapping[str, str]) -> float | None:
+    """As Retry-After says, or retry-after-ms, which is more exact."""
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if _NUMBER.fullmatch(milliseconds):
+        return min(float(milliseconds) / 1_000, RETRY_AFTER_MAX_S)
+    return retry_after_s(headers.get("retry-after"))
 
 
 def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool) -> T:

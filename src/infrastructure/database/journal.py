@@ -15,6 +15,7 @@ from shared.errors import Unavailable
 Row = TypeVar("Row", bound=tuple[object, ...])
 
 BATCH_MAX = 500
+WRITE_WAIT_S = 5.0
 TEXT_LENGTH_MAX = 500
 INTEGER_MAX = 2**31 - 1
 BIGINT_MAX = 2**63 - 1
@@ -36,14 +37,15 @@ class Journal(Generic[Row]):
         self._writing: set[asyncio.Task[None]] = set()
 
     async def write(self, row: Row) -> None:
-        """Durable when it returns, unless the database is away: then it is written when that is back.
-        Who is cancelled leaves; the row is written all the same.
+        """Durable when it returns, unless the database is away or takes longer than ``WRITE_WAIT_S``: then
+        the row is written later. The wait is short because callers write while a provider's time limit
+        runs. A cancelled caller leaves; the row is written all the same.
         """
         # In no context: whoever tells may be in the middle of a transaction, which may yet be undone.
         writing = asyncio.create_task(self._write(row), context=contextvars.Context())
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        await asyncio.shield(writing)
+        await asyncio.wait({writing}, timeout=WRITE_WAIT_S)
 
     async def close(self) -> None:
         """Wait for what is being written, and write what is left."""

@@ -11,6 +11,8 @@ from typing import NamedTuple, cast
 import httpcore
 
 from infrastructure.egress.guard import EgressFailed, Guard
+from infrastructure.egress.lookups import egress_account
+from shared.ids import AccountId
 
 DEADLINE_S = 15.0
 BODY_BYTES_MAX = 64 * 1024
@@ -73,10 +75,14 @@ class EgressClient:
         headers: Mapping[str, str],
         content: bytes = b"",
         *,
+        account_id: AccountId | None = None,
         body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Reply:
-        """Raises EgressFailed. All of it takes no longer than the deadline, however slowly bytes come."""
+        """Raises EgressFailed. All of it takes no longer than the deadline, however slowly bytes come.
+        ``account_id``: the account whose share of the lookups is used.
+        """
         self._guard.check(url)
+        account = egress_account.set(account_id)  # the pool connects in this task
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         try:
             async with self._answered(method, url, headers, content, deadline) as response:
@@ -90,6 +96,8 @@ class EgressClient:
             raise EgressFailed("answer_malformed") from None
         except (httpcore.NetworkError, httpcore.LocalProtocolError, OSError) as error:
             raise EgressFailed(_reason(error)) from None
+        finally:
+            egress_account.reset(account)
 
     @asynccontextmanager
     async def _answered(

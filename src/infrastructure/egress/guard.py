@@ -1,5 +1,3 @@
-import asyncio
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -17,7 +15,7 @@ _INSIDE = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "on
 
 class EgressFailed(Unavailable):
     """Nothing was sent, or no answer came. ``reason`` is one of address_forbidden, host_unknown,
-    connection_failed, tls_failed, timed_out and answer_malformed.
+    lookup_timed_out, connection_failed, tls_failed, timed_out and answer_malformed.
     """
 
     code = "egress_failed"
@@ -30,17 +28,12 @@ class EgressFailed(Unavailable):
         return f"Somebody else's server could not be asked: {self.reason}."
 
 
-async def system_resolver(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
 @dataclass(frozen=True, slots=True)
 class Guard:
     """Decides twice: about an address as it is written, and about where its host leads just now."""
 
     policy: EgressPolicy
-    resolve: Resolver = system_resolver
+    resolve: Resolver
 
     def objection(self, url: str) -> str | None:
         """Why nothing is ever sent there, for people; None when it may be. Asks nobody."""
@@ -69,6 +62,8 @@ class Guard:
         """
         try:
             found = [ip_address(text) for text in await self.resolve(host, port)]
+        except TimeoutError:
+            raise EgressFailed("lookup_timed_out") from None
         except (OSError, UnicodeError):
             raise EgressFailed("host_unknown") from None
         if not found:

@@ -4,8 +4,8 @@ it shows https://apify.com/apify/instagram-scraper.
 
 import asyncio
 import random
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from decimal import Decimal
 from typing import Any
 
@@ -23,14 +23,12 @@ from infrastructure.scraping.looking import POLL_S, Looking, Reading
 from infrastructure.scraping.receipts import Receipts
 from infrastructure.scraping.runs import Order, Runs
 from infrastructure.scraping.troubles import (
-    TOLD_RETRY_AFTER_S,
     Patience,
     ScrapeTrouble,
     Sleep,
     told_retry_after_s,
 )
-from infrastructure.slots import Slots
-from shared.errors import Unavailable
+from infrastructure.slots import Slots, SlotsBusy
 from shared.finishing import to_the_end
 from shared.ports import Clock
 from shared.questions import Spender
@@ -91,23 +89,25 @@ class ApifyProfiles(ProfileSource):
         self._made: tuple[Access, Runs] | None = None
 
     async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
+        """A failure of the slots or of their database is not one of Apify, and is raised as itself."""
+        at_once_max = self._limits.at_once_max
+        async with self._slot():
+            access = await self._where()
+            if posts_max <= LATEST_POSTS_MAX:
+                return await self._look(username, posts_max, spender, access)
+            async with self._slots.acquire_now(SLOTS_NAME, at_once_max) as has_second:
+                return await self._look(username, posts_max, spender, access, has_second=has_second)
+
+    @asynccontextmanager
+    async def _slot(self) -> AsyncGenerator[None]:
         limits = self._limits
-        try:
-            async with (
-                asyncio.timeout(limits.slot_wait_s) as waiting,
-                self._slots.acquire(SLOTS_NAME, limits.at_once_max),
-            ):
-                waiting.reschedule(None)
-                access = await self._where()
-                if posts_max <= LATEST_POSTS_MAX:
-                    return await self._look(username, posts_max, spender, access)
-                async with self._slots.acquire_now(SLOTS_NAME, limits.at_once_max) as has_second:
-                    return await self._look(username, posts_max, spender, access, has_second=has_second)
-        except ProfilesUnavailable:
-            raise
-        except (Unavailable, TimeoutError) as error:
-            log.warning("no_look", reason=type(error).__name__)
-            raise ProfilesUnavailable(username, TOLD_RETRY_AFTER_S) from error
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(limits.slot_wait_s):
+                    await stack.enter_async_context(self._slots.acquire(SLOTS_NAME, limits.at_once_max))
+            except TimeoutError:
+                raise SlotsBusy(SLOTS_NAME) from None
+            yield
 
     async def _look(
         self, username: str, posts_max: int, spender: Spender, access: Access, *, has_second: bool = False

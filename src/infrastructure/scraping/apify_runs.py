@@ -15,7 +15,8 @@ from apify_client.http_clients import ImpitHttpClientAsync
 
 from infrastructure.access import Access
 from infrastructure.scraping.runs import Items, Order, Run, Runs
-from infrastructure.scraping.troubles import ScrapeTrouble, Trouble, retry_after_s
+from infrastructure.scraping.troubles import ScrapeTrouble, Trouble
+from shared.retry_after import retry_after_s
 
 API_URL = "https://api.apify.com"
 CALL_TIMEOUT_S = 15.0

@@ -10,6 +10,7 @@ from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
 from features.analysis.domain.profile import Scrape
 from infrastructure.breaker import Breaker, BreakerRules, Health
+from infrastructure.slots import SlotsBusy
 from shared.questions import Spender
 
 # After five failures in a row nobody asks for a minute; then one does, to see. Failures that others' answers
@@ -38,10 +39,10 @@ class FailoverProfiles(ProfileSource):
     async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
         try:
             return await self._look_first(username, posts_max, spender)
-        except ProfilesUnavailable as refusal:
+        except (ProfilesUnavailable, SlotsBusy) as refusal:
             if posts_max > self._second_posts_max:
                 raise
-            log.warning("second_source_asked", retry_after_s=refusal.retry_after_s)
+            log.warning("second_source_asked", reason=refusal.code, retry_after_s=refusal.retry_after_s)
         return await self._second.look(username, posts_max=posts_max, spender=spender)
 
     async def _look_first(self, username: str, posts_max: int, spender: Spender) -> Scrape:
@@ -49,7 +50,7 @@ class FailoverProfiles(ProfileSource):
         if passage is None:
             blocked_s = self._breaker.blocked_for_s  # without an end while somebody else sees
             raise ProfilesUnavailable(username, max(math.ceil(min(blocked_s, RULES.open_s)), 1))
-        health: Health = "unknown"
+        health: Health = "unknown"  # also after a failure of our own database or slots
         try:
             scrape = await self._first.look(username, posts_max=posts_max, spender=spender)
             health = "well"

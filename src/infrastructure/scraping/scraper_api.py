@@ -26,13 +26,13 @@ from infrastructure.scraping.troubles import (
     ScrapeTrouble,
     Sleep,
     Trouble,
-    retry_after_s,
     told_retry_after_s,
 )
 from infrastructure.trust import trusted
 from shared.finishing import to_the_end
 from shared.ports import Clock
 from shared.questions import Spender
+from shared.retry_after import retry_after_s
 
 PROVIDER = "scraperapi"
 API_URL = "https://api.scraperapi.com"

@@ -3,8 +3,6 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Literal
 
 import structlog
@@ -88,18 +86,3 @@ def told_retry_after_s(error: Exception) -> int:
     """For the caller of a look that was given up."""
     asked_for_s = error.retry_after_s if isinstance(error, ScrapeTrouble) else None
     return round(min(max(asked_for_s or 0.0, TOLD_RETRY_AFTER_S), TOLD_RETRY_AFTER_MAX_S))
-
-
-def retry_after_s(header: str | None) -> float | None:
-    """Seconds, from seconds or from a date; None when it says nothing."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(header)
-        except ValueError:
-            return None
-        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return seconds if 0 < seconds < float("inf") else None

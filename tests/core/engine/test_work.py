@@ -26,8 +26,8 @@ class Busy(Unavailable):
         return "Come back later."
 
 
-class DatabaseAway(Unavailable):
-    code = "database_unavailable"
+def own_failure(code):
+    return type("OwnFailure", (Unavailable,), {"code": code})
 
 
 class NotToday(Invalid):
@@ -100,13 +100,14 @@ async def test_a_run_whose_step_finds_nobody_fails_with_the_code_and_costs_nothi
     assert await book.all_charged_once()
 
 
-async def test_our_own_database_is_waited_for_however_often_it_takes(carry_out):
+@pytest.mark.parametrize("code", ["database_unavailable", "slot_lost", "slots_busy"])
+async def test_failure_of_our_own_database_or_slots_is_retried_without_limit(carry_out, code):
     calls = []
 
     async def call():
         calls.append(None)
         if len(calls) <= 3 * HASTY.attempts_max:
-            raise DatabaseAway
+            raise own_failure(code)
         return 0
 
     async def waited(work):

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import socket
+import threading
 import uuid
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -92,6 +95,20 @@ async def test_what_fails_waits_for_its_next_attempt_and_keeps_its_id(tenant, re
 
 
 @pytest.mark.usefixtures("courier")
+@pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "pending")])
+async def test_overflowing_retry_after_is_ignored_and_the_attempt_counted(
+    tenant, receiver, http_status, status
+):
+    receiver.script(http(http_status, retry_after="Thu, 01 Jan 2026 12:00:00 +99999999999999999"))
+    await tenant.on(await tenant.add(receiver.url), "test", 202)
+
+    (delivery,) = await settled(tenant)
+
+    assert (delivery["status"], delivery["attempts"]) == (status, 1)
+    assert delivery["last_status"] == http_status
+
+
+@pytest.mark.usefixtures("courier")
 async def test_a_receiver_that_is_gone_is_left_alone(tenant, receiver):
     receiver.script(http(410))
     endpoint = await tenant.add(receiver.url)
@@ -132,6 +149,40 @@ async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody
         assert delivery["status"] == "delivered"
         assert len(slow.asked) == 5
         await tenant.on(endpoint, "disable")
+
+
+@pytest.fixture
+def stuck_lookups(monkeypatch):
+    """The hosts that were looked up; lookups of ``*.stuck.example`` do not end before the test does."""
+    gate, begun, real = threading.Event(), Counter(), socket.getaddrinfo
+
+    def look_up(host, *args, **options):
+        if not str(host).endswith(".stuck.example"):
+            return real(host, *args, **options)
+        begun[host] += 1
+        gate.wait()
+        raise OSError(host)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    yield begun
+    gate.set()
+
+
+async def test_hosts_whose_lookup_never_ends_do_not_occupy_the_threads_of_provider_calls(
+    courier, stuck_lookups, somebody
+):
+    del courier  # at work
+    for number in range(4):
+        tenant = somebody()
+        endpoint = await tenant.add(f"http://tenant{number}.stuck.example/hook")
+        for _ in range(5):
+            await tenant.on(endpoint, "test", 202)
+    await until(lambda: stuck_lookups.total() >= 6)
+
+    async with asyncio.timeout(10):
+        assert await asyncio.to_thread(int) == 0  # as clients of providers do
+    await until(lambda: len(stuck_lookups) == 4)
+    assert set(stuck_lookups.values()) == {2}
 
 
 async def test_what_a_dead_courier_had_in_hand_is_carried_by_the_next(application, tenant, receiver, owner):

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from infrastructure.database import later
+from infrastructure.database import journal, later
 from infrastructure.database.calls import PostgresCallLog
 from infrastructure.database.sessions import DatabaseUnavailable
 from shared.ids import UserId
@@ -188,6 +188,19 @@ async def test_while_the_database_is_away_calls_are_kept_and_written_later(
 
     assert await owner.fetchval(COUNT, spender.run_id) == 5
     assert [entry["event"] for entry in logs] == ["not_written_yet"]
+
+
+async def test_a_database_that_does_not_respond_delays_a_call_for_a_short_time_only(
+    log, gate, owner, spender, monkeypatch
+):
+    monkeypatch.setattr(journal, "WRITE_WAIT_S", 0.01)
+    gate.open.clear()
+    async with asyncio.timeout(5):
+        await log.record_model_call(model_call(1, spender=spender))
+    assert await owner.fetchval(COUNT, spender.run_id) == 0
+
+    gate.open.set()
+    await until(lambda: owner.fetchval(COUNT, spender.run_id))
 
 
 async def test_closing_writes_what_is_kept(gate, owner, spender):

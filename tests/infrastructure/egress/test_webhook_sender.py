@@ -1,8 +1,12 @@
+import uuid
+
 import pytest
 
 from infrastructure.egress.webhooks import WebhookSender
 from tests.scripted_server import hang_up, http
 from tests.support import NOON
+
+ACCOUNT = uuid.uuid4()
 
 
 @pytest.fixture
@@ -13,15 +17,15 @@ def sender(client_of):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        *(("120", 120), ("0", 0), ("99999999999999", 999_999_999), ("", None), ("-1", None), ("soon", None)),
-        *(("²", None), ("1.5", None), ("Thu, 01 Jan 2026 12:01:00 GMT", 60)),
-        *(("Thu, 01 Jan 2026 11:00:00 GMT", 0), ("Thu, 99 Jan 2026 11:00:00 GMT", None)),
+        *(("120", 120), ("1.5", 2), ("9" * 400, 86_400), ("soon", None)),
+        ("Thu, 01 Jan 2026 12:01:00 GMT", 60),
+        ("Thu, 01 Jan 2026 12:00:00 +99999999999999999", None),
     ],
 )
 async def test_a_receiver_may_say_when_to_come_again(sender, server, text, seconds):
     server.script(http(503, retry_after=text))
 
-    answer = await sender.send(server.url, {}, b"{}")
+    answer = await sender.send(ACCOUNT, server.url, {}, b"{}")
 
     assert (answer.http_status, answer.error, answer.retry_after_s) == (503, None, seconds)
     assert answer.duration_ms >= 0
@@ -30,6 +34,6 @@ async def test_a_receiver_may_say_when_to_come_again(sender, server, text, secon
 async def test_what_goes_wrong_is_told_and_not_raised(sender, server):
     server.script(hang_up)
 
-    answer = await sender.send(server.url, {}, b"{}")
+    answer = await sender.send(ACCOUNT, server.url, {}, b"{}")
 
     assert (answer.http_status, answer.error) == (None, "answer_malformed")

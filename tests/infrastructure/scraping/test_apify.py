@@ -10,9 +10,12 @@ from apify_client._models import ListOfRunsResponse, RunResponse
 
 from features.analysis.domain.errors import ProfilesUnavailable
 from infrastructure.database.leases import PostgresSlots
-from infrastructure.slots import SlotLost
+from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.scraping.failover import FailoverProfiles
+from infrastructure.slots import SlotLost, SlotsBusy
 from shared.questions import Spender
 from tests.infrastructure.scraping.apify_server import WIRE, Fault, api_error
+from tests.infrastructure.scraping.conftest import OpenSlots
 from tests.support import until
 
 SPENDER = Spender()
@@ -174,7 +177,7 @@ async def test_a_dataset_that_fills_late_is_no_missing_profile(profiles, server,
 
     sleeps.meanwhile = fill
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await look(profiles)).provider == "apify"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ async def test_a_run_that_ends_badly_is_followed_by_another(profiles, server, ca
     server.endings = [ending]
     server.datasets = [[], [nasa()]]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await look(profiles)).provider == "apify"
     assert calls.outcomes == ["timeout" if ending == "TIMED-OUT" else "unavailable", "ok"]
 
 
@@ -248,7 +251,7 @@ async def test_not_now_is_waited_for_without_using_up_retries(profiles, server, 
     server.script["start"] = [api_error(name) for _ in range(8)]
     server.datasets = [[nasa()]]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await look(profiles)).provider == "apify"
     assert sleeps == [5.0] * 8
     assert calls.outcomes == ["ok"]
 
@@ -334,21 +337,38 @@ async def test_who_is_cancelled_before_anything_was_started_owes_nothing(profile
     assert (task.cancelled(), calls, server.runs) == (True, [], {})
 
 
-async def test_no_slot_no_look(make_profiles, server, calls):
-    class Away:
-        def acquire(self, name, _limit):
-            raise SlotLost(name)
+class FailingSlots(OpenSlots):
+    """Slots that fail a number of times, then are free."""
 
-    with pytest.raises(ProfilesUnavailable):
-        await look(make_profiles(Away()))
+    def __init__(self, failure, times):
+        super().__init__()
+        self._failures = [failure] * times
 
+    def acquire(self, name, limit):
+        if self._failures:
+            raise self._failures.pop()
+        return super().acquire(name, limit)
+
+
+@pytest.mark.parametrize("failure", [SlotLost("scrapes"), DatabaseUnavailable()], ids=lambda each: each.code)
+async def test_slot_failure_passes_as_itself_and_does_not_open_the_breaker(
+    make_profiles, server, calls, failure
+):
+    second = make_profiles(FailingSlots(AssertionError("the second source was asked"), 99))
+    profiles = FailoverProfiles(make_profiles(FailingSlots(failure, times=6)), second)
+
+    for _ in range(6):
+        with pytest.raises(type(failure)):
+            await look(profiles)
     assert (server.calls, calls) == ([], [])
 
+    assert (await look(profiles)).provider == "apify"
 
-async def test_a_slot_that_takes_too_long_ends_the_waiting(make_profiles, server, database):
+
+async def test_slot_that_is_not_free_in_time_is_reported_as_busy(make_profiles, server, database):
     slots = PostgresSlots(database)
     async with slots.acquire("scrapes", 1):
-        with pytest.raises(ProfilesUnavailable):
+        with pytest.raises(SlotsBusy):
             await look(make_profiles(slots, at_once_max=1, slot_wait_s=0.2))
     await slots.close()
 
@@ -361,7 +381,7 @@ async def test_a_look_whose_slot_is_lost_stops_its_run(make_profiles, server, ca
     task = await begun(make_profiles(slots), server, "wait")
     await owner.execute("delete from traffic.leases where name = 'scrapes'")
 
-    with pytest.raises(ProfilesUnavailable):
+    with pytest.raises(SlotLost):
         await task
     await slots.close()
 

@@ -4,6 +4,7 @@ import pytest
 
 from features.analysis.domain.errors import ProfilesUnavailable
 from infrastructure.scraping.failover import FailoverProfiles
+from infrastructure.slots import SlotsBusy
 from shared.questions import Spender
 
 
@@ -12,12 +13,15 @@ class Source:
         self.name = name
         self.asked = 0
         self.is_down = False
+        self.failure = None
         self.answering = None
 
     async def look(self, username, *, posts_max, spender):  # noqa: ARG002  the port's
         self.asked += 1
         if self.answering is not None:
             await self.answering.wait()
+        if self.failure is not None:
+            raise self.failure
         if self.is_down:
             raise ProfilesUnavailable(username, 7)
         return self.name
@@ -70,6 +74,17 @@ async def test_who_needs_more_than_the_second_can_show_is_told_of_the_failure(bo
         await both(50)
 
     assert (refusal.value.retry_after_s, second.asked) == (7, 0)
+
+
+async def test_when_all_slots_are_busy_the_second_is_asked_and_the_breaker_stays_closed(both, first):
+    first.failure = SlotsBusy("scrapes")
+    for _ in range(6):
+        assert await both() == "second"
+    with pytest.raises(SlotsBusy):
+        await both(50)
+
+    first.failure = None
+    assert await both(50) == "first"
 
 
 async def test_when_both_fail_it_is_unavailable(both, first, second):

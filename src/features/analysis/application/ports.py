@@ -26,8 +26,9 @@ GivenUp = Literal["cancelled", "skipped"]  # an item that was never started
 
 
 class ProfileSource(Protocol):
-    """Where profiles are looked at. Raises ProfilesUnavailable when every attempt has failed; a task that
-    is cancelled stops the looking, also at the other end.
+    """Where profiles are looked at. Raises ProfilesUnavailable when every attempt has failed, and another
+    Unavailable when our own database or slots fail; a task that is cancelled stops the looking, also at the
+    other end.
     """
 
     async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape: ...

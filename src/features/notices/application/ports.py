@@ -35,8 +35,8 @@ class Destinations(Protocol):
 
 
 class Sender(Protocol):
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """One request, once. Whatever goes wrong is told, not raised."""
+    async def send(self, account_id: AccountId, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """One request, once, for this account. Whatever goes wrong is told, not raised."""
         ...
 
 
@@ -104,7 +104,9 @@ class DeliveryStore(Protocol):
 
 class Outbox(Protocol):
     async def claim(self, deliveries_max: int, *, apiece_max: int, lease: timedelta) -> Sequence[Due]:
-        """They are the caller's until the lease ends. ``apiece_max``: for one account, and for one host."""
+        """They are the caller's until the lease ends. ``apiece_max``: for one account; one host may have
+        twice as many.
+        """
         ...
 
     async def settle(self, due: Due, answer: Answer, verdict: Verdict) -> bool:

@@ -264,8 +264,9 @@ create trigger tell_low after update of credits_available, credits_held on publi
 -- Delivering --------------------------------------------------------------------------------------
 
 -- Which deliveries are to be made now, at most deliveries_max; they are the caller's for the lease. An account
--- has its turn before any other has a second, and no account and no host has more than apiece_max under way, in
--- all processes together: that is why only one claims at a time, and whoever finds another at it gets nothing.
+-- has its turn before any other has a second. No account has more than apiece_max under way, and no host more
+-- than twice that, so one account cannot occupy all slots of a host that others use too. This holds for all
+-- processes together: that is why only one claims at a time, and a second one gets nothing.
 create function notices.claim(deliveries_max integer, apiece_max integer, lease interval)
 returns table (
     account_id uuid, id uuid, notice_id uuid, endpoint_id uuid, type text, data text,
@@ -319,7 +320,7 @@ begin
                 + row_number() over (partition by d.host order by d.account_place, d.due_at) as host_place
         from due as d where d.account_place <= apiece_max
     ), chosen as (
-        select p.account_id, p.id from placed as p where p.host_place <= apiece_max
+        select p.account_id, p.id from placed as p where p.host_place <= 2 * apiece_max
         order by p.account_place, p.due_at, p.id limit deliveries_max
     ), locked as (
         select d.account_id, d.id from public.notice_deliveries as d

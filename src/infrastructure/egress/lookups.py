@@ -1,0 +1,90 @@
+"""Lookups of tenants' hosts, in threads of their own."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+
+from infrastructure.threads import Threads
+from shared.ids import AccountId
+
+THREADS = 8
+ACCOUNT_MAX = 2
+TIMEOUT_S = 5.0
+
+egress_account: ContextVar[AccountId | None] = ContextVar("egress_account", default=None)
+"""The account for which a request is sent."""
+
+
+def system_lookup(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+@dataclass(slots=True)
+class _Turns:
+    free: asyncio.Semaphore
+    users: int = 0  # lookups that wait or run
+
+
+class Lookups:
+    """A nameserver that does not respond blocks a thread for a long time. The event loop's own threads serve
+    provider calls, so tenants' lookups do not use them, and one account occupies at most ``account_max``
+    threads. A lookup that has timed out counts until its thread is free.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[str, int], list[str]] = system_lookup,
+        *,
+        threads: int = THREADS,
+        account_max: int = ACCOUNT_MAX,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._look_up = look_up
+        self._threads = Threads("lookups", size=threads)
+        self._account_max = account_max
+        self._timeout_s = timeout_s
+        self._turns: dict[AccountId | None, _Turns] = {}
+
+    async def resolve(self, host: str, port: int) -> list[str]:
+        """Raises TimeoutError and other OSErrors."""
+        account_id = egress_account.get()
+        async with asyncio.timeout(self._timeout_s):
+            await self._enter(account_id)
+            call = self._threads.submit(partial(self._look_up, host, port))
+            call.add_done_callback(partial(self._ended, asyncio.get_running_loop(), account_id))
+            return await asyncio.wrap_future(call)
+
+    def close(self) -> None:
+        self._threads.close()
+
+    async def _enter(self, account_id: AccountId | None) -> None:
+        turns = self._turns.setdefault(account_id, _Turns(asyncio.Semaphore(self._account_max)))
+        turns.users += 1
+        try:
+            await turns.free.acquire()
+        except BaseException:
+            self._forget(account_id, turns)
+            raise
+
+    def _ended(
+        self, loop: asyncio.AbstractEventLoop, account_id: AccountId | None, _: Future[list[str]]
+    ) -> None:
+        """Called by the thread, or by a caller that leaves before a thread has begun."""
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._leave, account_id)
+
+    def _leave(self, account_id: AccountId | None) -> None:
+        turns = self._turns[account_id]
+        turns.free.release()
+        self._forget(account_id, turns)
+
+    def _forget(self, account_id: AccountId | None, turns: _Turns) -> None:
+        turns.users -= 1
+        if turns.users == 0:
+            del self._turns[account_id]
