@@ -12,6 +12,7 @@ class Asked(NamedTuple):
     path: str
     headers: dict[str, str]
     body: bytes
+    method: str
 
     @property
     def json(self):
@@ -92,7 +93,7 @@ class ScriptedServer:
         self.opened_count += 1
         try:
             while not writer.is_closing():
-                self.asked.append(await _request(reader))
+                self.asked.append(await read_request(reader))
                 answer = self._script.pop(0) if len(self._script) > 1 else self._script[0]
                 for step in answer:
                     await (_send(writer, step) if isinstance(step, bytes) else step(reader, writer))
@@ -111,9 +112,10 @@ async def _send(writer, answer):
     await writer.drain()
 
 
-async def _request(reader):
+async def read_request(reader):
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
     headers = dict(line.split(": ", 1) for line in head[1:] if line)
     headers = {name.lower(): value for name, value in headers.items()}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(head[0].split(" ")[1], headers, body)
+    method, path, _ = head[0].split(" ", 2)
+    return Asked(path, headers, body, method)

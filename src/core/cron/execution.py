@@ -1,6 +1,7 @@
 """From a claimed slot to its end: one job, carried out in this process."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -48,12 +49,23 @@ class CronExecution:
         report, error = (NOTHING, "attempts_exhausted") if outcome == "exhausted" else await self._do(run)
         kept = Report(counts=report.counts, findings=report.findings[:FINDINGS_MAX])
         is_mine = await persistently(lambda: self.executions.finish(run, kept, error=error))
-        told = {"job": job, "slot": slot, "is_dry_run": run.is_dry_run, **report.counts}
-        if error:
-            log.error("job_failed", error=error, **told)
-        else:
-            log.info("job_completed", findings=len(report.findings), **told)
+        self._log_end(run, report, error)
         return "done" if is_mine else "ended"
+
+    @staticmethod
+    def _log_end(run: CronRun, report: Report, error: str | None) -> None:
+        """Counts are one field: a job names them freely, also like a field of the log line."""
+        level = logging.WARNING if report.findings else logging.INFO
+        log.log(
+            logging.ERROR if error else level,
+            "job_failed" if error else "job_completed",
+            job=run.job,
+            slot=run.slot.isoformat(),
+            is_dry_run=run.is_dry_run,
+            error=error,
+            findings=len(report.findings),
+            counts=dict(report.counts),
+        )
 
     async def _do(self, run: CronRun) -> tuple[Report, str | None]:
         job, chore = self.jobs.get(run.job), self.chores.get(run.job)

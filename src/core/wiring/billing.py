@@ -35,6 +35,9 @@ def billing_on(foundation: Foundation) -> Billing:
         catalogue=catalogue,
         checkouts=Checkouts(views, PostgresOrders(session), catalogue, till, records, frontend_url),
         subscriptions=Subscriptions(views),
-        changes=Changes(views, catalogue, records, StripeTerms(desk), PostgresBillingBook(session)),
+        changes=Changes(
+            *(views, catalogue, records, StripeTerms(desk)),
+            *(PostgresBillingBook(session), foundation.payments.locks),
+        ),
         invoices=Invoices(views),
     )

@@ -50,7 +50,7 @@ async def open_foundation(place: Surroundings) -> AsyncGenerator[Foundation]:
             open_books(database) as books,
             simulators_of(place) as simulators,
             open_providers(place, database, books, simulators) as providers,
-            open_payments(place, simulators, serving) as payments,
+            open_payments(place, database, simulators, serving) as payments,
         ):
             yield Foundation(
                 place=place,

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from core.serving import Serving
 from core.wiring.outside import Outside
 from core.wiring.place import Surroundings
-from features.billing.application.ports import StripeRecords
+from features.billing.application.ports import StripeRecords, SubscriptionLocks
 from infrastructure.access import Access, Where
+from infrastructure.database.leases import PostgresSlots
+from infrastructure.database.sessions import Database
+from infrastructure.database.subscription_locks import LeasedSubscriptionLocks
 from infrastructure.payments.stripe_desk import StripeDesk
 from infrastructure.payments.stripe_records import StripeLookups
 from infrastructure.simulators.stripe.registration import Registration
@@ -21,17 +24,20 @@ EVENTS_PATH = "/v1/webhooks/stripe"
 class Payments:
     desk: StripeDesk
     records: StripeRecords | None  # None: there is no Stripe here
+    locks: SubscriptionLocks
 
 
 @asynccontextmanager
 async def open_payments(
-    place: Surroundings, simulators: Simulators, serving: Serving
+    place: Surroundings, database: Database, simulators: Simulators, serving: Serving
 ) -> AsyncGenerator[Payments]:
     where = _stripe(Outside(place, simulators), serving)
     desk = StripeDesk(where)
+    slots = PostgresSlots(database, jitter=min)  # a person waits: look as often as is allowed
     try:
-        yield Payments(desk, None if where is None else StripeLookups(desk))
+        yield Payments(desk, None if where is None else StripeLookups(desk), LeasedSubscriptionLocks(slots))
     finally:
+        await slots.close()
         await desk.close()
 
 

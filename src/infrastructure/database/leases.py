@@ -173,6 +173,8 @@ class PostgresSlots(Slots):
         finally:
             # At once, not when the task is called done: who comes in between would wait for nobody.
             queue.serving = None
+            if self._queues.get(name) is queue:  # some names are used once, such as an account's
+                del self._queues[name]
 
     async def _deal_out(self, name: str, queue: _Queue) -> None:
         asked_at_s = asyncio.get_running_loop().time()

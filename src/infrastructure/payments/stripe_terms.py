@@ -29,19 +29,15 @@ class StripeTerms(Terms, SubscriptionEnds):
         )
         return max(0, required(number(preview.get("amount_due")), "invoice", "amount_due"))
 
-    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> SubscriptionSnapshot:
-        changed = await self._desk.post(
+    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> None:
+        await self._desk.post(
             f"/v1/subscriptions/{change.subscription.stripe_subscription_id}",
             f"upgrade:{key}",
             **_upgraded(change, price_id),
             payment_behavior="error_if_incomplete",
-            expand=SUBSCRIPTION_PARTS,
         )
-        return subscription_of(changed)
 
-    async def downgrade(
-        self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID
-    ) -> SubscriptionSnapshot:
+    async def downgrade(self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID) -> None:
         if subscription.schedule_id is None:
             schedule = await self._desk.post(
                 "/v1/subscription_schedules", f"schedule:{key}", from_subscription=subscription.id
@@ -67,26 +63,24 @@ class StripeTerms(Terms, SubscriptionEnds):
             proration_behavior="none",
             phases=[now, later],
         )
-        return await self._current(subscription.id)
 
     async def release(self, schedule_id: str) -> None:
         await self._desk.post(f"/v1/subscription_schedules/{schedule_id}/release", f"release:{schedule_id}")
 
-    async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> SubscriptionSnapshot:
-        changed = await self._desk.post(
+    async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None:
+        await self._desk.post(
             f"/v1/subscriptions/{subscription_id}",
             f"{'cancel' if ends else 'resume'}:{key}",
             cancel_at_period_end=ends,
-            expand=SUBSCRIPTION_PARTS,
         )
-        return subscription_of(changed)
 
     async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot:
         path, key = f"/v1/subscriptions/{subscription_id}", f"cancel_now:{subscription_id}"
         try:
             return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
         except StripeHasNone:  # none that could be cancelled: it is, already
-            return await self._current(subscription_id)
+            found = await self._desk.get(path, expand=SUBSCRIPTION_PARTS)
+            return subscription_of(found)
 
     async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
         await self._desk.post(
@@ -109,10 +103,6 @@ class StripeTerms(Terms, SubscriptionEnds):
         except PaymentsRefused as error:
             if error.reason != "charge_already_refunded":
                 raise
-
-    async def _current(self, subscription_id: str) -> SubscriptionSnapshot:
-        found = await self._desk.get(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)
-        return subscription_of(found)
 
 
 def _upgraded(change: Change, price_id: str) -> dict[str, Any]:

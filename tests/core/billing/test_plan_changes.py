@@ -1,6 +1,12 @@
 """From one plan to another and to none, through Stripe's own client."""
 
+import asyncio
+import dataclasses
 import uuid
+
+import pytest
+
+from features.billing.domain.errors import PaymentsUnavailable
 
 SIGN_UP_CREDITS = 25
 
@@ -220,3 +226,116 @@ async def test_the_portal_is_stripes_own_page(subscriber):
 
     assert answer.status_code == 201
     assert answer.json()["url"].startswith("http")
+
+
+class ReadsBeforeWrites:
+    """Stripe's terms, with an event that is processed before each write but after the change has begun."""
+
+    def __init__(self, terms, process_event):
+        self._terms, self._process_event = terms, process_event
+
+    def __getattr__(self, name):
+        async def write(*arguments, **options):
+            await self._process_event()
+            return await getattr(self._terms, name)(*arguments, **options)
+
+        return write
+
+
+@pytest.mark.parametrize(
+    ("plan", "steps", "expected"),
+    [
+        ("growth", ["change:pro"], ("pro", None, False)),
+        ("pro", ["change:growth"], ("pro", "growth", False)),
+        ("pro", ["change:growth", "/resume"], ("pro", None, False)),
+        ("pro", ["/cancel"], ("pro", None, True)),
+        ("pro", ["/cancel", "/resume"], ("pro", None, False)),
+    ],
+)
+async def test_change_is_shown_though_an_event_was_processed_meanwhile(
+    application, client_of, customer, plan, steps, expected
+):
+    subscription_id = await customer.subscribe(plan)
+    changes = application.billing.changes
+    terms = ReadsBeforeWrites(changes.terms, lambda: customer.hear(subscription_id))
+    billing = dataclasses.replace(application.billing, changes=dataclasses.replace(changes, terms=terms))
+    customer.http = client_of(dataclasses.replace(application, billing=billing))
+
+    for step in steps:
+        name, _, target = step.partition(":")
+        answer = await (customer.change(target) if target else customer.post(name))
+
+    shown = answer.json()
+    assert (shown["plan"], shown["next_plan"], shown["cancels_at"] is not None) == expected
+
+
+class ResponseLost:
+    """Stripe's terms, of which the first upgrade is carried out and its response is lost."""
+
+    def __init__(self, terms):
+        self._terms, self.lost = terms, 0
+
+    def __getattr__(self, name):
+        return getattr(self._terms, name)
+
+    async def upgrade(self, *arguments, **options):
+        await self._terms.upgrade(*arguments, **options)
+        self.lost += 1
+        raise PaymentsUnavailable("no_answer")
+
+
+async def test_retry_of_an_interrupted_upgrade_returns_the_new_plan(application, client_of, subscriber):
+    before = await subscriber.credits()
+    preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
+    body, key = {"plan": "pro", "preview_id": preview["preview_id"]}, {"Idempotency-Key": uuid.uuid4().hex}
+    changes = application.billing.changes
+    terms = ResponseLost(changes.terms)
+    billing = dataclasses.replace(application.billing, changes=dataclasses.replace(changes, terms=terms))
+    subscriber.http = client_of(dataclasses.replace(application, billing=billing))
+
+    answers = [await subscriber.post("/change-plan", body, **key) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [503, 200]
+    assert (answers[1].json()["plan"], terms.lost) == ("pro", 1)
+    assert await subscriber.credits() - before == 1250
+    assert await paid_last(subscriber) == preview["due_now_cents"]
+
+
+BURST = ("pro", "agency", "enterprise")
+
+
+@pytest.mark.parametrize("count", [2, 18])
+async def test_of_previews_used_at_the_same_time_one_is_carried_out(subscriber, count):
+    before = await subscriber.credits()
+    plans = [BURST[place % len(BURST)] for place in range(count)]
+    previews = [await subscriber.done("/change-plan/preview", {"plan": plan}) for plan in plans]
+    bodies = [
+        {"plan": plan, "preview_id": shown["preview_id"]} for plan, shown in zip(plans, previews, strict=True)
+    ]
+
+    answers = await asyncio.gather(*(subscriber.post("/change-plan", body) for body in bodies))
+
+    (done,) = [place for place, answer in enumerate(answers) if answer.status_code == 200]
+    refused = {answer.json()["code"] for place, answer in enumerate(answers) if place != done}
+    assert refused <= {"preview_expired", "plan_unchanged"}
+    assert (await subscriber.subscription())["plan"] == plans[done]
+    assert await subscriber.credits() - before == previews[done]["credits_now"]
+    assert await paid_last(subscriber) == previews[done]["due_now_cents"]
+
+
+async def test_change_is_refused_when_stripes_price_is_not_the_previewed_one(customer):
+    subscription_id = await customer.subscribe("growth")
+    preview = await customer.done("/change-plan/preview", {"plan": "agency"})
+    prices = await customer.owner.fetchval("select stripe_price_id from billing_prices where plan = 'pro'")
+    found = await customer.records.subscription(subscription_id)
+    await customer.foundation.payments.desk.post(
+        f"/v1/subscriptions/{subscription_id}",
+        f"by hand {subscription_id}",
+        items=[{"id": found.item_id, "price": prices}],
+    )
+
+    answer = await customer.post("/change-plan", {"plan": "agency", "preview_id": preview["preview_id"]})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "preview_expired")
+    assert (await customer.records.subscription(subscription_id)).price_id == prices
+    assert (await customer.subscription())["plan"] == "pro"

@@ -14,7 +14,7 @@ from infrastructure.payments.stripe_desk import StripeDesk
 
 @pytest.fixture
 def without_stripe(application, client_of):
-    payments = Payments(StripeDesk(None), None)
+    payments = Payments(StripeDesk(None), None, application.foundation.payments.locks)
     foundation = dataclasses.replace(application.foundation, payments=payments)
     return client_of(dataclasses.replace(application, billing=billing_on(foundation)))
 

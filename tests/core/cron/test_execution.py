@@ -6,6 +6,7 @@ import uuid
 from contextlib import asynccontextmanager
 
 import pytest
+from structlog.testing import capture_logs
 
 from core.cron.execution import CronExecution
 from core.engine.engine import running_engine
@@ -27,6 +28,7 @@ from tests.support import until
 SLOT = at("2026-05-01T03:00:00")
 QUEUE = Queue(name="cron", poll_interval_s=0.05, worker_concurrency=4)
 IS_ALIVE = "select (gone_at is null)::int from traffic.workers where executor = $1"
+WORKER = "insert into traffic.workers (executor, host, queues, heartbeat_at) values ($1, 'a', '{}', now())"
 IMPATIENT = Patience(attempts_max=2, wait_s_first=0.0)
 
 
@@ -111,6 +113,21 @@ async def test_jobs_come_to_their_ends_and_the_history_tells(foundation, cron):
     assert len(chores["exec-flaky"].calls) == 2
     assert chores["exec-dry"].calls == [True]
     assert dry.is_dry_run
+
+
+async def test_job_with_findings_logs_a_warning_whatever_its_counts_are_named(cron, cron_owner):
+    counts = {"findings": 1, "job": 2, "event": 4}
+    report = Report(counts=counts, findings=(JobFinding(kind="odd", subject="sub_1"),))
+    execution = CronExecution({"exec-found": job()}, {"exec-found": Counting(report)}, cron, IMPATIENT)
+    await claimed(cron, "exec-found")
+    await cron_owner.execute(WORKER, "an-executor")
+
+    with capture_logs() as logs:
+        outcome = await execution.carry_out("an-executor", "exec-found", SLOT.isoformat())
+
+    (entry,) = [entry for entry in logs if entry["event"] == "job_completed"]
+    assert (outcome, entry["job"], entry["log_level"]) == ("done", "exec-found", "warning")
+    assert (entry["findings"], entry["counts"]) == (1, counts)
 
 
 async def test_a_job_whose_process_stops_is_carried_out_by_the_next(foundation, cron):

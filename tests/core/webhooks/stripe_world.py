@@ -13,6 +13,7 @@ CREATED = 1_790_000_000
 OBJECTS = {
     "checkout": "checkout.session",
     "customer": "subscription",
+    "subscription_schedule": "subscription_schedule",
     "invoice": "invoice",
     "charge": "charge",
     "refund": "refund",
@@ -27,6 +28,7 @@ class World(StripeRecords):
         self.refunds = {}  # by charge
         self.told = []  # every event, as bytes
         self.asked = 0
+        self.after_read = {}  # functions of what was read, by its id
 
     def have(self, *snapshots):
         for snapshot in snapshots:
@@ -37,7 +39,8 @@ class World(StripeRecords):
         found = self.things.get(thing_id)
         if isinstance(found, Exception):
             raise found
-        return found
+        after = self.after_read.pop(thing_id, None)
+        return await after(found) if after else found
 
     subscription = invoice = checkout = dispute = _thing
 

@@ -17,6 +17,8 @@ from tests.infrastructure.database.billing.snapshots import (
     subscription,
 )
 
+NEXT_PLAN = "select next_plan from subscriptions where stripe_subscription_id = $1"
+
 
 def returned(payment_id, cents, status="succeeded", kind="re"):
     return ReturnSnapshot(
@@ -164,6 +166,51 @@ async def test_the_end_of_a_subscription_is_the_end_of_its_plan(desk, world, own
     await desk.news(world.tell("customer.subscription.deleted", sold.id))
 
     assert await plan_of(owner, tenant.account_id) == "free"
+
+
+@pytest.mark.parametrize("word", ["created", "updated", "released", "canceled", "completed", "aborted"])
+async def test_event_of_a_schedule_shows_what_follows_the_period(
+    desk, world, owner, subscribed, prices, word
+):
+    sold, _ = subscribed
+    await desk.news(world.tell("customer.subscription.created", sold.id))
+    world.have(changed(sold, next_price_id=prices["pro"], schedule_id="sub_sched_1"))
+    field = "released_subscription" if word == "released" else "subscription"
+    subject = {"subscription": None, field: sold.id}
+
+    await desk.news(world.tell(f"subscription_schedule.{word}", "sub_sched_1", subject=subject))
+
+    assert await owner.fetchval(NEXT_PLAN, sold.id) == "pro"
+
+
+async def test_event_of_a_schedule_without_a_subscription_is_ignored(desk, world):
+    payload = world.tell("subscription_schedule.created", "sub_sched_1", subject={"subscription": None})
+
+    assert await desk.news(payload) == ["ignored"]
+    assert await changes_of(desk, payload) == [("event", "no_subscription")]
+    assert world.asked == 0
+
+
+@pytest.mark.parametrize("event_type", ["invoice.paid", "checkout.session.completed"])
+async def test_subscription_read_after_another_object_has_its_own_time(
+    desk, world, owner, tenant, subscribed, prices, event_type
+):
+    """A read of the subscription between the two reads of one event has older content and an older time."""
+    sold, paid = subscribed
+    bought = checkout(tenant.account_id, customer_id=sold.customer_id, subscription_id=sold.id)
+    world.have(bought)
+    book = desk.consumption.book
+
+    async def read_between(found):
+        seen_at = await book.now()
+        await book.apply_subscription(tenant.account_id, sold, seen_at)
+        world.have(changed(sold, price_id=prices["pro"]))
+        return found
+
+    world.after_read = {found.id: read_between for found in (paid, bought)}
+    await desk.news(world.tell(event_type, paid.id if event_type == "invoice.paid" else bought.id))
+
+    assert await plan_of(owner, tenant.account_id) == "pro"
 
 
 async def test_an_upgrade_brings_the_difference_and_giving_it_back_takes_that(

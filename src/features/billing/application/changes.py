@@ -1,15 +1,26 @@
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from uuid import UUID
 
 from features.billing.application.catalogue import Catalogue
-from features.billing.application.ports import BillingViews, StripeRecords, SubscriptionBook, Terms
-from features.billing.domain.changes import Preview, asked_at, check_preview, planned_change, preview_id
-from features.billing.domain.errors import PaymentFailed
+from features.billing.application.ports import (
+    BillingViews,
+    StripeRecords,
+    SubscriptionBook,
+    SubscriptionLocks,
+    Terms,
+)
+from features.billing.domain.changes import (
+    Change,
+    Preview,
+    asked_at,
+    check_preview,
+    planned_change,
+    preview_id,
+)
+from features.billing.domain.errors import PaymentFailed, PriceUnknown
 from features.billing.domain.offers import offer_of
-from features.billing.domain.refusals import AlreadyCancelled, NoSubscription, NothingToResume
+from features.billing.domain.refusals import AlreadyCancelled, NoSubscription, NothingToResume, PreviewExpired
 from features.billing.domain.snapshots import SubscriptionSnapshot
 from features.billing.domain.subscriptions import Standing
 from shared.caller import Caller
@@ -17,8 +28,8 @@ from shared.caller import Caller
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Of a subscription that Stripe bills. What Stripe answers is booked at once, so that the caller sees it
-    without waiting for Stripe's own news of it, which then changes nothing.
+    """Changes of a subscription that Stripe bills, one at a time for each account. What Stripe has after a
+    change is read and booked at once, so that the caller sees it before Stripe's event arrives.
     """
 
     views: BillingViews
@@ -26,55 +37,76 @@ class Changes:
     records: StripeRecords
     terms: Terms
     book: SubscriptionBook
+    locks: SubscriptionLocks
 
     async def preview(self, caller: Caller, plan: str) -> Preview:
         standing = await self.views.standing(caller)
         return await self._preview(standing, plan, await self.book.now())
 
     async def change(self, caller: Caller, plan: str, previewed: str, *, key: UUID) -> Standing:
-        """As it was previewed, or not at all. Raises PreviewExpired."""
-        standing = await self.views.standing(caller)
+        """As it was previewed, or not at all. Raises PreviewExpired, also when the subscription at Stripe is
+        not the one that was previewed.
+        """
+        account_id = (await self.views.standing(caller)).account_id
+        async with self.locks.hold(account_id):
+            standing = await self.views.standing(caller)
+            change = await self._checked(standing, plan, previewed)
+            found, seen_at = await self._read(standing)
+            try:
+                standing = await self._booked(caller, standing, found, seen_at)
+            except PriceUnknown:
+                raise PreviewExpired from None
+            if change.is_in_place(standing.subscription):
+                return standing  # by an earlier attempt of this request, which was interrupted
+            change = await self._checked(standing, plan, previewed)
+            await self._write(caller, standing, change, found, key=key)
+            return await self._reread(caller, standing)
+
+    async def cancel(self, caller: Caller, *, key: UUID) -> Standing:
+        """With the end of what is paid for."""
+        return await self._end(caller, ends=True, key=key)
+
+    async def resume(self, caller: Caller, *, key: UUID) -> Standing:
+        """Takes back what was planned for the period's end: that it ends, or goes on smaller."""
+        return await self._end(caller, ends=False, key=key)
+
+    async def _checked(self, standing: Standing, plan: str, previewed: str) -> Change:
         subscription = standing.paid_subscription()
         target = await self.catalogue.sold_plan(plan)
         current = await self.catalogue.plan(subscription.plan)
         change = planned_change(subscription, current, target, asked_at(previewed))
         check_preview(previewed, standing, target, await self.book.now())
-        price_id = await self.catalogue.price_id(offer_of(target))
-        found = await self._look(standing)
+        return change
+
+    async def _write(
+        self, caller: Caller, standing: Standing, change: Change, found: SubscriptionSnapshot, *, key: UUID
+    ) -> None:
+        price_id = await self.catalogue.price_id(offer_of(change.target))
         if change.direction == "downgrade":
-            return await self._booked(
-                caller, standing, partial(self.terms.downgrade, found, price_id, key=key)
-            )
+            await self.terms.downgrade(found, price_id, key=key)
+            return
         await self._release(found)
         try:
-            return await self._booked(
-                caller, standing, partial(self.terms.upgrade, change, price_id, key=key)
-            )
+            await self.terms.upgrade(change, price_id, key=key)
         except PaymentFailed:
-            # A smaller plan that was to follow was taken back before the card was asked.
-            await self._booked(caller, standing, partial(self._look, standing))
+            # A smaller plan that was to follow was taken back before the card was charged.
+            await self._reread(caller, standing)
             raise
 
-    async def cancel(self, caller: Caller, *, key: UUID) -> Standing:
-        """With the end of what is paid for."""
-        standing = await self.views.standing(caller)
-        if standing.paid_subscription().cancels_at is not None:
-            raise AlreadyCancelled
-        return await self._end(caller, standing, ends=True, key=key)
-
-    async def resume(self, caller: Caller, *, key: UUID) -> Standing:
-        """Takes back what was planned for the period's end: that it ends, or goes on smaller."""
-        standing = await self.views.standing(caller)
-        subscription = standing.paid_subscription()
-        if subscription.cancels_at is None and subscription.next_plan is None:
-            raise NothingToResume
-        return await self._end(caller, standing, ends=False, key=key)
-
-    async def _end(self, caller: Caller, standing: Standing, *, ends: bool, key: UUID) -> Standing:
-        found = await self._look(standing)
-        await self._release(found)
-        write = partial(self.terms.end_with_period, found.id, ends=ends, key=key)
-        return await self._booked(caller, standing, write)
+    async def _end(self, caller: Caller, *, ends: bool, key: UUID) -> Standing:
+        """Refused only where Stripe agrees: an event that has not arrived yet is no reason."""
+        account_id = (await self.views.standing(caller)).account_id
+        async with self.locks.hold(account_id):
+            standing = await self.views.standing(caller)
+            subscription = standing.paid_subscription()
+            found, _ = await self._read(standing)
+            if ends and subscription.cancels_at is not None and found.cancels_at is not None:
+                raise AlreadyCancelled
+            if not ends and not subscription.is_about_to_change and not found.is_about_to_change:
+                raise NothingToResume
+            await self._release(found)
+            await self.terms.end_with_period(found.id, ends=ends, key=key)
+            return await self._reread(caller, standing)
 
     async def _preview(self, standing: Standing, plan: str, now: datetime) -> Preview:
         subscription = standing.paid_subscription()
@@ -93,21 +125,28 @@ class Changes:
             currency=target.currency,
         )
 
-    async def _look(self, standing: Standing) -> SubscriptionSnapshot:
+    async def _read(self, standing: Standing) -> tuple[SubscriptionSnapshot, datetime]:
+        """With the time before the request: what anybody reads later is at least as new."""
         subscription_id = standing.paid_subscription().stripe_subscription_id
         assert subscription_id is not None, "the schema says so"
+        seen_at = await self.book.now()
         found = await self.records.subscription(subscription_id)
         if found is None or found.status in ("canceled", "incomplete_expired"):
             raise NoSubscription
-        return found
+        return found, seen_at
+
+    async def _reread(self, caller: Caller, standing: Standing) -> Standing:
+        """After a write. The write's own response would not do: its time is before the write, and an event
+        that was processed meanwhile, with the state before the write, would count as newer.
+        """
+        return await self._booked(caller, standing, *await self._read(standing))
+
+    async def _booked(
+        self, caller: Caller, standing: Standing, found: SubscriptionSnapshot, seen_at: datetime
+    ) -> Standing:
+        await self.book.apply_subscription(standing.account_id, found, seen_at)
+        return await self.views.standing(caller)
 
     async def _release(self, found: SubscriptionSnapshot) -> None:
         if found.schedule_id is not None:
             await self.terms.release(found.schedule_id)
-
-    async def _booked(
-        self, caller: Caller, standing: Standing, ask: Callable[[], Awaitable[SubscriptionSnapshot]]
-    ) -> Standing:
-        seen_at = await self.book.now()  # before Stripe is asked: what others saw later is newer
-        await self.book.apply_subscription(standing.account_id, await ask(), seen_at)
-        return await self.views.standing(caller)

@@ -59,7 +59,8 @@ class StripeEvents:
     async def _changes(self, account_id: AccountId, findings: Findings) -> AsyncIterator[Effect]:
         applied = None
         if findings.subscription is not None:
-            applied = await self.book.apply_subscription(account_id, findings.subscription, findings.seen_at)
+            seen_at = findings.subscription_seen_at or findings.seen_at
+            applied = await self.book.apply_subscription(account_id, findings.subscription, seen_at)
             if applied.outcome == "second_subscription":
                 # Somebody pays twice. It waits for the other one to end, or for subscription-sync to end it.
                 raise AwaitsAnother(f"end of the subscription beside {findings.subscription.id}")

@@ -16,15 +16,16 @@ from features.billing.domain.snapshots import (
     SubscriptionSnapshot,
 )
 
-Nothing = Literal["type_unknown", "other_mode", "other_stripe_account", "gone_at_stripe"]
+Nothing = Literal["type_unknown", "other_mode", "other_stripe_account", "no_subscription", "gone_at_stripe"]
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    seen_at: datetime  # the database's time before Stripe was asked
+    seen_at: datetime  # the database's time before the event's own object was read
     nothing: Nothing | None = None  # why there is nothing to do
     checkout: CheckoutSnapshot | None = None
     is_payment_failed: bool = False  # of the checkout: Stripe's session does not say so
     subscription: SubscriptionSnapshot | None = None
+    subscription_seen_at: datetime | None = None  # the database's time before the subscription was read
     invoice: InvoiceSnapshot | None = None
     refunds: tuple[ReturnSnapshot, ...] = ()
     dispute: ReturnSnapshot | None = None
@@ -48,8 +49,7 @@ class Looks:
             case "invoice":
                 return await self._invoice(news, seen_at)
             case "subscription":
-                subscription = await self.records.subscription(news.subject_id)
-                return _found(Findings(seen_at=seen_at, subscription=subscription))
+                return _found(await self._with_subscription(Findings(seen_at=seen_at), news.subject_id))
             case "dispute":
                 dispute = await self.records.dispute(news.subject_id)
                 return _found(Findings(seen_at=seen_at, dispute=dispute))
@@ -63,26 +63,27 @@ class Looks:
             return "type_unknown"
         if news.is_for_others:
             return "other_stripe_account"
+        if news.subject == "subscription" and not news.subject_id:
+            return "no_subscription"  # of a schedule that has not begun
         return "other_mode" if news.is_live != self.is_live else None
 
     async def _checkout(self, news: News, seen_at: datetime) -> Findings:
         checkout = await self.records.checkout(news.subject_id)
-        return _found(
-            Findings(
-                seen_at=seen_at,
-                checkout=checkout,
-                is_payment_failed=news.type == PAYMENT_FAILED,
-                subscription=await self._subscription(checkout and checkout.subscription_id),
-            )
-        )
+        findings = Findings(seen_at=seen_at, checkout=checkout, is_payment_failed=news.type == PAYMENT_FAILED)
+        return _found(await self._with_subscription(findings, checkout and checkout.subscription_id))
 
     async def _invoice(self, news: News, seen_at: datetime) -> Findings:
         invoice = await self.records.invoice(news.subject_id)
-        subscription = await self._subscription(invoice and invoice.subscription_id)
-        return _found(Findings(seen_at=seen_at, invoice=invoice, subscription=subscription))
+        findings = Findings(seen_at=seen_at, invoice=invoice)
+        return _found(await self._with_subscription(findings, invoice and invoice.subscription_id))
 
-    async def _subscription(self, subscription_id: str | None) -> SubscriptionSnapshot | None:
-        return None if subscription_id is None else await self.records.subscription(subscription_id)
+    async def _with_subscription(self, findings: Findings, subscription_id: str | None) -> Findings:
+        """Each read has its own time: the one before the first read would be too early for the second."""
+        if subscription_id is None:
+            return findings
+        seen_at = await self.book.now()
+        subscription = await self.records.subscription(subscription_id)
+        return msgspec.structs.replace(findings, subscription=subscription, subscription_seen_at=seen_at)
 
 
 def _found(findings: Findings) -> Findings:

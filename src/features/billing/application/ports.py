@@ -1,6 +1,7 @@
 """What billing needs of Stripe and of the database, in its own words."""
 
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
@@ -69,6 +70,14 @@ class SubscriptionBook(Protocol):
         ...
 
 
+class SubscriptionLocks(Protocol):
+    def hold(self, account_id: AccountId) -> AbstractAsyncContextManager[None]:
+        """One change of an account's subscription at a time, in all processes together; the others wait.
+        Raises SubscriptionBusy when the wait is too long.
+        """
+        ...
+
+
 class Till(Protocol):
     """Where people pay. What is meant the same way twice is done once. Raises PaymentsUnavailable,
     PaymentsRefused, or BillingNotConfigured where there is none.
@@ -92,19 +101,19 @@ class Till(Protocol):
 
 
 class Terms(Protocol):
-    """What a subscription is about to be, at Stripe. ``key``: the same again does nothing twice."""
+    """What a subscription is about to be, at Stripe. ``key``: the same again does nothing twice. What a write
+    has made of the subscription is read afterwards, by StripeRecords.
+    """
 
     async def due_now_cents(self, customer_id: str, change: Change, price_id: str) -> int:
         """What an upgrade at that instant would cost."""
         ...
 
-    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> SubscriptionSnapshot:
+    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> None:
         """Now, and paid now. Raises PaymentFailed when the card refuses; then nothing has changed."""
         ...
 
-    async def downgrade(
-        self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID
-    ) -> SubscriptionSnapshot:
+    async def downgrade(self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID) -> None:
         """From the period's end on."""
         ...
 
@@ -112,9 +121,7 @@ class Terms(Protocol):
         """What was planned by it does not come."""
         ...
 
-    async def end_with_period(
-        self, subscription_id: str, *, ends: bool, key: UUID
-    ) -> SubscriptionSnapshot: ...
+    async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None: ...
 
 
 class OfferBook(Protocol):

@@ -86,8 +86,8 @@ class SubscriptionSync:
     ) -> tuple[SubscriptionSnapshot, datetime]:
         if is_dry_run or self.ends is None:
             return snapshot, seen_at
-        ended_at = await self.book.now()
-        return await self.ends.cancel_now(snapshot.id), ended_at
+        ended = await self.ends.cancel_now(snapshot.id)
+        return ended, await self.book.now()  # an end is final: it is still so after the request
 
     async def _apply(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool

@@ -43,6 +43,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         return max(0, self.target.monthly_credits - self.subscription.credits_granted)
 
+    def is_in_place(self, subscription: Subscription) -> bool:
+        """Whether the subscription has become what the change was to make of it."""
+        is_same = subscription.stripe_subscription_id == self.subscription.stripe_subscription_id
+        if self.direction == "upgrade":
+            return is_same and subscription.plan == self.target.name
+        return is_same and subscription.next_plan == self.target.name != self.subscription.next_plan
+
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     id: str

@@ -73,6 +73,14 @@ class PaymentsRefused(UpstreamFailed):
         return f"Stripe refused this ({self.reason}). Nothing was charged."
 
 
+class SubscriptionBusy(Unavailable):
+    code = "subscription_busy"
+    retry_after_s = 5
+
+    def __str__(self) -> str:
+        return "Another change of this subscription is still in progress. Try again in a moment."
+
+
 class BillingNotConfigured(Unavailable):
     code = "billing_not_configured"
 

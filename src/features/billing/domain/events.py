@@ -24,6 +24,13 @@ SUBJECTS: dict[str, Subject] = {
     "customer.subscription.deleted": "subscription",
     "customer.subscription.paused": "subscription",
     "customer.subscription.resumed": "subscription",
+    "subscription_schedule.created": "subscription",
+    "subscription_schedule.updated": "subscription",
+    "subscription_schedule.released": "subscription",
+    "subscription_schedule.canceled": "subscription",
+    "subscription_schedule.completed": "subscription",
+    "subscription_schedule.aborted": "subscription",
+    "subscription_schedule.expiring": "subscription",
     "invoice.paid": "invoice",
     "invoice.payment_succeeded": "invoice",
     "invoice.payment_failed": "invoice",
@@ -88,7 +95,7 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
 
     type: str
     subject: Subject | None  # None: nothing
-    subject_id: str
+    subject_id: str  # empty: the event names none
     charge_id: str | None  # of a refund
     is_live: bool
     is_for_others: bool
@@ -97,17 +104,26 @@ class News(msgspec.Struct, frozen=True, kw_only=True):
 def news_of(payload: bytes) -> News:
     document = _document(payload)
     thing = document.data.object
-    subject_id, charge = thing.get("id"), thing.get("charge")
-    if isinstance(charge, dict):  # written out
-        charge = cast("dict[str, Any]", charge).get("id")
+    subject_id = _id_in(thing, "id")
+    if document.type.startswith("subscription_schedule."):
+        # A released schedule names its subscription in another field.
+        subject_id = _id_in(thing, "subscription") or _id_in(thing, "released_subscription")
     return News(
         type=document.type,
         subject=SUBJECTS.get(document.type),
-        subject_id=subject_id if isinstance(subject_id, str) else "",
-        charge_id=charge if isinstance(charge, str) else None,
+        subject_id=subject_id or "",
+        charge_id=_id_in(thing, "charge"),
         is_live=document.livemode,
         is_for_others=document.account is not None,
     )
+
+
+def _id_in(thing: dict[str, Any], field: str) -> str | None:
+    """The field holds an id or, expanded, the object itself."""
+    value = thing.get(field)
+    if isinstance(value, dict):
+        value = cast("dict[str, Any]", value).get("id")
+    return value if isinstance(value, str) and value else None
 
 
 def _document(payload: bytes) -> _Document:

@@ -32,6 +32,11 @@ class SubscriptionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     cancels_at: datetime | None = None
     surplus: Surplus | None = None  # we are ending it, or have: the account has another one
 
+    @property
+    def is_about_to_change(self) -> bool:
+        """With the end of the period."""
+        return self.cancels_at is not None or self.next_price_id is not None
+
 
 class InvoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     id: str

@@ -27,6 +27,11 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     price_cents: int
     currency: str
 
+    @property
+    def is_about_to_change(self) -> bool:
+        """With the end of the period."""
+        return self.cancels_at is not None or self.next_plan is not None
+
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """An account as billing sees it."""
