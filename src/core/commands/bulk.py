@@ -72,7 +72,7 @@ def bulk_command(
     FILE is a CSV with a header row, or a list with one name or address a line. Of a CSV the column that is
     called username, instagram, handle or profile url is read, or the one that --column names. Rows without a
     valid username are shown and not sent. Each analysis is paid for by itself: one that fails is returned.
-    When credits run out it pauses, and goes on by itself once there are more.
+    When credits run out it pauses, and goes on by itself once there are more, within 7 days.
 
     Ctrl-C offers to cancel what is left. Exits 0 when it came to its end, 1 when it failed, 2 when no column
     of FILE fits, 130 when it was cancelled.
@@ -148,6 +148,8 @@ def _confirm(quote: BulkQuote, samples: list[str], *, is_sure: bool) -> None:
         err=True,
     )
     if quote.credits_estimate > quote.credits_available:
-        click.echo("It will pause when they are used up, and go on once there are more.", err=True)
+        click.echo(
+            "It will pause when they are used up, and go on once there are more (within 7 days).", err=True
+        )
     if not is_sure:
         click.confirm("Begin?", abort=True, err=True)
