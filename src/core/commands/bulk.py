@@ -21,6 +21,7 @@ from core.commands.surroundings import notes, run_to_the_end
 from core.commands.usernames import RejectedRow, Usernames, read_usernames
 from core.commands.watching import EXIT_CODES, Show, attended
 from core.commands.words import cell, counted
+from features.analysis.domain.texts import plain
 
 PATH = "/v1/analyses/bulk"
 REJECTED_SHOWN_MAX = 20
@@ -48,6 +49,7 @@ class BulkQuote(Answer, frozen=True, kw_only=True):
     "--business", type=click.UUID, help="For which business profile (default: the only one there is)."
 )
 @click.option("--fresh", is_flag=True, help="Look at the profiles anew, even if they were looked at lately.")
+@click.option("--column", help="The column with the usernames: its header, or its number from 1.")
 @click.option("--yes", is_flag=True, help="Do not ask before it costs something.")
 @click.option(
     "--output",
@@ -61,25 +63,28 @@ def bulk_command(
     analysis_type: str,
     business: UUID | None,
     fresh: bool,  # noqa: FBT001
+    column: str | None,
     yes: bool,  # noqa: FBT001
     output: Path | None,
 ) -> None:
     """Analyse everybody who is named in FILE; - reads what is typed or piped in.
 
-    FILE is a CSV with a column `username`, or a list with one name or address a line. Rows that name nobody
-    are shown and left out. Each analysis is paid for by itself: one that fails is returned. When credits run
-    out it pauses, and goes on by itself once there are more.
+    FILE is a CSV with a header row, or a list with one name or address a line. Of a CSV the column that is
+    called username, instagram, handle or profile url is read, or the one that --column names. Rows without a
+    valid username are shown and not sent. Each analysis is paid for by itself: one that fails is returned.
+    When credits run out it pauses, and goes on by itself once there are more, within 7 days.
 
-    Ctrl-C offers to cancel what is left. Exits 0 when it came to its end, 1 when it failed, 130 when it was
-    cancelled.
+    Ctrl-C offers to cancel what is left. Exits 0 when it came to its end, 1 when it failed, 2 when no column
+    of FILE fits, 130 when it was cancelled.
 
     \b
     Examples:
       oslira bulk people.csv
+      oslira bulk people.csv --column "IG account"
       oslira bulk people.csv --type deep --yes --output leads.csv
       cut -f1 list.tsv | oslira bulk - --yes
     """  # noqa: D301  (click reads the character)
-    names = read_usernames(file.read())
+    names = read_usernames(file.read(), column)
     _show_reading(names)
     if not names.accepted:
         raise click.ClickException("There is nobody to analyse in this file.")
@@ -96,7 +101,7 @@ def bulk_command(
                 "is_fresh": fresh,
             }
             quote = await api.post(PATH, BulkQuote, asked, dry_run="true")
-            _confirm(quote, is_sure=yes)
+            _confirm(quote, names.samples, is_sure=yes)
             begun = await api.post(PATH, Begun, asked)
             run = await attended(api, begun.run_id, _bars(connection, quote.accepted_count))
             await show_results(api, run, business_id, output)
@@ -118,7 +123,7 @@ def _bars(connection: Connection, items_count: int) -> Callable[[], AbstractCont
 
 def _show_reading(names: Usernames) -> None:
     if names.header:
-        click.echo(f"The first row names columns; people are in {names.header}.", err=True)
+        click.echo(f"Usernames are read from the column {plain(names.header)[:60]}.", err=True)
     _show_rejected(names.rejected)
 
 
@@ -133,15 +138,18 @@ def _show_rejected(rows: list[RejectedRow]) -> None:
     notes.print(table)
 
 
-def _confirm(quote: BulkQuote, *, is_sure: bool) -> None:
+def _confirm(quote: BulkQuote, samples: list[str], *, is_sure: bool) -> None:
     """Returns when it may cost what it will at most."""
     _show_rejected([RejectedRow(row.position, row.username, row.reason) for row in quote.rejected])
+    click.echo(f"The first usernames: {', '.join(f'@{name}' for name in samples)}.", err=True)
     click.echo(
         f"{counted(quote.accepted_count, 'profile')}, at most {counted(quote.credits_estimate, 'credit')};"
         f" you have {quote.credits_available:,}.",
         err=True,
     )
     if quote.credits_estimate > quote.credits_available:
-        click.echo("It will pause when they are used up, and go on once there are more.", err=True)
+        click.echo(
+            "It will pause when they are used up, and go on once there are more (within 7 days).", err=True
+        )
     if not is_sure:
         click.confirm("Begin?", abort=True, err=True)

@@ -82,6 +82,7 @@ class Engine:
             for work in (
                 self._hand_on_strays(),
                 self._close_lost(),
+                self._tend_paused(),
                 self._forget_ended(),
                 self._warm_up(),
             )
@@ -138,6 +139,13 @@ class Engine:
             with suppress(Unavailable):
                 while count := await self._parts.executions.close_lost():
                     log.error("lost_runs_closed", count=count)
+
+    async def _tend_paused(self) -> None:
+        while True:
+            await asyncio.sleep(LOST_INTERVAL_S)
+            with suppress(Unavailable):
+                while count := await self._parts.executions.tend_paused():
+                    log.info("paused_runs_expired", count=count)
 
     async def _forget_ended(self) -> None:
         while True:

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
+from dbos import DBOS
 from dbos import error as engine_error
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -34,12 +35,19 @@ class Finished:
     afterwards: Callable[[], Awaitable[None]] | None = None
 
 
+class Suspended:
+    """The run is paused and has left the worker; it has not ended."""
+
+
+SUSPENDED = Suspended()
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow:
     """``kind`` is the run's. The same calls in the same order for the same results: it may be replayed."""
 
     kind: str
-    carry_out: Callable[[Work], Awaitable[Finished]]
+    carry_out: Callable[[Work], Awaitable[Finished | Suspended]]
 
 
 EXHAUSTED = Finished(Ending(status="failed", outcome="internal_failure", error="attempts_exhausted"))
@@ -125,13 +133,16 @@ class Execution:
                     RunId(UUID(run_id)),
                     executor=self._executor,
                     attempts_max=ATTEMPTS_MAX,
+                    engine_id=DBOS.workflow_id,
                 )
             )
             if outcome == "fenced":
                 raise asyncio.CancelledError(outcome)
-            if run is None or outcome == "ended":
+            if run is None or outcome in {"ended", "superseded"}:
                 return outcome
             finished = await self._carry_out(workflow, run, task) if outcome == "begun" else EXHAUSTED
+            if isinstance(finished, Suspended):
+                return "paused"
             outcome = await self._finish(run, finished)
             self._running.wake(run.parent_id)
             if outcome == "done" and finished.afterwards is not None:
@@ -140,7 +151,7 @@ class Execution:
         finally:
             self._running.leave(task)
 
-    async def _carry_out(self, workflow: Workflow, run: Run, task: asyncio.Task[Any]) -> Finished:
+    async def _carry_out(self, workflow: Workflow, run: Run, task: asyncio.Task[Any]) -> Finished | Suspended:
         work = Work(run, self._executions)
         self._running.begin(work, task)
         try:

@@ -149,16 +149,27 @@ class Work:
         if self._cancelled.is_set():
             raise RunCancelled(place)
 
-    async def report(self, place: str, percent: int, *, is_paused: bool = False) -> None:
+    async def report(self, place: str, percent: int) -> None:
         """How far it is, and where. Whoever was given up finds out here."""
-        await persistently(lambda: self.report_within(place, percent, is_paused=is_paused))
+        await persistently(lambda: self.report_within(place, percent))
 
-    async def report_within(self, place: str, percent: int, *, is_paused: bool = False) -> None:
+    async def report_within(self, place: str, percent: int) -> None:
         """The same in the transaction that is open: what else it writes is written by nobody who was given
         up. Not persistent, because a transaction is not.
         """
         self._place = place
-        outcome = await self._executions.progress(self.run, percent, step=place, is_paused=is_paused)
+        outcome = await self._executions.progress(self.run, percent, step=place)
+        if outcome != "done":
+            raise asyncio.CancelledError(outcome)
+
+    async def suspend_within(self, place: str, percent: int, *, credits_needed: int) -> None:
+        """Pause the run until its account can pay ``credits_needed``, in the transaction that is open, in
+        which a hold of them was refused. The workflow returns SUSPENDED after its commit. Raises
+        RunCancelled.
+        """
+        outcome = await self._executions.pause(self.run, percent, step=place, credits_needed=credits_needed)
+        if outcome == "cancelling":
+            raise RunCancelled(place)
         if outcome != "done":
             raise asyncio.CancelledError(outcome)
 

@@ -1,5 +1,8 @@
 """Many profiles, each analysed by a run of its own; this one starts them and waits.
 
+When credits run out and none of its items is at work, the run pauses and leaves its worker: the engine's work
+returns, and credits that arrive enqueue the run again (``runs.resume_paused``).
+
 What it knows stands in its items' rows, so it has no steps to replay: after a crash it looks and goes on. A
 run's id follows from the bulk's and the item's position, so none is started twice.
 """
@@ -7,11 +10,12 @@ run's id follows from the bulk's and the item's position, so none is started twi
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import Literal
 from uuid import uuid5
 
 import msgspec
 
-from core.engine.execution import Finished
+from core.engine.execution import SUSPENDED, Finished, Suspended
 from core.engine.patience import persistently
 from core.engine.work import RunCancelled, Work
 from core.workflows.endings import cancelled, ended
@@ -35,6 +39,8 @@ WAITING_FOR_CREDITS = "waiting_for_credits"
 CANCELLING = "cancelling"
 GIVEN_UP = "cancelled_queued"  # of items whose run was never started
 SHORT = "insufficient"
+# Whether items that there is room for were started, or credits are short, or the run has paused for that.
+Filling = Literal["done", "short", "paused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,51 +52,68 @@ class BulkWorkflow:
     prices: Prices
     transaction: Callable[[], AbstractAsyncContextManager[None]]
 
-    async def carry_out(self, work: Work) -> Finished:
+    async def carry_out(self, work: Work) -> Finished | Suspended:
         try:
-            await self._work_through(work)
+            is_paused = await self._work_through(work)
         except RunCancelled as cancellation:
             await self._wind_down(work)
             return Finished(cancelled(work.run, cancellation))
-        return Finished(ended(work.run, "completed", "completed"))
+        return SUSPENDED if is_paused else Finished(ended(work.run, "completed", "completed"))
 
-    async def _work_through(self, work: Work) -> None:
+    async def _work_through(self, work: Work) -> bool:
+        """Returns when every item has ended, or the run has paused: whether it has."""
         order = await self._priced(work.run)
         now, told = Progress(), None
         while (counts := await self._settle(work.run)).ended < counts.total:
             work.heed(now.place)
             now = _progress(counts, is_short=now.is_short)
-            now = _progress(counts, is_short=await self._fill(work, order, counts, now))
+            filling = await self._fill(work, order, counts, now)
+            if filling == "paused":
+                return True
+            now = _progress(counts, is_short=filling == "short")
             if now != told:
-                await work.report(now.place, now.percent, is_paused=now.is_short)
+                await work.report(now.place, now.percent)
                 told = now
             await work.pause(CREDITS_INTERVAL_S if now.is_short else LOOK_INTERVAL_S, place=now.place)
+        return False
 
-    async def _fill(self, work: Work, order: "PricedOrder", counts: Counts, now: "Progress") -> bool:
-        """Start as many as there is room for. Whether credits are short."""
+    async def _fill(self, work: Work, order: "PricedOrder", counts: Counts, now: "Progress") -> Filling:
+        """Start as many as there is room for."""
         waiting = counts.total - counts.ended - counts.at_work
         room = min(STARTED_MAX - counts.at_work, waiting)
         if room <= 0:
-            return False
-        return await persistently(lambda: self._start_next(work, order, now, room))
+            return "done"
+        is_idle = counts.at_work == 0
+        return await persistently(lambda: self._start_next(work, order, now, room, is_idle=is_idle))
 
-    async def _start_next(self, work: Work, order: "PricedOrder", now: "Progress", items_max: int) -> bool:
+    async def _start_next(
+        self, work: Work, order: "PricedOrder", now: "Progress", items_max: int, *, is_idle: bool
+    ) -> Filling:
+        """``is_idle``: no item is at work, so the run pauses when the first of these cannot be paid."""
         run = work.run
         async with self.transaction():
             # Nobody who was given up starts anything.
-            await work.report_within(now.place, now.percent, is_paused=now.is_short)
+            await work.report_within(now.place, now.percent)
             for item in await self.items.unstarted(run.account_id, run.id, items_max):
                 started = await self.runs.start(order.item_run(run, item))
                 if started.run is not None:
                     # Its own, this one already before a crash, or one that somebody else has started.
                     await self.items.started(run.account_id, run.id, item.position, started.run.id)
+                    is_idle = False
                 elif started.outcome == SHORT:
-                    return True
+                    return await self._short(work, order, now, is_idle=is_idle)
                 else:
                     # What is wrong with the key is wrong for all of them.
                     await self.items.give_up(run.account_id, run.id, "skipped", started.outcome)
-                    return False
-        return False
+                    return "done"
+        return "done"
+
+    async def _short(self, work: Work, order: "PricedOrder", now: "Progress", *, is_idle: bool) -> Filling:
+        """While items are at work the run waits for them: they may return credits."""
+        if not is_idle:
+            return "short"
+        await work.suspend_within(WAITING_FOR_CREDITS, now.percent, credits_needed=order.credits_each)
+        return "paused"
 
     async def _wind_down(self, work: Work) -> None:
         """Start no more, and wait for those at work, which are told to stop."""

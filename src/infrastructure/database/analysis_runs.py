@@ -36,7 +36,9 @@ class PostgresAnalysisRuns(AnalysisRuns):
         (row,) = await self._session.fetch(START, *start_arguments(run_id, payer, order, credits_held))
         return started_run(row, credits_held)
 
-    async def start_bulk(self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked) -> StartedRun:
+    async def start_bulk(
+        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked, *, credits_each: int
+    ) -> StartedRun:
         async with self._session.transaction():
             started = await self._runs.start(
                 NewRun(
@@ -55,6 +57,9 @@ class PostgresAnalysisRuns(AnalysisRuns):
             )
             if started.run is None:
                 raise AccountNotFound
+            available = started.credits_available or 0  # read under the lock that runs.start holds
+            if started.outcome == "started" and available < credits_each:
+                raise InsufficientCredits(credits_each, available)
             await self._items.add(payer.account_id, run_id, rows.usernames, rows.rejections)
         return StartedRun(run_id=started.run.id, status=started.run.status, credits_held=0)
 

@@ -12,6 +12,7 @@ from features.runs.application.ports import (
     CancelOutcome,
     Executions,
     FinishOutcome,
+    PauseOutcome,
     ProgressOutcome,
     RunStarts,
     Started,
@@ -26,10 +27,13 @@ from runs.start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) as 
 """
 FIND: LiteralString = "select * from public.runs where account_id = $1 and id = $2"
 REQUEST_CANCEL: LiteralString = "select a.outcome as answer, (a.run).* from runs.request_cancel($1, $2) as a"
-BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from runs.begin($1, $2, $3, $4) as a"
-PROGRESS: LiteralString = "select a.outcome as answer from runs.progress($1, $2, $3, $4, $5, $6) as a"
+BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from runs.begin($1, $2, $3, $4, $5) as a"
+PROGRESS: LiteralString = "select a.outcome as answer from runs.progress($1, $2, $3, $4, $5) as a"
+PAUSE: LiteralString = "select a.outcome as answer from runs.pause($1, $2, $3, $4, $5, $6) as a"
 FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
 CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
+TEND_PAUSED: LiteralString = "select runs.tend_paused($1, $2) as ended"
+PAUSED_FOR_MAX = timedelta(days=7)
 LOST_AFTER = timedelta(minutes=1)
 STUCK_AFTER = timedelta(minutes=15)  # C-12: the last resort; heartbeats notice within seconds
 LOST_MAX = 100  # at a time: their accounts' credits are locked meanwhile
@@ -72,16 +76,24 @@ class PostgresRuns(RunStarts, Executions):
         return run_of(rows[0]) if rows else None
 
     async def begin(
-        self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
+        self,
+        account_id: AccountId,
+        run_id: RunId,
+        *,
+        executor: str,
+        attempts_max: int,
+        engine_id: str | None = None,
     ) -> tuple[BeginOutcome, Run | None]:
-        (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max)
+        (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max, engine_id)
         return row["answer"], run_of(row)
 
-    async def progress(
-        self, run: Run, percent: int, *, step: str, is_paused: bool = False
-    ) -> ProgressOutcome:
+    async def progress(self, run: Run, percent: int, *, step: str) -> ProgressOutcome:
+        (row,) = await self._session.fetch(PROGRESS, run.account_id, run.id, run.fence, percent, step)
+        return row["answer"]
+
+    async def pause(self, run: Run, percent: int, *, step: str, credits_needed: int) -> PauseOutcome:
         (row,) = await self._session.fetch(
-            PROGRESS, run.account_id, run.id, run.fence, percent, step, is_paused
+            PAUSE, run.account_id, run.id, run.fence, percent, step, credits_needed
         )
         return row["answer"]
 
@@ -106,6 +118,10 @@ class PostgresRuns(RunStarts, Executions):
     async def close_lost(self) -> int:
         (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
         return row["closed"]
+
+    async def tend_paused(self) -> int:
+        (row,) = await self._session.fetch(TEND_PAUSED, PAUSED_FOR_MAX, LOST_MAX)
+        return row["ended"]
 
     async def forget_ended(self) -> int:
         (row,) = await self._session.fetch(FORGET_ENDED, WORK_KEPT_FOR, WORKS_MAX)

@@ -86,6 +86,33 @@ async def test_where_nothing_is_left_there_is_no_run(bulk, runs_of):
     assert await runs_of() == []
 
 
+@pytest.mark.parametrize(("granted", "status"), [(5, 402), (6, 202)])
+async def test_a_bulk_that_cannot_pay_its_first_item_is_rejected(
+    bulk, owner, account, runs_of, granted, status
+):
+    await owner.execute("select ledger.spend($1, 25, 'all', 'admin_charge')", account)
+    await owner.execute("select ledger.grant_credits($1, $2, 'g', 'purchase')", account, granted)
+
+    answer = await bulk("natgeo", "nasa", type="xray")
+
+    if status == 402:
+        assert_problem(answer, 402, "insufficient_credits")
+        assert answer.json()["facts"] == {"needed": 6, "available": 5}
+    assert (answer.status_code, len(await runs_of())) == (status, status == 202)
+
+
+async def test_a_bulk_that_was_started_is_answered_again_without_credits(bulk, owner, account):
+    extra = {"Idempotency-Key": str(uuid.uuid4())}
+    first = await bulk("natgeo", extra=extra)
+    # As if the process had died after the start and before the answer was kept.
+    await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
+    await owner.execute("select ledger.spend($1, 25, 'all', 'admin_charge')", account)
+
+    again = await bulk("natgeo", extra=extra)
+
+    assert (again.status_code, again.json()["run_id"]) == (202, first.json()["run_id"])
+
+
 async def test_five_hundred_rows_are_taken_at_once(bulk, owner, account):
     await owner.execute("update accounts set plan = 'enterprise' where id = $1", account)
     rows = [f"somebody{number}" for number in range(501)]

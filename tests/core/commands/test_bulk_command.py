@@ -73,6 +73,8 @@ async def test_everybody_in_a_file_is_analysed_and_the_results_counted(oslira, s
     for said in (
         "not a name",
         "Too odd.",
+        "column username",
+        "The first usernames: @ada, @bob.",
         "2 profiles, at most 2 credits; you have 1.",
         "too few credits",
         "2/2",
@@ -120,6 +122,29 @@ async def test_a_file_without_anybody_costs_nobody_anything(oslira, server, tmp_
     assert answer.exit_code == 1
     assert "nobody to analyse" in answer.stderr
     assert server.asked == []
+
+
+@pytest.mark.parametrize("column", [(), ("--column", "Town")])
+async def test_a_file_without_a_fitting_column_exits_2_and_sends_nothing(oslira, server, column):
+    server.script(http(500, {}))
+
+    answer = await oslira("bulk", "-", "--yes", *column, given="Name,City\nada,bern\n")
+
+    assert answer.exit_code == 2
+    assert "Name, City" in answer.stderr
+    assert server.asked == []
+
+
+async def test_three_usernames_of_the_named_column_are_shown_before_the_question(oslira, server):
+    server.script(QUOTE, http(500, {}))
+
+    answer = await oslira(
+        *("bulk", "-", "--column", "IG", *FOR_BUSINESS), given="Instagram,IG\nx,ada\nx,bob\nx,cy\nx,dee\n"
+    )
+
+    assert answer.exit_code == 1
+    assert "The first usernames: @ada, @bob, @cy.\n" in answer.stderr
+    assert answer.stderr.index("@cy") < answer.stderr.index("Begin?")
 
 
 async def test_a_list_may_be_piped_in(oslira, server):

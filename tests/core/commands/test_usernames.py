@@ -15,11 +15,11 @@ from core.commands.usernames import read_usernames
         b"id,Username ,note\n1,ada,x\n2,bob\n",
         b"username;note\nada;x\nbob;y\n",
         b"note\tusername\nx\tada\ny\tbob\n",
-        b'"ada","said ""hi"",\nthen left"\n"bob",""\n',
+        b'username,note\n"ada","said ""hi"",\nthen left"\n"bob",""\n',
         b"https://www.instagram.com/ada/?hl=en\ninstagram.com/bob\n",
         b"handle\nada\nbob",
         "username,é\nada,ü\nbob,ß\n".encode("utf-16"),
-        b"ada, first\nbob, second\n",
+        b"Ada,@ada\nBob,@bob\n",
     ],
     ids=[
         "list",
@@ -32,7 +32,7 @@ from core.commands.usernames import read_usernames
         "addresses",
         "another header",
         "UTF-16",
-        "the first column",
+        "no header, names with @",
     ],
 )
 def test_names_are_found_in_whatever_people_keep_them(content):
@@ -56,10 +56,65 @@ def test_what_names_nobody_is_left_out_with_its_line_and_a_reason():
     assert names.rejected[0].text == "not a name"
 
 
+@pytest.mark.parametrize("first", ["@instagram", "instagram.com/nasa", "instagram_fan", "instagramers"])
+def test_a_first_line_that_names_a_profile_is_no_header(first):
+    names = read_usernames(f"{first}\nbob\n".encode())
+
+    assert (len(names.accepted), names.header) == (2, None)
+
+
 def test_a_header_is_said_to_be_one():
     assert read_usernames(b"handle\nada").header == "handle"
+    assert read_usernames(b"Instagram accounts\nada").header == "Instagram accounts"
     assert read_usernames(b"ada\nhandle").header is None
     assert read_usernames(b"ada\nhandle").accepted == ["ada", "handle"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "column"),
+    [
+        ("Name,Instagram", 1),
+        ("Name,Instagram URL,Username", 2),
+        ("Handle,Instagram_Handle", 1),
+        ("Profile URL,handle", 1),
+        ("Instagram followers,Name,Profile-URL", 2),
+        ("url,Instagram: account", 1),
+        ("instagram,instagram", 0),
+    ],
+)
+def test_the_best_header_chooses_the_column(headers, column):
+    cells = ["other"] * headers.count(",") + ["other"]
+    cells[column] = "ada"
+
+    names = read_usernames(f"{headers}\n{','.join(cells)}\n".encode())
+
+    assert (names.accepted, names.header) == (["ada"], headers.split(",")[column])
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted", "header"),
+    [
+        (b"Name,Instagram,IG main\nbob,eve,ada\n", "ig MAIN", "IG main"),
+        (b"Name,Instagram,IG main\nbob,eve,ada\n", "3", "IG main"),
+        (b"Name,Company\nada,acme\n", "1", "Name"),
+        (b"ada,first\n", "1", None),
+    ],
+)
+def test_a_named_column_is_read_whatever_fits(content, wanted, header):
+    names = read_usernames(content, wanted)
+
+    assert (names.accepted, names.header) == (["ada"], header)
+
+
+@pytest.mark.parametrize(
+    ("content", "wanted"),
+    [(b"Name,City\nada,bern\n", None), (b"Name,City\nada,bern\n", "3"), (b"Name,City\nada,bern\n", "town")],
+)
+def test_a_file_without_a_fitting_column_is_rejected_with_its_headers(content, wanted):
+    with pytest.raises(click.UsageError, match="Name, City") as raised:
+        read_usernames(content, wanted)
+
+    assert raised.value.exit_code == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"username\n"])

@@ -16,6 +16,7 @@ NEW_BUSINESS = """
 insert into public.business_profiles (account_id, id, name, created_by, niches, followers_min)
 values ($1, $2, 'Alpine Coffee', 'user:x', '{coffee,bread}', $3)
 """
+GRANT = "select ledger.grant_credits($1, $2, $3, 'purchase')"
 CREDITS = 1_000
 PRICES = {"light": 1, "deep": 5, "xray": 6}
 FORMS = {"light": 1, "deep": 3, "xray": 4}
@@ -97,6 +98,9 @@ class Desk:
             assert (await self.runs.start(new)).outcome == "started"
             await self.items.add(self.account_id, new.id, list(enumerate(usernames, 1)), [])
         return new.id
+
+    async def grant(self, credits_granted, reference):
+        await self.session.fetch(GRANT, self.account_id, credits_granted, reference)
 
     async def find(self, run_id):
         return await self.runs.find(self.account_id, run_id)

@@ -2,6 +2,10 @@
 
 # ruff: noqa: ARG001  the engine that is at work is a fixture
 
+import asyncio
+
+import pytest
+
 from tests.core.outside.world import PROFILE_RUNS
 from tests.support import until
 
@@ -12,11 +16,6 @@ insert into api_keys (
 select $1, id, id, 'key', 'live', sha256(id::text::bytea), '{runs:write}', 2, id from gen_random_uuid() as id
 returning id
 """
-GRANT = "select ledger.grant_credits($1, $2, $3, 'purchase')"
-
-
-async def status_of(desk, run_id):
-    return (await desk.find(run_id)).status
 
 
 async def some(desk, count):
@@ -68,22 +67,42 @@ async def test_no_more_than_ten_look_and_only_a_few_more_are_started(at_work, de
     assert await desk.all_charged_once()
 
 
+def paused(desk, *bulk_ids):
+    """A function: whether all of them are paused and no worker has them."""
+
+    async def are_paused():
+        runs = await desk.owner.fetch("select status, executor from runs where id = any ($1)", bulk_ids)
+        return all(tuple(run) == ("paused", None) for run in runs)
+
+    return are_paused
+
+
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.battery)])
+async def test_paused_bulks_leave_the_worker_to_other_accounts(at_work, desk, make_desk, count):
+    poor = await make_desk(credits_granted=0)
+    bulks = [await poor.start_bulk(await some(poor, 2)) for _ in range(count)]
+    await until(paused(poor, *bulks), timeout_s=90)
+
+    (bulk,) = await desk.ended(await desk.start_bulk(await some(desk, 2)))
+
+    assert (bulk.status, await desk.statuses(bulk.id)) == ("completed", [("completed", "completed")] * 2)
+    assert await paused(poor, *bulks)()
+    assert [run.attempt for run in [await poor.find(bulk_id) for bulk_id in bulks]] == [0] * count
+
+
 async def test_a_bulk_waits_for_credits_and_goes_on_by_itself(at_work, make_desk):
     desk = await make_desk(credits_granted=3)
     bulk_id = await desk.start_bulk(await some(desk, 8))
+    await until(paused(desk, bulk_id))
+    first = await desk.find(bulk_id)
 
-    async def is_short():
-        return await status_of(desk, bulk_id) == "paused" and len(await desk.children(bulk_id)) == 3
-
-    await until(is_short)
-    paused = await desk.find(bulk_id)
-    await desk.owner.execute(GRANT, desk.account_id, 2, "little")
+    await desk.grant(2, "little")
     await until(lambda: _count_is(desk, bulk_id, 5))
-    await until(is_paused_again(desk, bulk_id))
-    await desk.owner.execute(GRANT, desk.account_id, 100, "enough")
+    await until(paused(desk, bulk_id))
+    await desk.grant(100, "enough")
     (bulk,) = await desk.ended(bulk_id)
 
-    assert paused.current_step == "waiting_for_credits"
+    assert (first.current_step, first.progress) == ("waiting_for_credits", 37)
     assert (bulk.status, bulk.outcome) == ("completed", "completed")
     assert await desk.statuses(bulk_id) == [("completed", "completed")] * 8
     assert await desk.all_charged_once()
@@ -93,24 +112,46 @@ async def _count_is(desk, bulk_id, count):
     return len(await desk.children(bulk_id)) == count
 
 
-def is_paused_again(desk, bulk_id):
-    async def is_paused():
-        return await status_of(desk, bulk_id) == "paused"
-
-    return is_paused
-
-
-async def test_a_bulk_that_waits_for_credits_can_be_cancelled(at_work, make_desk):
+async def test_credits_that_arrive_as_bulks_pause_leave_none_paused(at_work, make_desk):
     desk = await make_desk(credits_granted=0)
+    bulks = [await desk.start_bulk(await some(desk, 1)) for _ in range(8)]
+
+    await asyncio.gather(*(desk.grant(1, f"g{number}") for number in range(8)))
+
+    assert {bulk.outcome for bulk in await desk.ended(*bulks)} == {"completed"}
+    assert await desk.all_charged_once()
+
+
+async def test_a_paused_bulk_is_cancelled_at_once(at_work, make_desk):
+    desk = await make_desk(credits_granted=1)
+    bulk_id = await desk.start_bulk(await some(desk, 3))
+    await until(paused(desk, bulk_id))
+
+    outcome = await desk.cancel(bulk_id)
+    bulk = await desk.find(bulk_id)
+
+    assert (outcome, bulk.status, bulk.outcome) == ("cancelled", "cancelled", "cancelled_queued")
+    assert await desk.statuses(bulk_id) == [
+        ("completed", "completed"),
+        *[("cancelled", "cancelled_queued")] * 2,
+    ]
+    assert await desk.all_charged_once()
+
+
+async def test_a_bulk_that_stays_paused_for_seven_days_expires(at_work, make_desk):
+    desk = await make_desk(credits_granted=1)
     bulk_id = await desk.start_bulk(await some(desk, 2))
-    await until(is_paused_again(desk, bulk_id))
+    await until(paused(desk, bulk_id))
+    assert await desk.runs.tend_paused() == 0
+    await desk.owner.execute("update runs set paused_at = now() - interval '7 days' where id = $1", bulk_id)
 
-    await desk.cancel(bulk_id)
-    (bulk,) = await desk.ended(bulk_id)
+    assert await desk.runs.tend_paused() == 1
 
-    assert bulk.status == "cancelled"
-    assert await desk.statuses(bulk_id) == [("cancelled", "cancelled_queued")] * 2
-    assert await desk.children(bulk_id) == []
+    bulk = await desk.find(bulk_id)
+    assert (bulk.status, bulk.outcome, bulk.error) == ("failed", "expired", "expired")
+    assert await desk.statuses(bulk_id) == [("completed", "completed"), ("skipped", "expired")]
+    assert [child["credits_charged"] for child in await desk.children(bulk_id)] == [1]
+    assert await desk.all_charged_once()
 
 
 async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twice(at_work, desk):

@@ -63,9 +63,9 @@ class HaltingRuns(PostgresRuns):
         await self._halts.at(run_id, "begin")
         return await super().begin(account_id, run_id, **options)
 
-    async def progress(self, run, percent, *, step, is_paused=False):
+    async def progress(self, run, percent, *, step):
         await self._halts.at(run.id, f"before:{step}")
-        return await super().progress(run, percent, step=step, is_paused=is_paused)
+        return await super().progress(run, percent, step=step)
 
     async def finish(self, run, ending, deliver=None):
         outcome = await super().finish(run, ending, deliver)

@@ -15,16 +15,19 @@ def test_an_end_is_final(ended, later):
         ("queued", "processing"),
         ("queued", "cancelled"),
         ("processing", "paused"),
-        ("paused", "processing"),
-        *((status, ended) for status in ("processing", "paused") for ended in sorted(ENDED)),
+        ("paused", "queued"),
+        ("paused", "failed"),
+        ("paused", "cancelled"),
+        *(("processing", ended) for ended in sorted(ENDED)),
     ],
 )
 def test_a_run_goes_on(status, later):
     assert may_become(status, later)
 
 
-def test_a_run_that_was_never_begun_is_not_completed():
-    assert not may_become("queued", "completed")
+@pytest.mark.parametrize("status", ["queued", "paused"])
+def test_a_run_that_no_worker_has_is_not_completed(status):
+    assert not may_become(status, "completed")
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,7 @@ async def test_a_run_that_has_not_moved_for_a_quarter_of_an_hour_ends_once_and_c
 ):
     stuck, slow = await begun(runs, executor, new_run(rich)), await begun(runs, executor, new_run(rich))
     paused = await begun(runs, executor, new_run(rich))
-    await runs.progress(paused, 10, step="waiting_for_credits", is_paused=True)
+    await runs.pause(paused, 10, step="waiting_for_credits", credits_needed=1_000)
     for run, minutes in ((stuck, 16), (slow, 14), (paused, 60)):
         await make_older(owner, run, minutes=minutes)
 

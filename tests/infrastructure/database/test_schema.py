@@ -144,6 +144,8 @@ EXECUTORS = {
     "runs.start_analysis": {"service_role"},
     "runs.begin": {"service_role"},
     "runs.progress": {"service_role"},
+    "runs.pause": {"service_role"},
+    "runs.tend_paused": {"service_role"},
     "runs.finish": {"service_role"},
     "runs.request_cancel": {"service_role"},
     "runs.close_lost": {"service_role"},

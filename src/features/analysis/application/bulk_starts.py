@@ -29,12 +29,13 @@ class BulkWish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``credits_estimate`` is what it costs if every row is analysed. Too few credits are no obstacle: the
-    run does what it can and waits for more.
+    """``credits_estimate`` is what it costs if every row is analysed. Credits for the first row are enough to
+    start: the run pauses when it cannot pay the next row, and continues when it can.
     """
 
     order: BulkOrder
     rows: Checked
+    credits_each: int
     credits_estimate: int
     credits_available: int
 
@@ -55,6 +56,7 @@ class BulkStarts:
         if not rows.usernames:
             first = rows.rejections[0]
             raise NothingToAnalyse(len(rows.rejections), first.code, first.reason)
+        credits_each = await self.prices.credits(wish.analysis_type)
         return BulkReport(
             order=BulkOrder(
                 analysis_type=wish.analysis_type,
@@ -63,15 +65,19 @@ class BulkStarts:
                 count=len(rows.usernames),
             ),
             rows=rows,
-            credits_estimate=len(rows.usernames) * await self.prices.credits(wish.analysis_type),
+            credits_each=credits_each,
+            credits_estimate=len(rows.usernames) * credits_each,
             credits_available=terms.credits_available,
         )
 
     async def start(self, caller: Caller, run_id: RunId, wish: BulkWish) -> tuple[StartedRun, BulkReport]:
-        """Repeatable by the run's id."""
+        """Repeatable by the run's id. Raises InsufficientCredits when the first row cannot be paid."""
         payer = payer_of(caller)
         report = await self.report(caller, wish)
-        return await self.runs.start_bulk(run_id, payer, report.order, report.rows), report
+        started = await self.runs.start_bulk(
+            run_id, payer, report.order, report.rows, credits_each=report.credits_each
+        )
+        return started, report
 
     async def page(
         self, caller: Caller, run_id: RunId, *, cursor: str | None, limit: int

@@ -191,8 +191,10 @@ class AnalysisRuns(Protocol):
         ...
 
     async def start_bulk(
-        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked
-    ) -> StartedRun: ...
+        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked, *, credits_each: int
+    ) -> StartedRun:
+        """Raises InsufficientCredits when its first item cannot be paid, and AccountNotFound."""
+        ...
 
 
 class Prices(Protocol):

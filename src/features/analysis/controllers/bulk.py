@@ -29,6 +29,7 @@ from shared.middleware.access import counts_as, needs
 from shared.middleware.answer_headers import RETRY_AFTER, RUN_LOCATION
 from shared.middleware.idempotency import effect_id
 from shared.middleware.parameters import Limit, PositionCursor
+from shared.middleware.problems import refusals
 
 Asked = Request[Caller, Any, Any]
 Starts = NamedDependency[BulkStarts]
@@ -56,6 +57,7 @@ class BulkController(Controller):
                 description="With `dry_run=true`: what it would include and cost",
                 examples=[Example(value=BULK_QUOTE_EXAMPLE)],
             ),
+            **refusals(402),
         },
     )
     async def start(
@@ -68,8 +70,10 @@ class BulkController(Controller):
         """Analyse many profiles on behalf of a business, as many as your plan allows at once. Rows that are
         no usernames, or the same as an earlier row, are left out, and `rejected` says why.
 
-        Each profile is paid for when its turn comes. When credits run out the run waits, and goes on by
-        itself after a top-up. With `dry_run=true` nothing is started.
+        Each profile is paid for when its turn comes; without credits for the first one the answer is 402
+        (`insufficient_credits`). When credits run out later the run pauses, and continues by itself after a
+        top-up. After 7 days it ends as failed with the outcome `expired`: what was delivered stays charged,
+        the other profiles cost nothing. With `dry_run=true` nothing is started.
         """
         if dry_run:
             report = await bulk_starts.report(request.user, data.wish)

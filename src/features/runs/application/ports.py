@@ -25,8 +25,9 @@ StartOutcome = Literal[
     "conflicting",
 ]
 CancelOutcome = Literal["cancelled", "requested", "repeated", "ended", "unknown"]
-BeginOutcome = Literal["begun", "exhausted", "ended", "fenced", "unknown"]
+BeginOutcome = Literal["begun", "exhausted", "ended", "superseded", "fenced", "unknown"]
 ProgressOutcome = Literal["done", "ended", "fenced", "unknown"]
+PauseOutcome = Literal["done", "cancelling", "ended", "fenced", "unknown"]
 FinishOutcome = Literal["done", "repeated", "ended", "fenced", "unpaid", "unknown"]
 
 
@@ -58,19 +59,26 @@ class Executions(Protocol):
     """A run as the process sees it that works on it. Every call may be repeated."""
 
     async def begin(
-        self, account_id: AccountId, run_id: RunId, *, executor: str, attempts_max: int
+        self,
+        account_id: AccountId,
+        run_id: RunId,
+        *,
+        executor: str,
+        attempts_max: int,
+        engine_id: str | None = None,
     ) -> tuple[BeginOutcome, Run | None]:
-        """From here on the run's fence is this attempt's; earlier attempts write no more."""
+        """From here on the run's fence is this attempt's; earlier attempts write no more. ``engine_id``: the
+        work that the engine carries out; superseded when the run has paused since.
+        """
         ...
 
-    async def progress(
-        self,
-        run: Run,
-        percent: int,
-        *,
-        step: str,
-        is_paused: bool = False,
-    ) -> ProgressOutcome: ...
+    async def progress(self, run: Run, percent: int, *, step: str) -> ProgressOutcome: ...
+
+    async def pause(self, run: Run, percent: int, *, step: str, credits_needed: int) -> PauseOutcome:
+        """Take the run from its worker until the account can pay ``credits_needed``. To be called in the
+        transaction in which a hold of them was refused.
+        """
+        ...
 
     async def finish(
         self, run: Run, ending: Ending, deliver: Callable[[], Awaitable[None]] | None = None
@@ -82,6 +90,12 @@ class Executions(Protocol):
 
     async def close_lost(self) -> int:
         """End some of what nobody works on any more; how many it were, 0 when there are no more."""
+        ...
+
+    async def tend_paused(self) -> int:
+        """End some of the runs that have been paused too long, and resume those that can be paid; how many
+        were ended, 0 when there are no more.
+        """
         ...
 
     async def forget_ended(self) -> int:

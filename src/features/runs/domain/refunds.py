@@ -25,6 +25,7 @@ Outcome = Literal[
     "refused_answer",
     "timeout",
     "internal_failure",
+    "expired",
 ]
 
 
@@ -90,6 +91,11 @@ VERSION_1 = RefundPolicy(
         _rule("refused_answer", 0, "A model declined to answer. That is ours to bear."),
         _rule("timeout", 0, "It took too long. That is ours to bear."),
         _rule("internal_failure", 0, "Something failed on our side."),
+        _rule(
+            "expired",
+            0,
+            "It was paused for lack of credits for 7 days. What was delivered stays charged.",
+        ),
     ),
 )
 CANCELLED_SAVING_2 = RefundRule(

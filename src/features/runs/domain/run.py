@@ -19,7 +19,7 @@ ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
 NEXT: dict[Status, frozenset[Status]] = {
     "queued": frozenset({"processing", "failed", "cancelled"}),
     "processing": frozenset({"paused", "completed", "failed", "cancelled"}),
-    "paused": frozenset({"processing", "completed", "failed", "cancelled"}),
+    "paused": frozenset({"queued", "failed", "cancelled"}),
     "completed": frozenset(),
     "failed": frozenset(),
     "cancelled": frozenset(),

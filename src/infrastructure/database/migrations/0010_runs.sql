@@ -32,6 +32,9 @@ create table public.runs (
     fence bigint not null default 0 check (fence >= 0),
     created_at timestamptz not null default clock_timestamp(),
     started_at timestamptz,
+    -- A paused run has no executor and no work in the engine until its account has credits_needed.
+    paused_at timestamptz,
+    credits_needed bigint check (credits_needed > 0),
     ended_at timestamptz,
     updated_at timestamptz not null default clock_timestamp(),
     version bigint not null default 1 check (version > 0),
@@ -44,6 +47,7 @@ create table public.runs (
     -- Ends are exclusive, and say which they are.
     check ((status in ('completed', 'failed', 'cancelled')) = (ended_at is not null)),
     check ((outcome is null) = (ended_at is null)),
+    check (status <> 'paused' or (executor is null and paused_at is not null and credits_needed is not null)),
     check (error is null or status = 'failed'),
     check (credits_charged between 0 and credits_held),
     check (credits_charged = 0 or ended_at is not null),
@@ -179,8 +183,10 @@ $$;
 
 -- An executor takes the run up, for the first time or after another. outcome: begun (fence is its own now)
 -- | ended | unknown | fenced (the executor was given up) | exhausted (begun, but too often before)
-create function runs.begin(account uuid, id uuid, new_executor text, attempts_max integer)
-returns runs.answer language plpgsql security definer set search_path = '' as $$
+-- | superseded (the run has paused since, and engine_id is not its current work in the engine)
+create function runs.begin(
+    account uuid, id uuid, new_executor text, attempts_max integer, engine_id text default null
+) returns runs.answer language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     run public.runs := runs.lock_run(account, id);
@@ -189,6 +195,8 @@ begin
         return row('unknown', null, null)::runs.answer;
     elsif runs.is_ended(run) then
         return row('ended', run, null)::runs.answer;
+    elsif run.engine_id <> engine_id then
+        return row('superseded', run, null)::runs.answer;
     elsif not exists (
         -- After the lock: who was given up before another began finds that here.
         select from traffic.workers as w where w.executor = new_executor and w.gone_at is null
@@ -207,17 +215,16 @@ $$;
 
 -- How far it is; never backwards. outcome: done | ended | unknown | fenced
 create function runs.progress(
-    account uuid, id uuid, fence bigint, progress integer, step text, is_paused boolean default false
+    account uuid, id uuid, fence bigint, progress integer, step text
 ) returns runs.answer language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     run public.runs;
 begin
     update public.runs as r
-    set progress = greatest(r.progress, progress), current_step = step,
-        status = case when is_paused then 'paused' else 'processing' end
+    set progress = greatest(r.progress, progress), current_step = step
     where r.account_id = account and r.id = progress.id and r.fence = progress.fence
-        and r.status in ('processing', 'paused')
+        and r.status = 'processing'
     returning * into run;
     if found then
         return row('done', run, null)::runs.answer;
@@ -441,8 +448,8 @@ $$;
 
 grant execute on function
     runs.start(uuid, uuid, text, jsonb, bigint, text, text, integer, text, text, uuid, uuid, uuid),
-    runs.begin(uuid, uuid, text, integer),
-    runs.progress(uuid, uuid, bigint, integer, text, boolean),
+    runs.begin(uuid, uuid, text, integer, text),
+    runs.progress(uuid, uuid, bigint, integer, text),
     runs.finish(uuid, uuid, bigint, text, text, text, bigint),
     runs.request_cancel(uuid, uuid),
     runs.close_lost(interval, integer),

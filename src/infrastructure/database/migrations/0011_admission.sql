@@ -44,6 +44,7 @@ create index runs_waiting on public.runs (account_id, created_at, id)
     where status = 'queued' and admitted_at is null;
 create index runs_in_turn on public.runs (account_id)
     where takes_turn and admitted_at is not null and status in ('queued', 'processing', 'paused');
+create index runs_paused on public.runs (account_id, paused_at, id) where status = 'paused';
 create index runs_by_retry on public.runs (account_id, retry_of) where retry_of is not null;
 -- Those that the engine has: few, however many wait for their account's turn. It serves whoever looks for
 -- the lost among them, and the health page.
@@ -221,7 +222,7 @@ $$;
 
 -- How far it is; never backwards. outcome: done | ended | unknown | fenced
 create or replace function runs.progress(
-    account uuid, id uuid, fence bigint, progress integer, step text, is_paused boolean default false
+    account uuid, id uuid, fence bigint, progress integer, step text
 ) returns runs.answer language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
@@ -229,7 +230,6 @@ declare
 begin
     update public.runs as r
     set progress = greatest(r.progress, progress), current_step = step,
-        status = case when is_paused then 'paused' else 'processing' end,
         -- One that goes to and fro keeps what it did last.
         steps = case
             when r.current_step is not distinct from step then r.steps
@@ -237,7 +237,7 @@ begin
                 || jsonb_build_object('step', step, 'at', clock_timestamp())
         end
     where r.account_id = account and r.id = progress.id and r.fence = progress.fence
-        and r.status in ('processing', 'paused')
+        and r.status = 'processing'
     returning * into run;
     if found then
         return row('done', run, null)::runs.answer;
@@ -310,6 +310,125 @@ begin
 end;
 $$;
 
+-- Paused runs -------------------------------------------------------------------------------------
+
+-- Takes the run from its worker until the account can pay credits_needed. The caller has held the lock on
+-- the account's credits since its hold was refused, so credits that arrive later find the run paused. The
+-- work that the engine has now returns; the run continues as new work, under the new engine_id.
+-- outcome: done | cancelling (a cancellation was requested: the run has to end) | ended | unknown | fenced
+create function runs.pause(
+    account uuid, id uuid, fence bigint, progress integer, step text, credits_needed bigint
+) returns runs.answer language plpgsql security definer set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    answer runs.answer := runs.progress(account, id, fence, progress, step);
+    run public.runs := answer.run;
+begin
+    if answer.outcome <> 'done' then
+        return answer;
+    elsif run.should_cancel then
+        return row('cancelling', run, null)::runs.answer;
+    end if;
+    update public.runs as r
+    set status = 'paused', paused_at = clock_timestamp(), credits_needed = pause.credits_needed,
+        executor = null, attempt = 0, fence = r.fence + 1, engine_id = r.id || ':' || (r.fence + 1)
+    where r.account_id = account and r.id = pause.id
+    returning * into run;
+    return row('done', run, null)::runs.answer;
+end;
+$$;
+
+-- Enqueues the account's paused runs again, the longest paused first, as many as its credits can pay the
+-- next item of. The account's credits must be locked. A run that another transaction has locked is being
+-- ended; waiting for it here, after the credits, could deadlock.
+create function runs.resume_paused(account uuid) returns void
+language plpgsql set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    credits_left bigint := (
+        select a.credits_available from public.credit_accounts as a where a.account_id = account);
+    run public.runs;
+begin
+    for run in
+        select * from public.runs as r
+        where r.account_id = account and r.status = 'paused' and r.credits_needed <= credits_left
+        order by r.paused_at, r.id
+        for no key update skip locked
+    loop
+        continue when run.credits_needed > credits_left;
+        credits_left := credits_left - run.credits_needed;
+        update public.runs as r set status = 'queued', paused_at = null, credits_needed = null
+        where r.account_id = account and r.id = run.id;
+        perform runs.enqueue(account, run.id, 1, 1);
+    end loop;
+end;
+$$;
+
+-- Whatever adds credits, a purchase, a renewal or a release, resumes paused runs in its own transaction.
+create function runs.follow_credits() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+    perform runs.resume_paused(new.account_id);
+    return null;
+end;
+$$;
+
+create trigger resume_paused after update of credits_available on public.credit_accounts
+    for each row when (new.credits_available > old.credits_available)
+    execute function runs.follow_credits();
+
+-- Ends a paused run, whose row must be locked, and what it has not started. Nothing is held: a run pauses
+-- when none of its items is at work.
+create function runs.end_paused(run public.runs, status text, outcome text, error text)
+returns runs.answer language plpgsql set search_path = '' as $$
+#variable_conflict use_variable
+begin
+    update public.bulk_items as i
+    set status = case status when 'cancelled' then 'cancelled' else 'skipped' end, outcome = end_paused.outcome
+    where i.account_id = run.account_id and i.run_id = run.id and i.status = 'waiting';
+    return runs.end_run(run, status, outcome, error, 0);
+end;
+$$;
+
+-- Ends runs that have been paused for expire_after, at most runs_max at a time; how many. Then it resumes
+-- those that their account can pay: a safety net, because credits that arrive resume them. It waits for no
+-- lock: what is locked is found the next time.
+create function runs.tend_paused(expire_after interval, runs_max integer) returns integer
+language plpgsql security definer set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    expired public.runs[];
+    run public.runs;
+    payer uuid;
+    ended integer := 0;
+begin
+    expired := array(
+        select r from public.runs as r
+        where r.status = 'paused' and r.paused_at <= clock_timestamp() - expire_after
+        order by r.paused_at
+        limit runs_max
+        for no key update of r skip locked
+    );
+    foreach run in array expired loop
+        continue when not runs.try_lock_account(run.account_id);
+        perform runs.end_paused(run, 'failed', 'expired', 'expired');
+        ended := ended + 1;
+    end loop;
+    for payer in
+        select distinct a.account_id from public.runs as r
+        join public.credit_accounts as a on a.account_id = r.account_id
+        where r.status = 'paused' and r.credits_needed <= a.credits_available
+    loop
+        if runs.try_lock_account(payer) then
+            perform runs.resume_paused(payer);
+        end if;
+    end loop;
+    return ended;
+end;
+$$;
+
+-- Cancellation ------------------------------------------------------------------------------------
+
 -- A run and its children: those that wait end here and leave the engine's queue; those at work are told so
 -- by their executor's next heartbeat. Every row is locked before the account's credits are. Nobody is
 -- admitted meanwhile: it might be the next one to be cancelled.
@@ -351,6 +470,10 @@ begin
             completed_at = (extract(epoch from clock_timestamp()) * 1000)::bigint
         where w.workflow_uuid = run.engine_id and w.status in ('ENQUEUED', 'DELAYED');
         answer := runs.end_run(run, 'cancelled', 'cancelled_queued', null, 0);
+        run := answer.run;
+        answer.outcome := 'cancelled';
+    elsif run.status = 'paused' then
+        answer := runs.end_paused(run, 'cancelled', 'cancelled_queued', null);
         run := answer.run;
         answer.outcome := 'cancelled';
     end if;
@@ -397,8 +520,8 @@ drop function runs.close_lost(interval, integer);
 -- Ends runs that nobody will ever finish, so nobody is charged: those whose work the engine no longer has
 -- (deleted or cancelled there by hand, or given up), and those at work that have not moved for stuck_after
 -- (one that waits for its children moves when they do).
--- Those it has had for less than older_than are left alone, and those that wait, for their account's turn
--- or for credits. Then accounts that have room and somebody waiting get what they were not given: a plan
+-- Those it has had for less than older_than are left alone, and those that wait for their account's turn or
+-- are paused. Then accounts that have room and somebody waiting get what they were not given: a plan
 -- was changed. It waits for nobody: what is locked is being moved, or looked at again the next time.
 create function runs.close_lost(older_than interval, stuck_after interval, runs_max integer)
 returns integer language plpgsql security definer set search_path = '' as $$
@@ -415,7 +538,7 @@ begin
     end if;
     lost := array(
         select r from public.runs as r
-        where r.status in ('queued', 'processing', 'paused') and r.admitted_at < now_at - older_than
+        where r.status in ('queued', 'processing') and r.admitted_at < now_at - older_than
             and r.updated_at < now_at - older_than
             and (
                 (r.status = 'processing' and r.takes_turn and r.updated_at < now_at - stuck_after)
@@ -504,11 +627,17 @@ begin
 end;
 $$;
 
--- What was done with a run goes with it: an account that is removed leaves nothing behind.
+-- What was done with a run goes with it: an account that is removed leaves nothing behind. A run that has
+-- paused had other work before, named by the run's id and a fence.
 create function runs.forget_deleted() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
-    perform runs.delete_work(array(select engine_id from gone));
+    perform runs.delete_work(array(
+        select engine_id from gone
+        union all
+        select concat_ws(':', g.id, nullif(f, 0)) from gone as g, generate_series(0, g.fence) as f
+        where g.engine_id <> g.id::text
+    ));
     return null;
 end;
 $$;
@@ -554,6 +683,11 @@ revoke all on function
         uuid, uuid, text, jsonb, bigint, text, text, boolean, text, uuid, uuid, uuid, integer, uuid),
     runs.cost_of(uuid, uuid),
     runs.end_run(public.runs, text, text, text, bigint),
+    runs.pause(uuid, uuid, bigint, integer, text, bigint),
+    runs.resume_paused(uuid),
+    runs.follow_credits(),
+    runs.end_paused(public.runs, text, text, text),
+    runs.tend_paused(interval, integer),
     runs.cancel_tree(uuid, uuid),
     runs.close_lost(interval, interval, integer),
     runs.follow_account(),
@@ -564,6 +698,8 @@ from public, anon, authenticated, service_role;
 grant execute on function
     runs.start(
         uuid, uuid, text, jsonb, bigint, text, text, boolean, text, uuid, uuid, uuid, integer, uuid),
+    runs.pause(uuid, uuid, bigint, integer, text, bigint),
+    runs.tend_paused(interval, integer),
     runs.close_lost(interval, interval, integer),
     runs.forget_ended(interval, integer)
 to service_role;

@@ -260,7 +260,7 @@ language plpgsql stable security definer set search_path = '' as $$
 begin
     return (
         select count(*) from public.runs as r
-        where r.status in ('queued', 'processing', 'paused') and r.admitted_at < now() - older_than
+        where r.status in ('queued', 'processing') and r.admitted_at < now() - older_than
             and r.updated_at < now() - older_than
             and (
                 (r.status = 'processing' and r.takes_turn and r.updated_at < now() - stuck_after)
