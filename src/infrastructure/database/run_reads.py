@@ -145,7 +145,7 @@ class PostgresRetries(RunRetries):
             return None
         if row["answer"] == "not_retryable":
             raise RunNotRetryable(row["status"])
-        raise start_refusal(row["answer"], row, row["needed"])
+        raise start_refusal(row["answer"], row, row["needed"] or row["bound"])
 
 
 def _sight(row: Record) -> Sight | None:

@@ -109,6 +109,16 @@ async def test_a_retry_repeats_the_items_of_a_bulk_that_was_cancelled_while_queu
     assert [(row["position"], row["code"]) for row in page["rejected"]] == [(2, "username_invalid")]
 
 
+async def test_a_retried_bulk_whose_first_item_cannot_be_paid_is_rejected(
+    bulk, cancelled, retry, owner, account, runs_of
+):
+    tried = await cancelled(await bulk("natgeo", "nasa"))
+    await owner.fetchval("select (deduct_credits($1, -25, 'analysis', 'spent')).outcome", account)
+
+    assert_problem(await retry(tried), 402, "insufficient_credits")
+    assert len(await runs_of()) == 1
+
+
 async def test_a_key_that_was_revoked_this_second_retries_nothing(
     account, cancelled, analyse, key, owner, runs_of
 ):

@@ -169,19 +169,19 @@ $$;
 -- The same work under a new id, by the rules of a first start (see runs.analysis_refusal in 0014) and paid for
 -- as if it were new: a run that failed was charged nothing. The same new id again: the same new run.
 -- outcome: as of runs.start and runs.analysis_refusal, and unknown | not_retryable (run is the one that was to
--- be tried again). bound, wait_s: as of runs.start_analysis.
+-- be tried again). bound, wait_s: as of runs.start_analysis; of a bulk, bound is the price of an item.
 create function runs.retry(
     account uuid, tried_id uuid, id uuid, user_id uuid, api_key uuid, refund_policy integer,
     out answer runs.answer, out bound bigint, out wait_s double precision
 ) language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
+    -- Concurrent starts of one account wait here: what is counted below stays so.
+    locked public.credit_accounts := ledger.lock_account(account);
     tried public.runs;
     transaction_type text;
     refusal record;
 begin
-    -- Concurrent starts of one account wait here: what is counted below stays so.
-    perform ledger.lock_account(account);
     select * into tried from public.runs as r where r.account_id = account and r.id = tried_id;
     if not found then
         answer := row('unknown', null, null)::runs.answer;
@@ -198,6 +198,13 @@ begin
             bound := refusal.bound;
             wait_s := refusal.wait_s;
             return;
+        elsif tried.kind = 'bulk_analysis' then
+            -- A bulk run holds nothing itself; its account must be able to pay the first item.
+            select c.credits into bound from public.analysis_costs as c where c.type = tried.subject ->> 'type';
+            if locked.credits_available < bound then
+                answer := row('insufficient', null, locked.credits_available)::runs.answer;
+                return;
+            end if;
         end if;
     end if;
     select h.transaction_type into transaction_type from public.credit_holds as h
