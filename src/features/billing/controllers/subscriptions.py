@@ -99,8 +99,10 @@ class SubscriptionsController(Controller):
     async def change(
         self, request: Asked, data: ChangeBody, changes: NamedDependency[Changes]
     ) -> SubscriptionOut:
-        """Change to another plan as it was previewed, within ten minutes. When the card refuses, the answer
-        is 402 and the plan stays.
+        """Change to another plan as it was previewed, within ten minutes. An account's changes are carried
+        out one after the other: when the subscription is no longer the one that was previewed, here or at
+        Stripe, the answer is 409 `preview_expired`. When the card refuses, the answer is 402 and the plan
+        stays.
         """
         key = effect_id(request.scope)
         return subscription_out(await changes.change(request.user, data.plan, data.preview_id, key=key))
