@@ -96,6 +96,47 @@ def test_pip_installs_the_lock_where_uv_fails(tmp_path, broken_uv):
     assert last.endswith("--require-hashes -r requirements.lock")
 
 
+@pytest.fixture
+def ci(tmp_path):
+    """A function: what .ci/run runs, first with the base system's programs and then with all."""
+    home = tmp_path / "home"
+    note = f'echo "$HOME $(command -v by-hand) $PIP_CONFIG_FILE $*" >>{tmp_path}/calls'
+    script(home / ".config" / "pip" / "pip.conf", "")
+    tool = script(tmp_path / "installed" / "by-hand", "exit 0")
+    script(tmp_path / "scripts" / "test", f'{note}\nls -ld "$HOME"\nreadlink -f "$(command -v python3)"')
+    script(tmp_path / ".venv" / "bin" / "python", note)
+    copy = script(tmp_path / ".ci" / "run", (PROJECT / ".ci" / "run").read_text().partition("\n")[2])
+    cleared = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "XDG_"))}
+    environ = {**cleared, "HOME": str(home), "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+    environ["PYTHON"] = sys.executable
+
+    def run(*arguments):
+        done = subprocess.run(
+            ["bash", copy, *arguments], env=environ, capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines(), (tmp_path / "calls").read_text().splitlines()
+
+    return run
+
+
+def test_ci_hides_tools_installed_by_hand_and_then_runs_what_needs_them(ci, tmp_path):
+    _, (hidden, full) = ci("-k", "ledger")
+
+    home = tmp_path / "home"
+    assert hidden.endswith(f"/home  {home}/.config/pip/pip.conf -k ledger")
+    assert not hidden.startswith(f"{home} ")
+    assert full.startswith(
+        f"{home} {tmp_path}/installed/by-hand  -m pytest -m needs_program and not battery -k"
+    )
+
+
+def test_ci_links_the_interpreter_and_opens_home_to_the_databases_user(ci):
+    (home, python), _ = ci()
+
+    assert home.startswith("drwxr-xr-x")
+    assert python == os.path.realpath(sys._base_executable)  # noqa: SLF001
+
+
 @pytest.mark.battery
 @pytest.mark.parametrize("lock", LOCKS)
 def test_pip_alone_installs_what_a_lock_names(lock, tmp_path, broken_uv):
