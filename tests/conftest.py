@@ -22,6 +22,7 @@ from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from tests.one_document import share_documents
+from tests.optional_programs import probe
 from tests.simulated import simulated_providers
 from tests.supabase_defaults import API_ROLES, DEFAULT_PRIVILEGES
 from tests.support import Tenant, claims_of, dual_client, somebody_works
@@ -36,6 +37,14 @@ gc.set_threshold(100_000, 50, 50)
 
 def pytest_collection_finish():
     gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("needs_program"):
+        path, reason = probe(*marker.args)
+        if path is None:
+            pytest.skip(reason)
 
 
 @pytest.fixture(scope="session", autouse=True)

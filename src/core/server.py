@@ -3,13 +3,12 @@
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import structlog
-from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
-from granian.server.embed import Server
 
 from core.app import create_app
 from core.beside import Beside
@@ -17,7 +16,8 @@ from core.serving import own_address
 from core.wiring.application import Application, build
 from core.wiring.foundation import Foundation
 from core.wiring.place import Surroundings
-from shared.listening import free_port
+from shared.http_server import HttpServer
+from shared.listening import bind, listen
 
 BACKLOG = 1_024
 
@@ -33,21 +33,22 @@ async def serve(
     """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return. Whatever goes
     on beside it is told to stop at the same moment, and waited for.
     """
-    settings = place.settings
-    port = free_port(settings.host, settings.port)
+    with bind(place.settings.host, place.settings.port) as bound:
+        await _serve_on(bound, place, companion, beside)
+
+
+async def _serve_on(
+    bound: socket.socket, place: Surroundings, companion: Companion | None, beside: Beside | None
+) -> None:
+    settings, port = place.settings, bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
     async with build(place) as application:
-        server = Server(
+        server = HttpServer(
             create_app(application),
-            address=settings.host,
-            port=port,
-            interface=Interfaces.ASGINL,
-            http=HTTPModes.http1,
-            websockets=False,
+            bound,
             backlog=BACKLOG,
             # Headers not complete, or a connection idle, for so long: the server hangs up.
             http1_settings=HTTP1Settings(header_read_timeout=settings.client_deadline_s * 1_000),
-            log_enabled=False,
         )
         stopping = asyncio.Event()
 
@@ -58,6 +59,7 @@ async def serve(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
+        listen(bound, BACKLOG)
         serving = asyncio.create_task(server.serve())
         address = application.foundation.serving.address = own_address(settings.host, port)
         log.info("listening", address=address, environment=settings.environment)
@@ -96,7 +98,7 @@ async def _unless_ended(work: Awaitable[bool], serving: asyncio.Task[None]) -> b
     return task.result()
 
 
-async def _until_drained(serving: asyncio.Task[None], server: Server, application: Application) -> None:
+async def _until_drained(serving: asyncio.Task[None], server: HttpServer, application: Application) -> None:
     asked_to_stop = asyncio.create_task(server.main_loop_interrupt.wait())
     await asyncio.wait({serving, asked_to_stop}, return_when=asyncio.FIRST_COMPLETED)
     asked_to_stop.cancel()

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 import uvloop
-from place import BenchFailed, open_place
+from place import BenchFailed, ProgramMissing, open_place
 from rich.console import Console
 from rich.table import Table
 from rounds import Result, Row, measure
@@ -28,7 +28,8 @@ def main(only: tuple[str, ...], rounds: int, seconds: int, file: Path | None) ->
     """Ratios of what Oslira does to what the same machine can do at the same time.
 
     Subject and floor are measured in turns, round by round; a figure is the median of the rounds'
-    ratios. Exits 1 when a target is missed, 2 when there is no figure.
+    ratios. Figures whose program is not installed are named and left out. Exits 1 when a target is missed,
+    2 when there is no figure.
     """
     rows = [row for row in ROWS if not only or row.name in only]
     try:
@@ -55,7 +56,15 @@ async def _measure_all(rows: list[Row], rounds: int, seconds: int) -> list[Resul
     with console.status("Starting PostgreSQL") as status:
         tell = status.update if console.is_terminal else console.print
         async with open_place() as place:
-            return [await measure(row, place, rounds=rounds, seconds=seconds, tell=tell) for row in rows]
+            results: list[Result] = []
+            for row in rows:
+                try:
+                    results.append(await measure(row, place, rounds=rounds, seconds=seconds, tell=tell))
+                except ProgramMissing as missing:
+                    console.print(f"{row.title}: not measured. {missing}")
+    if not results:
+        raise BenchFailed("Nothing was measured.")
+    return results
 
 
 def _table(results: list[Result]) -> Table:

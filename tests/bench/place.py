@@ -20,6 +20,10 @@ class BenchFailed(RuntimeError):
     """There is no figure, and this is why."""
 
 
+class ProgramMissing(BenchFailed):
+    """A figure cannot be measured on this machine; the others can."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     folder: Path

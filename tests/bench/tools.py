@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from place import BenchFailed
+from place import BenchFailed, ProgramMissing
 from processes import end
 
 from infrastructure.database.embedded import packaged_binaries
@@ -54,7 +54,7 @@ async def wrk_load(url: str, seconds: int, script: Path, *arguments: str) -> Loa
 async def _wrk(url: str, seconds: int, options: list[str], arguments: tuple[str, ...] = ()) -> str:
     tool = shutil.which("wrk")
     if tool is None:
-        raise BenchFailed("wrk is missing: apt install wrk, or brew install wrk.")
+        raise ProgramMissing("wrk is missing: apt install wrk, or brew install wrk.")
     # Slow is slow, not broken: the rate tells.
     common = ("-t1", "-c32", f"-d{seconds}s", "--timeout", "30s")
     output = await run(tool, *common, *options, url, *arguments)

@@ -85,8 +85,8 @@ async def servers(addresses, place):
     """A function that starts `oslira api`, or another that serves, and waits until it answers."""
     processes = []
 
-    async def start(command="api", **environment):
-        port = free_port()
+    async def start(command="api", *, port=None, **environment):
+        port = port or free_port()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "core.cli", command, "--port", str(port)),
             env={

@@ -4,10 +4,10 @@ import asyncpg
 import pytest
 
 from tests.core.calls import BALANCE, statuses
-from tests.infrastructure.redis_server import BINARY, address_of, redis_server
+from tests.infrastructure.redis_server import address_of, redis_server
 from tests.support import free_port
 
-needs_redis = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
+needs_redis = pytest.mark.needs_program("redis")
 
 
 async def binding(client):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import PROJECT
 from tests.core.conftest import servers
-from tests.support import answers, until
+from tests.support import answers, free_port, until
 
 BODY = b'{"reference": "r", "credits": 1}'
 
@@ -110,3 +110,18 @@ async def test_a_taken_port_is_said_plainly(impatient_port):
     assert second.returncode == 1
     assert b"Try --port" in errors
     assert b"Traceback" not in errors
+
+
+async def test_of_two_servers_started_at_once_on_one_port_only_one_serves(addresses, place):
+    port = free_port()
+    async with servers(addresses, place) as start:
+        (first, _), (second, _) = await asyncio.gather(start(port=port), start(port=port))
+        await until(lambda: None in {first.returncode, second.returncode} != {None}, timeout_s=60)
+        loser = first if second.returncode is None else second
+        errors = await loser.stderr.read()
+
+        assert loser.returncode == 1
+        assert f"Cannot listen on 127.0.0.1:{port}".encode() in errors
+        assert b"Traceback" not in errors
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            assert (await client.get("/health")).status_code == 200

@@ -10,12 +10,12 @@ import pytest
 from tests.conftest import copy_of
 from tests.core.calls import BALANCE
 from tests.core.conftest import servers, set_limit
-from tests.infrastructure.redis_server import BINARY, address_of, redis_server
+from tests.infrastructure.redis_server import address_of, redis_server
 
 REQUESTS = 240
 TASKS = 24
 READS_MAX, ANONYMOUS_MAX = 50, 30
-needs_redis = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
+needs_redis = pytest.mark.needs_program("redis")
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,11 @@
 """A Redis or Valkey of the tests' own, where one is installed."""
 
 import asyncio
-import shutil
 from contextlib import asynccontextmanager
 
+from tests.optional_programs import path_of
 from tests.support import free_port
 
-BINARY = shutil.which("valkey-server") or shutil.which("redis-server")
 PASSWORD = "canary"
 
 
@@ -19,7 +18,7 @@ async def redis_server(folder, port=None):
     """Its port. Killed at the end: it keeps nothing."""
     port = port or free_port()
     process = await asyncio.create_subprocess_exec(
-        *(BINARY, "--port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD),
+        *(path_of("redis"), "--port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD),
         *("--save", "", "--appendonly", "no", "--dir", str(folder)),
         stdout=asyncio.subprocess.PIPE,
     )

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from tests.conftest import copy_of
-from tests.infrastructure.redis_server import BINARY, address_of, redis_server
+from tests.infrastructure.redis_server import address_of, redis_server
 from tests.infrastructure.window_stores import (
     SLOT_S,
     WINDOW_S,
@@ -21,7 +21,7 @@ from tests.infrastructure.window_stores import (
 )
 from tests.support import dual_client
 
-needs_redis = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
+needs_redis = pytest.mark.needs_program("redis")
 SHARED = ["postgres", pytest.param("redis", marks=needs_redis)]
 
 

@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 from infrastructure.limits import redis_client
 from infrastructure.limits.redis_client import PREFIX
 from infrastructure.limits.redis_windows import RETRY_S, RedisAway, RedisWindows
-from tests.infrastructure.redis_server import BINARY, address_of, redis_server
+from tests.infrastructure.redis_server import address_of, redis_server
 from tests.infrastructure.window_stores import limit_of
 from tests.support import free_port
 
-pytestmark = pytest.mark.skipif(BINARY is None, reason="neither Redis nor Valkey is installed")
+pytestmark = pytest.mark.needs_program("redis")
 
 
 @pytest.fixture

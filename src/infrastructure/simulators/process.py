@@ -7,15 +7,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from granian.constants import HTTPModes, Interfaces
-from granian.server.embed import Server
-
 from infrastructure.identity.tokens import LocalIssuer
 from infrastructure.monitoring.logs import configure_logs
 from infrastructure.simulators.app import create_simulators
-from shared.listening import free_port
+from shared.http_server import HttpServer
+from shared.listening import bind, listen
 
 HOST = "127.0.0.1"
+BACKLOG = 1_024
 LOOK_AGAIN_S = 0.01
 # As many as anybody keeps open: those beyond are neither refused nor served, and their calls hang.
 CONNECTIONS_MAX = 10_000
@@ -30,19 +29,12 @@ async def serve_simulators(
     latency_scale: float = 0.0,
 ) -> None:
     """Prints the address once it answers."""
-    port = free_port(HOST, port)
+    bound = bind(HOST, port)
+    listen(bound, BACKLOG)
+    port = bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
     simulators, beside = create_simulators(data_dir, issuer, latency_scale=latency_scale)
-    server = Server(
-        simulators,
-        address=HOST,
-        port=port,
-        interface=Interfaces.ASGINL,
-        http=HTTPModes.http1,
-        backpressure=CONNECTIONS_MAX,
-        websockets=False,
-        log_enabled=False,
-    )
+    server = HttpServer(simulators, bound, backlog=BACKLOG, backpressure=CONNECTIONS_MAX)
     serving = asyncio.create_task(server.serve())
     told = asyncio.Event()
     # The server's own stop would wait for answers that never come, which is what some are asked to be.

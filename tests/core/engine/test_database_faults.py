@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import uuid
 from contextlib import asynccontextmanager
@@ -129,7 +128,7 @@ async def test_runs_are_started_while_the_database_is_killed_again_and_again(tmp
     assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
 
 
-@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
+@pytest.mark.needs_program("pgbouncer")
 async def test_runs_are_carried_out_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
     async with transaction_pooler(engine_addresses, tmp_path) as pooled:
         place = surroundings(

@@ -1,12 +1,12 @@
 """A transaction pooler in front of the test database, where one is installed."""
 
 import asyncio
-import os
-import pwd
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
 from core.wiring.place import Addresses
+from infrastructure.database.embedded import _server_owner
+from tests.optional_programs import path_of
 from tests.support import answers, free_port, until
 
 CONFIGURATION = """
@@ -39,10 +39,9 @@ async def one_pooler(address, folder, user):
     text, database = settings_for(address, port, user)
     path = folder / f"{user}.ini"
     path.write_text(text)
-    command = ["pgbouncer", "-q", str(path)]
-    if os.geteuid() == 0:
-        # It refuses to run as root, and has to reach both its file and the server's socket.
-        account = pwd.getpwnam("postgres")
+    command = [str(path_of("pgbouncer")), "-q", str(path)]
+    # It refuses to run as root, and has to reach both its file and the server's socket.
+    if (account := _server_owner()) is not None:
         for parent in path.parents:
             parent.chmod(parent.stat().st_mode | 0o001)
         options = {"user": account.pw_uid, "group": account.pw_gid}

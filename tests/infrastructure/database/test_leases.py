@@ -116,7 +116,9 @@ async def hammer(slots, name, limit, connection, lock, times):
     return peak
 
 
-@pytest.mark.parametrize("is_pooled", [False, True])
+@pytest.mark.parametrize(
+    "is_pooled", [False, pytest.param(True, marks=pytest.mark.needs_program("pgbouncer"))]
+)
 async def test_three_clients_that_hammer_never_hold_more_than_the_limit(
     spoilable_addresses, name, tmp_path, is_pooled
 ):

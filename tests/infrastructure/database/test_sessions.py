@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import shutil
 import uuid
 from contextlib import suppress
 
@@ -95,7 +94,7 @@ async def test_thousands_of_pooled_calls_leak_no_row(small_database, tenants, ca
     assert await leaks(small_database, tenants, calls, seed) == [], f"seed {seed}"
 
 
-@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="no transaction pooler installed")
+@pytest.mark.needs_program("pgbouncer")
 @many_calls
 async def test_thousands_of_calls_through_a_transaction_pooler_leak_no_row(
     addresses, tenants, tmp_path, calls
