@@ -51,9 +51,10 @@ from shared.errors import DomainError
 from shared.middleware.access import PUBLIC
 from shared.middleware.bodies import StrictRequest
 from shared.middleware.counted_refusals import CountedRefusals
-from shared.middleware.edge import Edge, Limits
+from shared.middleware.edge import Edge
 from shared.middleware.gate import Gate
 from shared.middleware.problems import broken, refused, refused_by_framework
+from shared.middleware.request_body import BODIES_BYTES_MAX, Limits
 
 CONTROLLERS = (
     HealthController,
@@ -134,7 +135,11 @@ def create_app(application: Application) -> ASGIApp:
     complete(litestar.openapi_schema, litestar.routes)
     return Edge(
         Poll(litestar, application.runs.live, application.door, application.poll_limits),
-        Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
+        Limits(
+            body_bytes_max=settings.body_bytes_max,
+            body_deadline_s=settings.client_deadline_s,
+            bodies_bytes_max=max(BODIES_BYTES_MAX, 2 * settings.body_bytes_max),
+        ),
         https_only=not settings.is_local,
         record=application.record_request,
         cors_origins=settings.cors_origins,
