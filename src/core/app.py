@@ -106,9 +106,10 @@ def given(value: object) -> Provide:
 def create_app(application: Application) -> ASGIApp:
     """Raises RouteUnmarked when a route does not say who may call it."""
     settings = application.settings
+    counted_refusals = CountedRefusals(application.rate_limits, settings.proxy_hops)
     litestar = Litestar(
         route_handlers=CONTROLLERS,
-        dependencies={name: given(part) for name, part in _parts(application).items()},
+        dependencies={name: given(part) for name, part in _parts(application, counted_refusals).items()},
         middleware=[
             DefineMiddleware(
                 Gate,
@@ -124,6 +125,7 @@ def create_app(application: Application) -> ASGIApp:
             HTTPException: refused_by_framework,
             Exception: broken,
         },
+        after_exception=[counted_refusals.count_unknown_route],
         openapi_config=_openapi(),
         plugins=[StrictStructs()],
         logging_config=None,
@@ -147,7 +149,7 @@ def create_app(application: Application) -> ASGIApp:
     )
 
 
-def _parts(application: Application) -> dict[str, object]:
+def _parts(application: Application, counted_refusals: CountedRefusals) -> dict[str, object]:
     """What handlers ask for by name."""
     return {
         "health": application.health,
@@ -184,7 +186,7 @@ def _parts(application: Application) -> dict[str, object]:
         "retries": application.runs.retries,
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
-        "counted_refusals": CountedRefusals(application.rate_limits, application.settings.proxy_hops),
+        "counted_refusals": counted_refusals,
         "webhook_endpoints": application.notices.endpoints,
         "webhook_deliveries": application.notices.deliveries,
     }

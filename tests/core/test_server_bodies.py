@@ -78,6 +78,10 @@ async def test_missing_credentials_are_refused_before_the_body_is_sent(port):
     writer.close()
 
 
+def reset_peak(process):
+    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+
 def resident_bytes(process, line):
     status = Path(f"/proc/{process.pid}/status").read_text()
     return 1_024 * int(status.partition(f"{line}:")[2].split()[0])
@@ -88,7 +92,7 @@ def resident_bytes(process, line):
 async def test_600_unauthenticated_bodies_do_not_fill_the_memory(start, path):
     """Each client sends all of its body but the last byte."""
     process, port = await start()
-    Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak counts from now on
+    reset_peak(process)
     before = resident_bytes(process, "VmRSS")
 
     async def send():

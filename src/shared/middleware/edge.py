@@ -177,9 +177,10 @@ def _without_body(send: Send) -> Send:
 
 async def _refuse(send: Send, error: DomainError) -> None:
     status, code = status_of(error)
+    document = problem(status, code, str(error), facts=error.facts)
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     headers += [(name.lower().encode(), value.encode()) for name, value in headers_of(error, status).items()]
-    await _send(send, status, headers, msgspec.json.encode(problem(status, code, str(error))))
+    await _send(send, status, headers, msgspec.json.encode(document))
 
 
 async def _send(send: Send, status: HTTPStatus, headers: Headers, content: bytes) -> None:
