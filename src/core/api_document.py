@@ -27,7 +27,7 @@ from shared.middleware.problems import MEDIA_TYPE
 
 OF_THE_PUBLIC = (400, 429)
 OF_THE_GATE = (400, 401, 403, 404, 422, 429, 503)
-OF_A_BODY = (408, 413, 415)  # whatever the method: the edge reads what a client sends
+OF_A_BODY = (408, 413, 415, 503)  # for every method but GET: the gate reads what a client sends
 OF_A_REPEATED_POST = (409,)
 
 TEXT = Schema(type=OpenAPIType.STRING)

@@ -51,9 +51,10 @@ from shared.errors import DomainError
 from shared.middleware.access import PUBLIC
 from shared.middleware.bodies import StrictRequest
 from shared.middleware.counted_refusals import CountedRefusals
-from shared.middleware.edge import Edge, Limits
+from shared.middleware.edge import Edge
 from shared.middleware.gate import Gate
 from shared.middleware.problems import broken, refused, refused_by_framework
+from shared.middleware.request_body import BODIES_BYTES_MAX, Limits
 
 CONTROLLERS = (
     HealthController,
@@ -105,9 +106,10 @@ def given(value: object) -> Provide:
 def create_app(application: Application) -> ASGIApp:
     """Raises RouteUnmarked when a route does not say who may call it."""
     settings = application.settings
+    counted_refusals = CountedRefusals(application.rate_limits, settings.proxy_hops)
     litestar = Litestar(
         route_handlers=CONTROLLERS,
-        dependencies={name: given(part) for name, part in _parts(application).items()},
+        dependencies={name: given(part) for name, part in _parts(application, counted_refusals).items()},
         middleware=[
             DefineMiddleware(
                 Gate,
@@ -123,6 +125,7 @@ def create_app(application: Application) -> ASGIApp:
             HTTPException: refused_by_framework,
             Exception: broken,
         },
+        after_exception=[counted_refusals.count_unknown_route],
         openapi_config=_openapi(),
         plugins=[StrictStructs()],
         logging_config=None,
@@ -134,7 +137,11 @@ def create_app(application: Application) -> ASGIApp:
     complete(litestar.openapi_schema, litestar.routes)
     return Edge(
         Poll(litestar, application.runs.live, application.door, application.poll_limits),
-        Limits(body_bytes_max=settings.body_bytes_max, body_deadline_s=settings.client_deadline_s),
+        Limits(
+            body_bytes_max=settings.body_bytes_max,
+            body_deadline_s=settings.client_deadline_s,
+            bodies_bytes_max=max(BODIES_BYTES_MAX, 2 * settings.body_bytes_max),
+        ),
         https_only=not settings.is_local,
         record=application.record_request,
         cors_origins=settings.cors_origins,
@@ -142,7 +149,7 @@ def create_app(application: Application) -> ASGIApp:
     )
 
 
-def _parts(application: Application) -> dict[str, object]:
+def _parts(application: Application, counted_refusals: CountedRefusals) -> dict[str, object]:
     """What handlers ask for by name."""
     return {
         "health": application.health,
@@ -179,7 +186,7 @@ def _parts(application: Application) -> dict[str, object]:
         "retries": application.runs.retries,
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
-        "counted_refusals": CountedRefusals(application.rate_limits, application.settings.proxy_hops),
+        "counted_refusals": counted_refusals,
         "webhook_endpoints": application.notices.endpoints,
         "webhook_deliveries": application.notices.deliveries,
     }

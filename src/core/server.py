@@ -20,6 +20,7 @@ from shared.http_server import HttpServer
 from shared.listening import bind, listen
 
 BACKLOG = 1_024
+BUFFER_BYTES_MAX = 65_536  # per connection: for the headers, and for what is received of a body at once
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
 
@@ -48,7 +49,9 @@ async def _serve_on(
             bound,
             backlog=BACKLOG,
             # Headers not complete, or a connection idle, for so long: the server hangs up.
-            http1_settings=HTTP1Settings(header_read_timeout=settings.client_deadline_s * 1_000),
+            http1_settings=HTTP1Settings(
+                header_read_timeout=settings.client_deadline_s * 1_000, max_buffer_size=BUFFER_BYTES_MAX
+            ),
         )
         stopping = asyncio.Event()
 

@@ -22,6 +22,18 @@ class Malformed(DomainError):
     """The request is not what it should be, or does not come from whom it should."""
 
 
+class TooLarge(DomainError):
+    """The body of the request exceeds its limit."""
+
+
+class TooSlow(DomainError):
+    """The body of the request did not arrive in time."""
+
+
+class Unsupported(DomainError):
+    """The body of the request has a media type that is not accepted."""
+
+
 class Invalid(DomainError):
     """The request is understood and cannot be right."""
 

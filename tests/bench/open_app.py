@@ -24,7 +24,8 @@ from core.wiring.place import local_issuer, surroundings
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
 from shared.middleware.bodies import StrictRequest
-from shared.middleware.edge import Edge, Limits
+from shared.middleware.edge import Edge
+from shared.middleware.request_body import Limits
 
 
 class NoDoor:

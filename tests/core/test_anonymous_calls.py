@@ -51,6 +51,40 @@ async def test_public_pages_are_counted_by_address(open_client, limit):
     assert await statuses(await open_client(), 3, "/schema/openapi.json") == [200, 200, 429]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/v1/accounts/x", 404),
+        ("DELETE", "/v1/credits/balance", 405),
+        ("POST", "/wp-login.php", 404),
+    ],
+)
+async def test_unknown_routes_are_limited_by_address(open_client, limit, bearer, method, path, status):
+    await limit("unknown_route", 2)
+    client, elsewhere = await open_client(), await open_client("203.0.113.9")
+
+    assert await statuses(client, 3, path, method=method) == [status, status, 429]
+    assert await statuses(client, 1, path, method=method, headers=bearer()) == [429]
+    assert await statuses(elsewhere, 1, path, method=method) == [status]
+    refused = await client.request(method, path)
+    assert_problem(refused, 429, "rate_limited")
+    assert refused.headers["ratelimit"].startswith('"unknown_route";r=0;t=')
+    assert int(refused.headers["retry-after"]) > 0
+
+
+async def test_unknown_routes_do_not_use_up_the_limit_of_known_ones(open_client, limit, bearer):
+    await limit("unknown_route", 1)
+    client = await open_client()
+
+    assert await statuses(client, 2, "/nothing") == [404, 429]
+    assert await statuses(client, 1, headers=bearer()) == [200]
+    assert await statuses(client, 1) == [401]
+    assert await statuses(client, 1, "/v1/runs/00000000-0000-0000-0000-000000000000", headers=bearer()) == [
+        404
+    ]
+
+
 async def test_health_is_never_limited(open_client, limit):
     await limit("public", 1)
     client = await open_client()

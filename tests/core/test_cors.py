@@ -28,9 +28,9 @@ async def test_the_configured_origin_may_read_answers_and_refusals(foreign, path
 
 
 async def test_the_configured_origin_may_read_a_refusal_at_the_edge(foreign):
-    answer = await foreign.post("/v1/credits/balance", content=b"x", headers={"Origin": ORIGIN})
+    answer = await foreign.post("/v1/accounts", content=b"x" * 1_048_577, headers={"Origin": ORIGIN})
 
-    assert answer.status_code == 415
+    assert answer.status_code == 413
     assert answer.headers["access-control-allow-origin"] == ORIGIN
 
 

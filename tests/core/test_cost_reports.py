@@ -9,7 +9,7 @@ from shared.questions import Spender
 from tests.conftest import make_tenant
 from tests.features.costs.calls import model_call, scrape
 
-REPORTS = ("spenders", "latency", "cache", "success", "costs")
+REPORTS = ("spenders", "latency", "refusals", "cache", "success", "costs")
 # Long ago and apart from each other, so that nobody else's rows are in between.
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
 POINT = "insert into traffic.data_points values ($1, $2, null, null, $3, '{}')"
@@ -155,6 +155,22 @@ async def test_latency_cache_and_success_are_told_in_their_own_units(report, own
     }
     assert (cache["hit_percent"], datetime.fromisoformat(cache["at"])) == (25.0, at)
     assert (deep["success_percent"], light["success_percent"]) == (50.0, None)
+
+
+async def test_refusals_are_reported_with_their_reason(report, owner, window):
+    count = "insert into traffic.request_counts values ($1, 'GET', '', 404, 'route_not_found', 12)"
+    await owner.execute(count, inside(window))
+
+    (line,) = (await report("refusals", **window)).json()["items"]
+
+    assert line == {
+        "method": "GET",
+        "route": "",
+        "status": 404,
+        "code": "route_not_found",
+        "requests": 12,
+        "requests_without_account": 12,
+    }
 
 
 async def test_a_runs_costs_are_told_with_its_margin(application, client, operator, owner):

@@ -5,11 +5,17 @@ import uuid
 
 import pytest
 
-from infrastructure.database import later
+from infrastructure.database import later, requests
 from infrastructure.database.later import Later
+from infrastructure.database.requests import RequestCounts
+from shared.middleware.analytics import RequestPoint
 from tests.support import until
 
 POINT = "select * from traffic.requests where request_id = $1"
+COUNTED = """
+select coalesce(sum(requests), 0) from traffic.request_counts
+where method = $1 and route = $2 and status = $3 and code = $4
+"""
 
 
 @pytest.fixture
@@ -41,38 +47,51 @@ async def test_a_point_says_what_was_asked_by_whom_and_how_it_went(client, beare
 @pytest.mark.parametrize(
     ("method", "path", "route", "status", "code"),
     [
-        ("GET", "/health", "/health", 200, None),
-        ("HEAD", "/health", "/health", 200, None),
+        ("GET", "/health", "/health", 200, ""),
+        ("HEAD", "/health", "/health", 200, ""),
         ("GET", "/nothing/here", "", 404, "route_not_found"),
         ("GET", "/v1/credits/balance", "/v1/credits/balance", 401, "token_missing"),
-        ("POST", "/v1/accounts", "", 415, "unsupported_media_type"),
+        ("POST", "/v1/accounts", "/v1/accounts", 401, "token_missing"),
         ("DELETE", "/health", "", 405, "method_not_allowed"),
     ],
 )
-async def test_refused_and_anonymous_requests_have_a_point_too(
-    client, point_of, method, path, route, status, code
+async def test_refused_request_without_an_account_is_counted_and_not_logged(
+    client, owner, method, path, route, status, code
 ):
-    content = b"x" if method == "POST" else None
+    key = (method, route, status, code)
+    before = await owner.fetchval(COUNTED, *key)
 
-    point = await point_of(await client.request(method, path, content=content))
+    answers = [await client.request(method, path) for _ in range(3)]
 
-    assert (point["method"], point["route"]) == (method, route)
-    assert (point["status"], point["code"]) == (status, code)
-    assert (point["account_id"], point["principal_kind"]) == (None, None)
+    await until(lambda: is_counted(owner, key, before + 3))
+    assert await owner.fetchval(COUNTED, *key) == before + 3
+    ids = [answer.headers["x-request-id"] for answer in answers]
+    assert await owner.fetch("select from traffic.requests where request_id = any($1)", ids) == []
 
 
-async def test_an_answer_that_is_no_problem_document_is_classified_by_its_status(
-    client_of, application, point_of
-):
+async def is_counted(owner, key, requests_min):
+    return await owner.fetchval(COUNTED, *key) >= requests_min
+
+
+async def test_public_request_that_succeeds_has_a_point(client, point_of):
+    point = await point_of(await client.get("/schema/openapi.json"))
+
+    assert (point["method"], point["route"], point["status"]) == ("GET", "/schema/openapi.json", 200)
+    assert (point["code"], point["account_id"], point["principal_kind"]) == (None, None, None)
+
+
+async def test_an_answer_that_is_no_problem_document_is_counted_by_its_status(client_of, application, owner):
     async def fails():
         raise OSError
 
     health = dataclasses.replace(application.health, probes={"database": ("real", fails)}, _last=None)
     client = client_of(dataclasses.replace(application, health=health))
+    key = ("GET", "/health/ready", 503, "status_503")
+    before = await owner.fetchval(COUNTED, *key)
 
-    point = await point_of(await client.get("/health/ready"))
+    await client.get("/health/ready")
 
-    assert (point["status"], point["code"]) == (503, "status_503")
+    await until(lambda: is_counted(owner, key, before + 1))
 
 
 async def test_ids_and_queries_do_not_reach_the_points(client, bearer, point_of, owner):
@@ -80,8 +99,14 @@ async def test_ids_and_queries_do_not_reach_the_points(client, bearer, point_of,
 
     await point_of(await client.get(f"/v1/business-profiles/{canary}?x={canary}", headers=bearer()))
 
-    points = await owner.fetchval("select string_agg(t::text, '') from traffic.requests as t")
-    assert str(canary) not in points
+    await client.get(f"/v1/{canary}?x={canary}")
+    await client.request(f"X{canary.hex}", "/health")
+
+    await until(lambda: is_counted(owner, ("OTHER", "", 405, "method_not_allowed"), 1))
+    for table in ("requests", "request_counts"):
+        rows = await owner.fetchval(f"select string_agg(t::text, '') from traffic.{table} as t")
+        assert str(canary) not in rows
+        assert canary.hex not in rows.lower()
 
 
 class Writer:
@@ -154,3 +179,64 @@ async def test_closing_writes_what_is_left(writer):
     await points.close()
 
     assert writer.written == [["last"]]
+
+
+class Session:
+    """Remembers the rows that are written, and fails as often as it should."""
+
+    def __init__(self):
+        self.writer = Writer()
+
+    async def fetch(self, _, *columns):
+        await self.writer(list(zip(*columns, strict=True)))
+
+
+def refused(route, at_s=60.0):
+    return RequestPoint(at_s, "GET", route, 404, 1.0, None, None, None, "r", "route_not_found")
+
+
+async def test_requests_of_one_minute_route_and_reason_are_one_row():
+    session = Session()
+    counts = RequestCounts(session)
+    for at_s in (60.0, 119.9, 120.0):
+        counts.add(refused("/a", at_s))
+    counts.add(refused("/b"))
+
+    await counts.close()
+
+    assert session.writer.written == [
+        [
+            (60, "GET", "/a", 404, "route_not_found", 2),
+            (60, "GET", "/b", 404, "route_not_found", 1),
+            (120, "GET", "/a", 404, "route_not_found", 1),
+        ]
+    ]
+
+
+async def test_counts_survive_a_database_that_is_away(writer):
+    del writer  # only its interval
+    session = Session()
+    session.writer.failures = 2
+    counts = RequestCounts(session)
+    for _ in range(5):
+        counts.add(refused("/a"))
+    await until(lambda: session.writer.failures < 2)
+    counts.add(refused("/a"))
+
+    await until(lambda: session.writer.written)
+
+    assert session.writer.written == [[(60, "GET", "/a", 404, "route_not_found", 6)]]
+
+
+async def test_counts_occupy_limited_memory(monkeypatch):
+    monkeypatch.setattr(requests, "COUNTS_MAX", 10)
+    session = Session()
+    counts = RequestCounts(session)
+    for number in range(25):
+        counts.add(refused(f"/{number}"))
+        counts.add(refused("/0"))
+
+    await counts.close()
+
+    (rows,) = session.writer.written
+    assert (len(rows), rows[0][-1]) == (10, 26)

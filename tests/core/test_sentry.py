@@ -61,7 +61,6 @@ async def test_an_error_of_ours_arrives_once_without_a_secret_and_refusals_do_no
         "detail": "address configured",
     }
     assert [tuple(row) for row in await spoilt.fetch(POINTS)] == [
-        (404, "route_not_found"),
         (404, "run_without_costs"),
         (402, "insufficient_credits"),
         (400, "invalid_request"),

@@ -6,14 +6,19 @@ import json
 import msgspec
 import pytest
 
-from shared.middleware.edge import Edge, Limits
+from shared.middleware.edge import Edge
+from shared.middleware.passage import passage_of
+from shared.middleware.request_body import Limits
 from shared.middleware.request_id import current_request_id
+from tests.support import until
 
 JSON = "application/json"
 
 
 class Application:
-    """Reads the whole body, remembers it, and answers 200 with its own headers."""
+    """Reads the whole body as the gate does, remembers it, and answers 200 with its own headers."""
+
+    is_authenticated = True
 
     def __init__(self):
         self.headers = []
@@ -26,6 +31,11 @@ class Application:
         if scope["type"] != "http":
             return
         self.request_ids.append(current_request_id.get())
+        body = passage_of(scope).body
+        if body is not None:
+            receive = await body.read(is_authenticated=self.is_authenticated)
+        if receive is None:
+            return
         self.bodies.append((await receive())["body"])
         await send({"type": "http.response.start", "status": 200, "headers": self.headers})
         await send({"type": "http.response.body", "body": b"ok", "more_body": False})
@@ -57,6 +67,7 @@ class Answer(msgspec.Struct):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    messages_before: int  # received before the response began
 
     def header(self, name):
         """The only header of this name; None without one."""
@@ -80,16 +91,16 @@ async def ask(edge, *messages, method="POST", path="/", content_type=JSON, recei
             (name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()
         ],
     }
-    sent = []
+    sent, receive = [], receive or Arriving(*messages)
 
     async def send(message):
-        sent.append(message)
+        sent.append((message, receive.taken))
 
-    await edge(scope, receive or Arriving(*messages), send)
+    await edge(scope, receive, send)
     if not sent:
         return None
-    start, body = sent
-    return Answer(start["status"], start["headers"], body["body"])
+    (start, messages_before), (body, _) = sent
+    return Answer(start["status"], start["headers"], body["body"], messages_before)
 
 
 @pytest.fixture
@@ -174,23 +185,19 @@ async def test_browsers_are_bound_to_https_only_where_there_is_https(
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3"])
 async def test_a_length_that_is_no_number_is_refused_unread(edge, application, length):
-    arriving = Arriving(*body_of(b"{}"))
-
-    answer = await ask(edge, receive=arriving, content_length=length)
+    answer = await ask(edge, *body_of(b"{}"), content_length=length)
 
     assert (answer.status, answer.code) == (400, "invalid_request")
-    assert (arriving.taken, application.scopes) == (0, [])
+    assert (answer.messages_before, application.scopes) == (0, [])
 
 
 @pytest.mark.parametrize("length", ["1001", "9" * 30])
 async def test_a_declared_length_beyond_the_limit_is_refused_unread(edge, application, length):
-    arriving = Arriving(*body_of(b"{}"))
-
-    answer = await ask(edge, receive=arriving, content_length=length)
+    answer = await ask(edge, *body_of(b"{}"), content_length=length)
 
     assert (answer.status, answer.code) == (413, "body_too_large")
     assert answer.header("connection") == "close"
-    assert (arriving.taken, application.scopes) == (0, [])
+    assert (answer.messages_before, application.scopes) == (0, [])
 
 
 async def test_a_body_beyond_the_limit_is_refused_as_soon_as_it_shows(edge, application):
@@ -199,7 +206,7 @@ async def test_a_body_beyond_the_limit_is_refused_as_soon_as_it_shows(edge, appl
     answer = await ask(edge, receive=arriving, content_length="2")
 
     assert (answer.status, answer.code) == (413, "body_too_large")
-    assert (arriving.taken, application.scopes) == (2, [])
+    assert (answer.messages_before, arriving.taken, application.bodies) == (2, 3, [])
 
 
 async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
@@ -216,20 +223,21 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messa
     answer = await ask(edge, *messages)
 
     assert (answer.status, answer.code) == (408, "body_too_slow")
-    assert application.scopes == []
+    assert application.bodies == []
 
 
 async def test_a_client_that_hangs_up_in_its_own_body_is_not_answered(edge, application):
     answer = await ask(edge, *body_of(b"{", b"}")[:1], {"type": "http.disconnect"})
 
     assert answer is None
-    assert application.scopes == []
+    assert application.bodies == []
 
 
 async def test_after_the_body_the_application_hears_what_the_server_says(points):
     heard = []
 
-    async def listener(_, receive, __):
+    async def listener(scope, _, __):
+        receive = await passage_of(scope).body.read(is_authenticated=True)
         heard.extend([await receive(), await receive()])
 
     await ask(
@@ -303,7 +311,7 @@ async def test_anything_else_is_refused(edge, application, content_type):
     answer = await ask(edge, *body_of(b"{}"), content_type=content_type)
 
     assert (answer.status, answer.code) == (415, "unsupported_media_type")
-    assert application.scopes == []
+    assert application.bodies == []
 
 
 def nested(depth):
@@ -371,3 +379,88 @@ async def test_where_bodies_are_raw_they_arrive_as_they_came_but_no_larger(appli
 
     assert (raw.status, other.status, large.status) == (200, 415, 413)
     assert application.bodies == [odd]
+
+
+class Refusing:
+    """Answers 401 without a look at the body."""
+
+    async def __call__(self, _, __, send):
+        await send({"type": "http.response.start", "status": 401, "headers": []})
+        await send({"type": "http.response.body", "body": b"{}", "more_body": False})
+
+
+@pytest.mark.parametrize(
+    ("framing", "received"),
+    [
+        ({"content_length": "9"}, 3),
+        ({"transfer_encoding": "chunked"}, 3),
+        ({"content_length": "0"}, 0),
+        ({}, 0),
+    ],
+)
+async def test_unread_body_is_discarded_after_the_response(points, framing, received):
+    edge = Edge(Refusing(), Limits(), https_only=False, record=points.append)
+    arriving = Arriving(*body_of(b"123", b"456", b"789"))
+
+    answer = await ask(edge, receive=arriving, **framing)
+
+    assert (answer.status, answer.messages_before, arriving.taken) == (401, 0, received)
+    assert answer.header("connection") == ("close" if received else None)
+    assert len(points) == 1
+
+
+async def test_unread_body_that_never_ends_is_discarded_until_its_deadline(points):
+    edge = Edge(Refusing(), Limits(body_deadline_s=0.01), https_only=False, record=points.append)
+
+    answer = await asyncio.wait_for(ask(edge, content_length="9"), 5)
+
+    assert answer.status == 401
+
+
+class Filling:
+    """Requests that each send 900 bytes of a longer body and then nothing more."""
+
+    def __init__(self, application, points):
+        limits = Limits(body_bytes_max=1_000, bodies_bytes_max=4_000)
+        self.edge = Edge(application, limits, https_only=False, record=points.append)
+        self.tasks = []
+
+    async def add(self):
+        arriving = Arriving({"type": "http.request", "body": b" " * 900, "more_body": True})
+        self.tasks.append(asyncio.create_task(ask(self.edge, receive=arriving, content_length="1000")))
+        await until(lambda: arriving.taken == 1)
+
+    async def end(self):
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("is_authenticated", "bodies"), [(True, 4), (False, 2)])
+async def test_bodies_beyond_the_memory_of_the_process_get_503(application, points, is_authenticated, bodies):
+    """Unauthenticated clients get half of the memory."""
+    application.is_authenticated = is_authenticated
+    filling = Filling(application, points)
+    for _ in range(bodies):
+        await filling.add()
+
+    refused = await ask(filling.edge, *body_of(b" " * 500), content_length="500")
+    await filling.end()
+    accepted = await ask(filling.edge, *body_of(b" " * 500), content_length="500")
+
+    assert (refused.status, refused.code) == (503, "too_many_bodies")
+    assert int(refused.header("retry-after")) > 0
+    assert accepted.status == 200
+
+
+async def test_unauthenticated_bodies_leave_memory_for_authenticated_ones(application, points):
+    filling = Filling(application, points)
+    application.is_authenticated = False
+    for _ in range(2):
+        await filling.add()
+    application.is_authenticated = True
+
+    answer = await ask(filling.edge, *body_of(b" " * 1_000), content_length="1000")
+
+    assert answer.status == 200
+    await filling.end()

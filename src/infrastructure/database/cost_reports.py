@@ -7,7 +7,16 @@ import msgspec
 from asyncpg import Record
 
 from features.costs.application.ports import Figures, RunLedger, RunSpending, Step
-from features.costs.domain.reports import CacheRate, CostLine, Latency, Spender, Spenders, SuccessRate, Window
+from features.costs.domain.reports import (
+    CacheRate,
+    CostLine,
+    Latency,
+    Refusal,
+    Spender,
+    Spenders,
+    SuccessRate,
+    Window,
+)
 from features.costs.domain.tracker import CallCosts
 from infrastructure.database.data_points import ANALYSIS, PROFILE_CACHE
 from infrastructure.database.sessions import Database
@@ -39,15 +48,38 @@ from ranked
 where (cumulative - cost) * 100 < total * $3::integer
 order by cost desc, account_id limit $4
 """
-# O-145.
+# O-145. Requests that are only counted have no duration.
 LATENCIES: LiteralString = """
-select method, route, count(*) as requests, count(*) filter (where status >= 500) as failures,
-    percentile_cont(0.5) within group (order by duration_ms) as p50_ms,
-    percentile_cont(0.95) within group (order by duration_ms) as p95_ms
-from traffic.requests
-where at >= $1 and at < $2
-group by method, route
-order by p95_ms desc, method, route limit $3
+with logged as (
+    select method, route, count(*) as requests, count(*) filter (where status >= 500) as failures,
+        percentile_cont(0.5) within group (order by duration_ms) as p50_ms,
+        percentile_cont(0.95) within group (order by duration_ms) as p95_ms
+    from traffic.requests where at >= $1 and at < $2
+    group by method, route
+), counted as (
+    select method, route, sum(requests)::bigint as requests,
+        coalesce(sum(requests) filter (where status >= 500), 0)::bigint as failures
+    from traffic.request_counts where minute >= $1 and minute < $2
+    group by method, route
+)
+select method, route, coalesce(l.requests, 0) + coalesce(c.requests, 0) as requests,
+    coalesce(l.failures, 0) + coalesce(c.failures, 0) as failures, p50_ms, p95_ms
+from logged as l full join counted as c using (method, route)
+order by p95_ms desc nulls last, method, route limit $3
+"""
+# O-053.
+REFUSALS: LiteralString = """
+select method, route, status, code, sum(requests)::bigint as requests,
+    coalesce(sum(requests) filter (where account_id is null), 0)::bigint as requests_without_account
+from (
+    select method, route, status, coalesce(code, '') as code, account_id, 1 as requests
+    from traffic.requests where at >= $1 and at < $2 and status >= 400
+    union all
+    select method, route, status, code, null, requests
+    from traffic.request_counts where minute >= $1 and minute < $2 and status >= 400
+) as refused
+group by method, route, status, code
+order by requests desc, method, route, status, code limit $3
 """
 # O-146. Of the answers a question counts once, however many attempts it took.
 CACHE_RATES: LiteralString = """
@@ -136,6 +168,10 @@ class PostgresFigures(Figures):
     async def latencies(self, window: Window, *, lines_max: int) -> list[Latency]:
         rows = await self._session.fetch(LATENCIES, window.since, window.until, lines_max)
         return [Latency(**row) for row in rows]
+
+    async def refusals(self, window: Window, *, lines_max: int) -> list[Refusal]:
+        rows = await self._session.fetch(REFUSALS, window.since, window.until, lines_max)
+        return [Refusal(**row) for row in rows]
 
     async def cache_rates(self, window: Window, *, step: Step, lines_max: int) -> list[CacheRate]:
         rows = await self._session.fetch(

@@ -1,9 +1,11 @@
+"""Request log: a row per request, and counts per minute where a row is too much."""
+
 from typing import LiteralString
 
 from infrastructure.database.later import Later
-from infrastructure.database.sessions import Database
+from infrastructure.database.sessions import AdminSession, Database
 from infrastructure.database.sweeps import Sweep
-from shared.middleware.analytics import RequestPoint
+from shared.middleware.analytics import RequestPoint, is_only_counted
 
 RECORD: LiteralString = """
 insert into traffic.requests (
@@ -28,14 +30,69 @@ returning true
 """
 
 
+# In the order of the key, so that processes that write the same rows cannot deadlock.
+COUNT: LiteralString = """
+insert into traffic.request_counts as c (minute, method, route, status, code, requests)
+select to_timestamp(n.at_s), n.method, n.route, n.status, n.code, n.requests
+from unnest($1::bigint[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::bigint[])
+    as n (at_s, method, route, status, code, requests)
+order by 1, 2, 3, 4, 5
+on conflict (minute, method, route, status, code) do update set requests = c.requests + excluded.requests
+"""
+MINUTE_S = 60
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OTHER_METHOD = "OTHER"  # a client may send any word
+COUNTS_MAX = 10_000  # waiting while the database is away; beyond it new keys are not counted
+
+Key = tuple[int, str, str, int, str]
+
+
+class RequestCounts:
+    """Counts that are added in memory and written about once a second."""
+
+    def __init__(self, session: AdminSession) -> None:
+        self._session = session
+        self._counts: dict[Key, int] = {}
+        self._keys: Later[Key] = Later("request counts", self._write)
+
+    def add(self, point: RequestPoint) -> None:
+        minute_s = int(point.at_s) // MINUTE_S * MINUTE_S
+        method = point.method if point.method in METHODS else OTHER_METHOD
+        key = (minute_s, method, point.route, point.status, point.code or "")
+        count = self._counts.get(key, 0)
+        if not count:
+            if len(self._counts) >= COUNTS_MAX:
+                return
+            self._keys.add(key)
+        self._counts[key] = count + 1
+
+    async def _write(self, keys: list[Key]) -> None:
+        counts = {key: self._counts.pop(key) for key in sorted(set(keys)) if key in self._counts}
+        rows = [(*key, count) for key, count in counts.items()]
+        try:
+            if rows:
+                await self._session.fetch(COUNT, *(list(column) for column in zip(*rows, strict=True)))
+        except Exception:
+            for key, count in counts.items():
+                self._counts[key] = self._counts.get(key, 0) + count
+            raise
+
+    async def close(self) -> None:
+        await self._keys.close()
+
+
 class PostgresRequestLog:
     def __init__(self, database: Database) -> None:
         self._session = database.admin("request log")
         self._sweep = Sweep(self._session, SWEEP)
         self._points: Later[RequestPoint] = Later("request points", self._write)
+        self._counts = RequestCounts(self._session)
 
     def record(self, point: RequestPoint) -> None:
-        self._points.add(point)
+        if is_only_counted(point):
+            self._counts.add(point)
+        else:
+            self._points.add(point)
 
     async def _write(self, points: list[RequestPoint]) -> None:
         await self._session.fetch(RECORD, *(list(column) for column in zip(*points, strict=True)))
@@ -43,4 +100,5 @@ class PostgresRequestLog:
 
     async def close(self) -> None:
         await self._points.close()
+        await self._counts.close()
         await self._sweep.close()

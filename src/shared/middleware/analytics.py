@@ -1,4 +1,4 @@
-"""One data point per request."""
+"""One data point per request, and which requests are only counted."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,6 +18,14 @@ class RequestPoint(NamedTuple):
     principal_id: UUID | None
     request_id: str
     code: str | None = None  # the problem's; null when there was none
+
+
+COUNTED_ROUTES = frozenset({"/health"})  # without an account and without a limit
+
+
+def is_only_counted(point: RequestPoint) -> bool:
+    """Whether a row per request would let clients without an account fill the request log."""
+    return point.account_id is None and (point.code is not None or point.route in COUNTED_ROUTES)
 
 
 Record = Callable[[RequestPoint], None]

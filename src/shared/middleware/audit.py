@@ -68,7 +68,7 @@ class Audit:
             return
         body = b""
         if scope["method"] != "GET":
-            message = await receive()  # whole: the edge has read it
+            message = await receive()  # whole: the gate has read it
             body = message.get("body", b"")
             receive = replayed(message, receive)
         act = _act(scope, caller, body)

@@ -11,7 +11,7 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 from shared.caller import Caller, Visit
 from shared.errors import Unauthenticated
 from shared.ids import AccountId
-from shared.middleware.access import OPERATORS_ONLY, SIGNED_IN
+from shared.middleware.access import OPERATORS_ONLY, SIGNED_IN, UNCOUNTED
 from shared.middleware.addresses import check_address
 from shared.middleware.audit import Audit
 from shared.middleware.client_address import client_address
@@ -21,6 +21,7 @@ from shared.middleware.idempotency import Idempotency
 from shared.middleware.methods import answer_options
 from shared.middleware.passage import Passage, passage_of
 from shared.middleware.rate_limits import FREE, RateLimits
+from shared.middleware.request_body import RequestBody
 
 
 class Doorkeeper(Protocol):
@@ -66,11 +67,7 @@ class Gate:
         passage = passage_of(scope)
         route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
         if access == "public":
-            if route_class is None:
-                route_class = "public"
-            if route_class:
-                await self._count_address(scope, passage, route_class)
-            await self._enter(scope, receive, send)
+            await self._pass_public(scope, receive, send, passage, route_class)
             return
         authorization, account, key = _headers(scope)
         current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
@@ -83,6 +80,18 @@ class Gate:
             enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
         if access == OPERATORS_ONLY["access"]:
             enter = partial(self._audit.run, enter, caller=caller)
+        if passage.body is not None:  # received only now, because it occupies memory
+            enter = partial(_with_body, enter, body=passage.body, is_authenticated=True)
+        await enter(scope, receive, send)
+
+    async def _pass_public(
+        self, scope: HTTPScope, receive: Receive, send: Send, passage: Passage, route_class: str | None
+    ) -> None:
+        if route_class != UNCOUNTED["route_class"]:
+            await self._count_address(scope, passage, route_class or "public")
+        enter = self._enter
+        if passage.body is not None:
+            enter = partial(_with_body, enter, body=passage.body, is_authenticated=False)
         await enter(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -116,6 +125,20 @@ class Gate:
     async def _count_address(self, scope: HTTPScope, passage: Passage, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)
         await self._rate_limits.count(passage, address, FREE, route_class)
+
+
+async def _with_body(
+    enter: ASGIApp,
+    scope: HTTPScope,
+    _receive: Receive,
+    send: Send,
+    *,
+    body: RequestBody,
+    is_authenticated: bool,
+) -> None:
+    whole = await body.read(is_authenticated=is_authenticated)
+    if whole is not None:  # None: the client is gone
+        await enter(scope, whole, send)
 
 
 def _headers(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes | None]:

@@ -117,7 +117,7 @@ class Idempotency:
         if not re.fullmatch(KEY_PATTERN, key.decode("latin-1")):
             raise KeyInvalid
         key_id = hashlib.sha256(caller.actor.encode() + b"\0" + key).digest()
-        body = await receive()  # whole: the edge has read it
+        body = await receive()  # whole: the gate has read it
         attempt = uuid4()
         begun = await self._begin(key_id, _fingerprint(scope, caller, body.get("body", b"")), attempt)
         if begun.answer is not None:

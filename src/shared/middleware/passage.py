@@ -4,6 +4,7 @@ import msgspec
 from litestar.types import HTTPScope
 
 from shared.caller import Visit
+from shared.middleware.request_body import RequestBody
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -14,6 +15,7 @@ class Passage(msgspec.Struct):
     visit: Visit | None = None
     answer_headers: Headers = []
     code: str | None = None  # of the problem that is the answer
+    body: RequestBody | None = None  # None where the method has no body
 
 
 def open_passage(scope: HTTPScope) -> Passage:

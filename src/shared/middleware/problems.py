@@ -20,8 +20,11 @@ from shared.errors import (
     PaymentRequired,
     PreconditionFailed,
     RateLimited,
+    TooLarge,
+    TooSlow,
     Unauthenticated,
     Unavailable,
+    Unsupported,
     UpstreamFailed,
 )
 from shared.middleware.methods import allow
@@ -33,6 +36,9 @@ INTERNAL = HTTPStatus.INTERNAL_SERVER_ERROR
 
 STATUS: dict[type[DomainError], HTTPStatus] = {
     Malformed: HTTPStatus.BAD_REQUEST,
+    TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    TooSlow: HTTPStatus.REQUEST_TIMEOUT,
+    Unsupported: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     Invalid: HTTPStatus.UNPROCESSABLE_ENTITY,
     Unauthenticated: HTTPStatus.UNAUTHORIZED,
     NotFound: HTTPStatus.NOT_FOUND,
@@ -129,14 +135,19 @@ def status_of(error: Exception) -> tuple[HTTPStatus, str]:
     return status, CODES.get(status, status.phrase.lower().replace(" ", "_"))
 
 
+def headers_of(error: DomainError, status: HTTPStatus) -> dict[str, str]:
+    headers = HEADERS.get(status, {})
+    if error.retry_after_s is not None:
+        headers = {**headers, "Retry-After": str(error.retry_after_s)}
+    return headers
+
+
 def refused(request: Request[Any, Any, Any], error: DomainError) -> Response[Problem]:
     status, code = status_of(error)
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         log.warning("unavailable", code=code, cause=repr(error.__cause__))
-    headers = HEADERS.get(status, {})
-    if error.retry_after_s is not None:
-        headers = {**headers, "Retry-After": str(error.retry_after_s)}
-    return _response(request, problem(status, code, str(error), facts=error.facts), headers)
+    document = problem(status, code, str(error), facts=error.facts)
+    return _response(request, document, headers_of(error, status))
 
 
 class _Extra(msgspec.Struct):

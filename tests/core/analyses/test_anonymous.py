@@ -165,7 +165,9 @@ async def test_a_token_is_nowhere_but_with_its_visitor(client, ask, owner, logs)
 
     async def recorded():
         return await owner.fetchval(
-            "select count(*) from traffic.requests where route = $1", f"{ANONYMOUS}/{{token}}"
+            "select exists (select from traffic.requests where route = $1)"
+            " and exists (select from traffic.request_counts where code = 'route_not_found')",
+            f"{ANONYMOUS}/{{token}}",
         )
 
     await until(recorded)

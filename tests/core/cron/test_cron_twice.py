@@ -228,14 +228,22 @@ insert into traffic.requests values (
     now() - interval '90 days' + make_interval(hours => $2), 'GET', '/', 200, 1, $1, 'user', null, 'r'
 )
 """
-TRACES = {"cache-expiry": (NEW_ANSWER, "ai_answers"), "progress-expiry": (NEW_REQUEST, "requests")}
+NEW_COUNT = """
+insert into traffic.request_counts values (
+    now() - interval '90 days' + make_interval(hours => $2), 'GET', $1::uuid::text, 404, 'route_not_found', 9
+)
+"""
+TRACES = [
+    ("cache-expiry", NEW_ANSWER, "ai_answers"),
+    ("progress-expiry", NEW_REQUEST, "requests"),
+    ("progress-expiry", NEW_COUNT, "request_counts"),
+]
 
 
-@pytest.mark.parametrize("name", TRACES)
+@pytest.mark.parametrize(("name", "statement", "table"), TRACES)
 async def test_what_is_remembered_for_a_while_is_forgotten_after_it(
-    cron_owner, cron_database, other_database, name
+    cron_owner, cron_database, other_database, name, statement, table
 ):
-    statement, table = TRACES[name]
     tenant = await make_tenant(cron_owner)
     for hours in (-1, -2, 1):
         await cron_owner.execute(statement, tenant.account_id, hours)

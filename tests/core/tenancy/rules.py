@@ -153,6 +153,7 @@ RULES = {
     "listActs": Rule("operators_only", "none"),
     "reportSpenders": Rule("operators_only", "none"),
     "reportLatency": Rule("operators_only", "none"),
+    "reportRefusals": Rule("operators_only", "none"),
     "reportCache": Rule("operators_only", "none"),
     "reportSuccess": Rule("operators_only", "none"),
     "reportCosts": Rule("operators_only", "none"),

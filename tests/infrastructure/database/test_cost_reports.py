@@ -1,5 +1,6 @@
 """The questions that operators ask, answered from what was written down."""
 
+from collections import Counter
 from datetime import date, timedelta
 from uuid import uuid4
 
@@ -21,6 +22,8 @@ from tests.support import NOON, dual_client
 WINDOW = Window(since=NOON - timedelta(days=1), until=NOON + timedelta(days=1))
 EMPTY = Window(since=NOON - timedelta(days=60), until=NOON - timedelta(days=50))
 REQUEST = "insert into traffic.requests values ($1, $2, $3, $4, $5, null, null, null, 'r')"
+LOGGED = "insert into traffic.requests values ($1, $2, $3, $4, 1, $5, 'user', null, 'r', $6)"
+COUNT = "insert into traffic.request_counts values ($1, $2, $3, $4, $5, $6)"
 POINT = "insert into traffic.data_points values ($1, $2, null, null, $3, '{}')"
 
 
@@ -46,7 +49,9 @@ async def owner(addresses):
 
 @pytest.fixture(autouse=True)
 async def cleared(owner):
-    await owner.execute("truncate ai_usage_logs, scrape_logs, traffic.requests, traffic.data_points")
+    await owner.execute(
+        "truncate ai_usage_logs, scrape_logs, traffic.requests, traffic.request_counts, traffic.data_points"
+    )
 
 
 @pytest.fixture
@@ -127,6 +132,52 @@ async def test_latency_is_told_by_method_and_route(owner, figures):
     assert (quick.method, quick.p95_ms, quick.failures) == ("POST", 7.0, 0)
 
 
+async def test_latency_includes_requests_that_are_only_counted(owner, figures):
+    for duration_ms in (10.0, 30.0):
+        await owner.execute(REQUEST, NOON, "GET", "/a", 200, duration_ms)
+    for minute, route, status, code, requests in (
+        (NOON, "/a", 401, "token_missing", 40),
+        (NOON + timedelta(minutes=1), "/a", 503, "status_503", 2),
+        (NOON, "", 404, "route_not_found", 500),
+        (WINDOW.until, "/a", 401, "token_missing", 1_000),
+        (WINDOW.since - timedelta(minutes=1), "/a", 401, "token_missing", 1_000),
+    ):
+        await owner.execute(COUNT, minute, "GET", route, status, code, requests)
+
+    known, unknown = await figures.latencies(WINDOW, lines_max=10)
+
+    assert (known.route, known.requests, known.failures) == ("/a", 2 + 40 + 2, 2)
+    assert (known.p50_ms, known.p95_ms) == (20.0, pytest.approx(29.0))
+    assert (unknown.route, unknown.requests, unknown.failures) == ("", 500, 0)
+    assert (unknown.p50_ms, unknown.p95_ms) == (None, None)
+
+
+async def test_refusals_are_reported_by_route_status_and_reason(owner, figures):
+    """The expected sums are computed from the rows in Python."""
+    rows = [
+        (minutes, method, f"/{status % 3}", status, f"code_{status}", requests)
+        for minutes, requests in ((0, 1), (1, 20), (2, 300))
+        for method in ("GET", "POST")
+        for status in (200, 401, 404, 429)
+    ]
+    for minutes, *rest in rows:
+        await owner.execute(COUNT, NOON + timedelta(minutes=minutes), *rest)
+    expected = Counter()
+    for _, method, route, status, code, requests in rows:
+        expected[method, route, status, code] += requests * (status >= 400)
+    for _ in range(4):
+        tenant = await make_tenant(owner)
+        await owner.execute(LOGGED, NOON, "GET", "/2", 401, tenant.account_id, "code_401")
+        await owner.execute(LOGGED, NOON, "GET", "/2", 200, tenant.account_id, None)
+
+    lines = await figures.refusals(WINDOW, lines_max=10)
+
+    found = {(one.method, one.route, one.status, one.code): one.requests_without_account for one in lines}
+    assert found == {key: requests for key, requests in expected.items() if requests}
+    assert [(one.requests, one.requests_without_account) for one in lines] == [(325, 321)] + [(321, 321)] * 5
+    assert len(await figures.refusals(WINDOW, lines_max=2)) == 2
+
+
 @pytest.mark.parametrize(("step", "counts"), [("hour", [(1, 0), (1, 1)]), ("day", [(2, 1)])])
 async def test_the_rate_of_known_profiles_is_told_by_the_hour_or_the_day(owner, figures, step, counts):
     for minutes, hit in ((0, "hit"), (30, "miss"), (70, "hit")):
@@ -196,6 +247,7 @@ async def test_costs_are_told_by_day_provider_model_and_task(calls, figures):
 async def test_where_nothing_happened_every_report_is_empty(figures):
     assert (await figures.spenders(EMPTY, share_percent=80, lines_max=10)).accounts == []
     assert await figures.latencies(EMPTY, lines_max=10) == []
+    assert await figures.refusals(EMPTY, lines_max=10) == []
     assert await figures.cache_rates(EMPTY, step="day", lines_max=10) == []
     assert await figures.success_rates(EMPTY, lines_max=10) == []
     assert await figures.costs(EMPTY, lines_max=10) == []

@@ -67,6 +67,7 @@ TABLES = {
     "traffic.rate_windows": False,
     "traffic.idempotency_keys": False,
     "traffic.requests": False,
+    "traffic.request_counts": False,
     "traffic.data_points": False,
     "traffic.leases": False,
     "traffic.workers": False,
@@ -168,6 +169,7 @@ async def victim(owner):
     await owner.execute("select * from traffic.take(array['a'], array[1], array[5], array[60])")
     await owner.execute(IDEMPOTENCY_KEY)
     await owner.execute(REQUEST, tenant.account_id)
+    await owner.execute("insert into traffic.request_counts values (now(), 'GET', '', 404, 'x', 1)")
     await owner.execute(NEW_PROFILE, tenant.account_id)
     await new_analysis(owner, tenant.account_id)
     await owner.execute(NEW_MODEL_CALL, tenant.account_id, uuid.uuid4())

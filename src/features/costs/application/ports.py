@@ -4,7 +4,15 @@ from uuid import UUID
 import msgspec
 
 from features.costs.domain.calls import ModelCall, ScrapeCall
-from features.costs.domain.reports import CacheRate, CostLine, Latency, Spenders, SuccessRate, Window
+from features.costs.domain.reports import (
+    CacheRate,
+    CostLine,
+    Latency,
+    Refusal,
+    Spenders,
+    SuccessRate,
+    Window,
+)
 from features.costs.domain.tracker import CallCosts
 
 Step = Literal["hour", "day"]
@@ -40,6 +48,10 @@ class Figures(Protocol):
         ...
 
     async def latencies(self, window: Window, *, lines_max: int) -> list[Latency]: ...
+
+    async def refusals(self, window: Window, *, lines_max: int) -> list[Refusal]:
+        """The most frequent first. Requests without an account belong to the minute in which they ended."""
+        ...
 
     async def cache_rates(self, window: Window, *, step: Step, lines_max: int) -> list[CacheRate]: ...
 

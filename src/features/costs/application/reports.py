@@ -6,7 +6,15 @@ import msgspec
 
 from features.costs.application.ports import Figures, Step
 from features.costs.domain.errors import WindowInvalid
-from features.costs.domain.reports import CacheRate, CostLine, Latency, Spender, SuccessRate, Window
+from features.costs.domain.reports import (
+    CacheRate,
+    CostLine,
+    Latency,
+    Refusal,
+    Spender,
+    SuccessRate,
+    Window,
+)
 from shared.ports import Clock
 
 T = TypeVar("T")
@@ -50,6 +58,10 @@ class CostReports:
     async def latencies(self, since: datetime | None, until: datetime | None) -> Report[Latency]:
         window = self._window(since, until)
         return _report(window, await self.figures.latencies(window, lines_max=LINES_MAX + 1))
+
+    async def refusals(self, since: datetime | None, until: datetime | None) -> Report[Refusal]:
+        window = self._window(since, until)
+        return _report(window, await self.figures.refusals(window, lines_max=LINES_MAX + 1))
 
     async def cache_rates(
         self, since: datetime | None, until: datetime | None, *, step: Step

@@ -7,7 +7,15 @@ import msgspec
 
 from features.costs.application.reports import SpenderReport
 from features.costs.controllers.dollars import dollars
-from features.costs.domain.reports import Cache, CacheRate, CostLine, Latency, Spender, SuccessRate
+from features.costs.domain.reports import (
+    Cache,
+    CacheRate,
+    CostLine,
+    Latency,
+    Refusal,
+    Spender,
+    SuccessRate,
+)
 
 
 class ReportOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +49,16 @@ class LatencyOut(msgspec.Struct, frozen=True, kw_only=True):
     route: str
     requests: int
     failures: int
-    p50_ms: float
-    p95_ms: float
+    p50_ms: float | None
+    p95_ms: float | None
 
 
 class LatenciesOut(ReportOut, frozen=True, kw_only=True):
     items: list[LatencyOut]
+
+
+class RefusalsOut(ReportOut, frozen=True, kw_only=True):
+    items: list[Refusal]
 
 
 class CacheRateOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +123,14 @@ LATENCY_EXAMPLE = {
     "failures": 0,
     "p50_ms": 1.4,
     "p95_ms": 3.9,
+}
+REFUSAL_EXAMPLE = {
+    "method": "GET",
+    "route": "/v1/credits/balance",
+    "status": 401,
+    "code": "token_missing",
+    "requests": 312,
+    "requests_without_account": 312,
 }
 CACHE_EXAMPLE = {
     "at": "2026-11-15T00:00:00Z",

@@ -17,12 +17,14 @@ from features.costs.controllers.lines import (
     CACHE_EXAMPLE,
     COST_EXAMPLE,
     LATENCY_EXAMPLE,
+    REFUSAL_EXAMPLE,
     SPENDER_EXAMPLE,
     SUCCESS_EXAMPLE,
     WINDOW_EXAMPLE,
     CacheRatesOut,
     CostLinesOut,
     LatenciesOut,
+    RefusalsOut,
     ReportOut,
     SpendersOut,
     SuccessRatesOut,
@@ -93,7 +95,8 @@ class CostReportsController(Controller):
         `p95_ms`. The slowest first.
 
         `since` is included, `until` is not; 30 days by default, 90 at the most. An empty route: there is
-        none at the address that was asked for. 1,000 routes at the most.
+        none at the address that was asked for. 1,000 routes at the most. Refused requests without an account,
+        and liveness checks, are counted in `requests` but not timed: a line of nothing else has null times.
         """
         report = await cost_reports.latencies(as_utc(since), as_utc(until))
         return LatenciesOut(
@@ -101,6 +104,29 @@ class CostReportsController(Controller):
             until=report.window.until,
             is_complete=report.is_complete,
             items=[latency_out(latency) for latency in report.lines],
+        )
+
+    @get(
+        "/refusals",
+        operation_id="reportRefusals",
+        summary="What is refused",
+        responses=_answer(RefusalsOut, REFUSAL_EXAMPLE),
+    )
+    async def refusals(
+        self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
+    ) -> RefusalsOut:
+        """Requests that got a status of 400 and above, by method, route, status and the `code` of the
+        problem, the most frequent first. An empty route: there is none at the address of the request.
+
+        `since` is included, `until` is not; 30 days by default, 90 at the most. Requests without an account
+        are counted by the minute. 1,000 lines at the most.
+        """
+        report = await cost_reports.refusals(as_utc(since), as_utc(until))
+        return RefusalsOut(
+            since=report.window.since,
+            until=report.window.until,
+            is_complete=report.is_complete,
+            items=report.lines,
         )
 
     @get(

@@ -39,8 +39,19 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     route: str
     requests: int
     failures: int  # answers of 500 and above
-    p50_ms: float
-    p95_ms: float
+    p50_ms: float | None  # None where every request was only counted
+    p95_ms: float | None
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests that got a status of 400 and above, by the code of the problem."""
+
+    method: str
+    route: str
+    status: int
+    code: str
+    requests: int
+    requests_without_account: int
 
 
 class CacheRate(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ SOFT_DELETED = (
 CACHES = ("public.ai_answers", "public.anonymous_analyses")
 TRACES = (
     *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
-    *("traffic.requests", "traffic.data_points"),
+    *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
 )
 ROWS_PER_BATCH = 1_000
 ACCOUNTS_PER_BATCH = 20  # each takes all its books along

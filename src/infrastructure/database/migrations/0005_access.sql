@@ -426,15 +426,30 @@ create table traffic.requests (
 create index requests_by_time on traffic.requests using brin (at);
 create index requests_by_account on traffic.requests (account_id, at) where account_id is not null;
 
+-- Requests without an account that were refused, or that nothing limits: counted by minute. Every column of
+-- the key has few values: the route is a template, the code is the problem's, '' where there is none.
+create table traffic.request_counts (
+    minute timestamptz not null,
+    method text not null,
+    route text not null,
+    status smallint not null,
+    code text not null,
+    requests bigint not null check (requests > 0),
+    primary key (minute, method, route, status, code)
+);
+
 alter table traffic.rate_windows enable row level security;
 alter table traffic.rate_windows force row level security;
 alter table traffic.idempotency_keys enable row level security;
 alter table traffic.idempotency_keys force row level security;
 alter table traffic.requests enable row level security;
 alter table traffic.requests force row level security;
-revoke all on traffic.rate_windows, traffic.idempotency_keys, traffic.requests
+alter table traffic.request_counts enable row level security;
+alter table traffic.request_counts force row level security;
+revoke all on traffic.rate_windows, traffic.idempotency_keys, traffic.requests, traffic.request_counts
     from public, anon, authenticated, service_role;
-grant select, insert, update, delete on traffic.rate_windows, traffic.idempotency_keys, traffic.requests
+grant select, insert, update, delete
+    on traffic.rate_windows, traffic.idempotency_keys, traffic.requests, traffic.request_counts
     to service_role;
 
 -- Who may execute what ----------------------------------------------------------------------------

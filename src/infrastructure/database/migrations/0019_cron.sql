@@ -212,6 +212,7 @@ language sql immutable set search_path = '' as $$
         when 'traffic.rate_windows' then $where$ x.expires_at < now() $where$
         when 'traffic.leases' then $where$ x.expires_at < now() $where$
         when 'traffic.requests' then $where$ x.at < now() - interval '90 days' $where$
+        when 'traffic.request_counts' then $where$ x.minute < now() - interval '90 days' $where$
         when 'traffic.data_points' then $where$ x.at < now() - interval '90 days' $where$
     end
 $$;
