@@ -187,6 +187,9 @@ def _parts(application: Application, counted_refusals: CountedRefusals) -> dict[
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
         "counted_refusals": counted_refusals,
+        "door": application.door,
+        # Counted in this process: the answer must not depend on the store of the shared limits.
+        "readiness_limits": CountedRefusals(application.poll_limits, application.settings.proxy_hops),
         "webhook_endpoints": application.notices.endpoints,
         "webhook_deliveries": application.notices.deliveries,
     }

@@ -3,20 +3,25 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
-from litestar import Controller, Response, get
+from litestar import Controller, Request, Response, get
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
+from features.auth.application.door import Door
+from shared.errors import Unavailable
 from shared.middleware.access import PUBLIC, UNCOUNTED
+from shared.middleware.counted_refusals import CountedRefusals
 
 VERSION = "0.1.0"
 PROBE_TIMEOUT_S = 5.0
 REMEMBERED_FOR_S = 1.0
+LIMITS_TIMEOUT_S = 1.0
 
 Mode = Literal["real", "local", "simulated", "absent"]
 Probe = Callable[[], Awaitable[str]]
@@ -29,11 +34,13 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything but ``status`` is for operators."""
+
     status: Literal["ready", "degraded", "not_ready"]
-    environment: str
-    version: str
-    bindings: dict[str, Binding]
+    environment: str | None = None
+    version: str | None = None
+    bindings: dict[str, Binding] = {}
 
 
 class Liveness(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +108,7 @@ READINESS_EXAMPLE = {
 class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
-    opt = PUBLIC | UNCOUNTED  # whoever watches over us asks often, and a 429 would look like a failure
+    opt = PUBLIC | UNCOUNTED  # by the gate: its count needs the database, which may be down
     security = ({},)
 
     @get(
@@ -126,10 +133,26 @@ class HealthController(Controller):
             503: ResponseSpec(Readiness, description="A binding that every request needs does not work"),
         },
     )
-    async def ready(self, health: NamedDependency[Health]) -> Response[Readiness]:
-        """Each binding: whether it works, and whether it is real, local, simulated or absent.
+    async def ready(
+        self,
+        request: Request[Any, Any, Any],
+        health: NamedDependency[Health],
+        door: NamedDependency[Door],
+        readiness_limits: NamedDependency[CountedRefusals],
+    ) -> Response[Readiness]:
+        """Whether this process can do its work. With an operator's token also each binding: whether it works,
+        and whether it is real, local, simulated or absent.
 
         Send no traffic while this answers 503. `degraded` means that most requests can be answered.
         """
+        with suppress(Unavailable, TimeoutError):  # without the limits the answer is still right
+            async with asyncio.timeout(LIMITS_TIMEOUT_S):
+                await readiness_limits.count(request.scope, "health")
         readiness = await health.readiness()
-        return Response(readiness, status_code=503 if readiness.status == "not_ready" else 200)
+        status_code = 503 if readiness.status == "not_ready" else 200
+        authorization = next(
+            (value for name, value in request.scope["headers"] if name == b"authorization"), b""
+        )
+        if not await door.is_operator(authorization):
+            readiness = Readiness(status=readiness.status)
+        return Response(readiness, status_code=status_code)

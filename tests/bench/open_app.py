@@ -24,6 +24,7 @@ from core.wiring.place import local_issuer, surroundings
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
 from shared.middleware.bodies import StrictRequest
+from shared.middleware.counted_refusals import CountedRefusals
 from shared.middleware.edge import Edge
 from shared.middleware.request_body import Limits
 
@@ -61,6 +62,8 @@ def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
         [HealthController, CreditsController],
         dependencies={
             "health": given(application.health),
+            "door": given(application.door),
+            "readiness_limits": given(CountedRefusals(application.poll_limits, 0)),
             "balances": given(application.balances),
             "statements": given(application.statements),
         },

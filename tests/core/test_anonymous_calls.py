@@ -85,12 +85,12 @@ async def test_unknown_routes_do_not_use_up_the_limit_of_known_ones(open_client,
     ]
 
 
-async def test_health_is_never_limited(open_client, limit):
+async def test_liveness_is_never_limited(open_client, limit):
     await limit("public", 1)
     client = await open_client()
 
     assert await statuses(client, 5, "/health") == [200] * 5
-    assert await statuses(client, 5, "/health/ready") == [200] * 5
+    assert await statuses(client, 5, "/health/ready") == [200] * 5  # has a limit of its own
     assert "ratelimit" not in (await client.get("/health")).headers
     assert await statuses(client, 2) == [401, 429]
 

@@ -261,6 +261,16 @@ async def test_health_shows_each_binding_and_exits_by_readiness(oslira, stranger
     assert ("yes" if exit_code == 0 else "no") in answer.stdout
 
 
+@pytest.mark.parametrize(("status", "exit_code"), [("ready", 0), ("not_ready", 1)])
+async def test_health_without_an_operators_token_shows_the_status(oslira, stranger, status, exit_code):
+    url = await stranger(json.dumps({"status": status}).encode())
+
+    answer = await asyncio.to_thread(oslira, "health", "--url", url)
+
+    assert answer.exit_code == exit_code
+    assert f"{status}. For details" in " ".join(answer.stdout.split())
+
+
 async def test_migrating_a_database_that_is_up_to_date_says_so(oslira, addresses):
     answer = await asyncio.to_thread(oslira, "migrate", DATABASE_URL=addresses.owner)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from urllib.parse import urlsplit
 
 import asyncpg
 import httpx
@@ -16,6 +17,7 @@ from core.wiring.application import build
 from core.wiring.place import surroundings
 from core.wiring.probes import engine_probe
 from infrastructure.database.probes import WorkFound
+from tests.core.calls import statuses
 
 
 async def works():
@@ -50,13 +52,13 @@ def health_with(**probes):
 
 
 @pytest.fixture
-def ask(application):
-    """A function: the readiness of an application with other probes, over HTTP."""
+def ask(application, operator):
+    """A function: the readiness of an application with other probes, over HTTP, as an operator by default."""
 
-    async def get(**probes):
+    async def get(headers=operator, **probes):
         app = create_app(dataclasses.replace(application, health=health_with(**probes)))
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
-            return await client.get("/health/ready")
+            return await client.get("/health/ready", headers=headers)
 
     return get
 
@@ -68,8 +70,64 @@ async def test_a_process_that_answers_is_alive(client):
     assert answer.headers["cache-control"] == "no-store"
 
 
-async def test_the_real_application_is_ready_and_says_what_each_binding_is(client):
-    answer = await client.get("/health/ready")
+@pytest.mark.parametrize("who", ["nobody", "tenant", "forged"])
+@pytest.mark.parametrize(
+    ("probes", "status_code", "status"),
+    [
+        ({"database": works}, 200, "ready"),
+        ({"database": works, "cache": failing(OSError())}, 200, "degraded"),
+        ({"database": failing(OSError())}, 503, "not_ready"),
+    ],
+    ids=["ready", "degraded", "not ready"],
+)
+async def test_readiness_shows_details_to_operators_only(ask, bearer, who, probes, status_code, status):
+    operator = bearer("operator@example.com", is_operator=True)
+    headers = {
+        "nobody": {},
+        "tenant": bearer(),
+        "forged": {"Authorization": f"{operator['Authorization'][:-8]}AAAAAAAA"},
+    }[who]
+
+    answer = await ask(headers, **probes)
+    detailed = await ask(operator, **probes)
+
+    assert (answer.status_code, answer.json()) == (status_code, {"status": status})
+    assert (detailed.status_code, detailed.json()["status"]) == (status_code, status)
+    assert detailed.json().keys() == {"status", "environment", "version", "bindings"}
+
+
+async def test_readiness_is_limited_by_address(open_client, limit):
+    await limit("health", 2)
+    client, elsewhere = await open_client(), await open_client("203.0.113.9")
+
+    assert await statuses(client, 3, "/health/ready") == [200, 200, 429]
+    assert await statuses(elsewhere, 1, "/health/ready") == [200]
+    assert await statuses(client, 3, "/health") == [200] * 3
+
+
+async def test_readiness_without_a_database_is_not_ready_and_tells_operators_why(
+    spoilable_addresses, owner, place, operator
+):
+    settings = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
+    async with build(surroundings(settings)) as application:
+        await disconnect(owner, spoilable_addresses)
+        app = create_app(application)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
+            plain = await client.get("/health/ready")
+            detailed = await client.get("/health/ready", headers=operator)
+
+    assert (plain.status_code, plain.json()) == (503, {"status": "not_ready"})
+    assert detailed.json()["bindings"]["database"]["ok"] is False
+
+
+async def disconnect(owner, addresses):
+    name = urlsplit(addresses.owner).path[1:]
+    await owner.execute(f'alter database "{name}" allow_connections false')
+    await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
+
+
+async def test_the_real_application_is_ready_and_says_what_each_binding_is(client, operator):
+    answer = await client.get("/health/ready", headers=operator)
 
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
     modes = {name: binding["mode"] for name, binding in answer.json()["bindings"].items()}

@@ -10,9 +10,15 @@ from tests.support import free_port
 needs_redis = pytest.mark.needs_program("redis")
 
 
-async def binding(client):
-    answer = (await client.get("/health/ready")).json()
-    return answer["status"], answer["bindings"]["rate_limits"]
+@pytest.fixture
+def binding(operator):
+    """A function: the readiness, and what it says of the rate limits."""
+
+    async def read(client):
+        answer = (await client.get("/health/ready", headers=operator)).json()
+        return answer["status"], answer["bindings"]["rate_limits"]
+
+    return read
 
 
 @pytest.fixture
@@ -23,7 +29,7 @@ async def rows(limited_addresses):
     await connection.close()
 
 
-async def test_by_default_the_database_counts(open_client, bearer, rows):
+async def test_by_default_the_database_counts(open_client, bearer, rows, binding):
     client = await open_client()
 
     await client.get(BALANCE, headers=bearer())
@@ -32,7 +38,7 @@ async def test_by_default_the_database_counts(open_client, bearer, rows):
     assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "PostgreSQL"})
 
 
-async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows):
+async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows, binding):
     await limit("read", 2)
     client = await open_client(OSLIRA_RATE_LIMIT_STORE="memory")
 
@@ -42,7 +48,7 @@ async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows
 
 
 @needs_redis
-async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows, tmp_path):
+async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows, tmp_path, binding):
     await limit("read", 2)
     async with redis_server(tmp_path) as port:
         store = address_of(port).replace("redis://", "valkey://")
@@ -54,7 +60,7 @@ async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows,
 
 
 async def test_while_redis_is_away_calls_are_answered_counted_and_told_as_degraded(
-    open_client, limit, bearer, logs
+    open_client, limit, bearer, logs, binding
 ):
     await limit("read", 2)
     client = await open_client(OSLIRA_RATE_LIMIT_STORE=address_of(free_port()))

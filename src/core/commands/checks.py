@@ -9,6 +9,7 @@ import msgspec
 from rich.table import Table
 
 from core.checks import check_providers
+from core.commands.connection import TOKEN_VARIABLE, operator_token
 from core.commands.surroundings import console, read_surroundings, run_to_the_end
 from core.health import Readiness
 from core.wiring.application import build
@@ -17,16 +18,24 @@ from core.wiring.application import build
 @click.command("health")
 @click.option("--url", help="Where the server is (default: this machine, the configured port).")
 def health_command(url: str | None) -> None:
-    """Show what works and what does not. Exits 1 when the server is not ready."""
+    """Show what works and what does not. Exits 1 when the server is not ready.
+
+    The server shows details to operators: set OSLIRA_TOKEN to an operator's access token.
+    """
     settings = read_surroundings().settings
     url = url or f"http://{settings.host}:{settings.port}"
+    token = operator_token(settings, url)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        content = httpx.get(f"{url}/health/ready", timeout=10).content
+        content = httpx.get(f"{url}/health/ready", headers=headers, timeout=10).content
         readiness = msgspec.json.decode(content, type=Readiness)
     except (httpx.HTTPError, httpx.InvalidURL):
         raise click.ClickException(f"Nothing answers at {url}. Start it with: oslira serve") from None
     except msgspec.DecodeError:
         raise click.ClickException(f"What answers at {url} is not Oslira.") from None
+    if not readiness.bindings:
+        console.print(f"{url}: {readiness.status}. For details set {TOKEN_VARIABLE} to an operator's token.")
+        sys.exit(1 if readiness.status == "not_ready" else 0)
     table = Table("binding", "works", "is", "detail", title=f"{url}: {readiness.status}")
     for name, binding in readiness.bindings.items():
         works = "[green]yes[/]" if binding.ok else "[red]no[/]"

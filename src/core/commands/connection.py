@@ -15,6 +15,7 @@ import msgspec
 
 from core.commands.client import Api, open_api
 from core.commands.surroundings import read_surroundings, signs_tokens
+from core.settings import Settings
 from core.wiring.place import local_issuer
 
 TOKEN_VARIABLE = "OSLIRA_TOKEN"  # noqa: S105
@@ -104,6 +105,16 @@ def connection_of(
         account=account,
         operator_token=issuer.token(OPERATOR_EMAIL, lifetime=TOKEN_LIFETIME, is_operator=True),
     )
+
+
+def operator_token(settings: Settings, url: str) -> str | None:
+    """The token of the environment, or one that we sign for a server on this machine."""
+    given = os.environ.get(TOKEN_VARIABLE, "")
+    if given:
+        return _checked(given)
+    if not (signs_tokens(settings) and _is_this_machine(url)):
+        return None
+    return local_issuer(settings).token(OPERATOR_EMAIL, lifetime=TOKEN_LIFETIME, is_operator=True)
 
 
 def _checked(token: str) -> str:

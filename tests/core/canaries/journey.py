@@ -96,7 +96,7 @@ class Journey:
         await client.get("/v1/credits/balance", headers=key)
         await client.delete(f"{account}/members/{me['id']}", headers=ada)
         await client.post(f"/v1/admin{account[3:]}/credits/grants", headers=ada, json={})
-        await client.get("/health/ready")
+        await client.get("/health/ready", headers=ada)
         return ada
 
     async def through_wrong_doors(self, client, ada):

@@ -5,10 +5,13 @@ import os
 import re
 import sys
 import time
+from datetime import timedelta
 
 import httpx
 import pytest
 
+from core.settings import Settings
+from core.wiring.place import local_issuer
 from tests.conftest import PROJECT
 from tests.core.engine.conftest import code_of
 from tests.core.engine.three_steps import run_server
@@ -16,6 +19,13 @@ from tests.support import answers, free_port, until
 
 DRAINING = "select count(*) from traffic.workers where is_draining and gone_at is null"
 HEAD = b"GET /health HTTP/1.1\r\nHost: test\r\n"
+
+
+def operator_with(folder):
+    """The headers of an operator of the server whose data is in this folder."""
+    issuer = local_issuer(Settings(data_dir=folder))
+    token = issuer.token("operator@example.com", lifetime=timedelta(hours=1), is_operator=True)
+    return {"Authorization": f"Bearer {token}"}
 
 
 @pytest.fixture
@@ -29,14 +39,14 @@ async def server(workers):
     return process, port
 
 
-async def test_runs_are_carried_out_while_requests_are_answered(server, book):
+async def test_runs_are_carried_out_while_requests_are_answered(server, workers, book):
     _, port = server
     run_id, halted = await book.start(), await book.start(halt_at="inside:2")
     await book.ended([run_id])
     await book.noted([halted], "halted inside:2")
 
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        page = (await client.get("/health/ready")).json()
+        page = (await client.get("/health/ready", headers=operator_with(workers.go_on.parent))).json()
 
     assert (await book.find(run_id)).status == "completed"
     assert re.search(r"this process is [0-9a-f]{8}; 0 queued", page["bindings"]["engine"]["detail"])
@@ -89,7 +99,7 @@ async def test_the_command_answers_before_its_engine_is_there_and_ends_both(engi
     )
     await until(lambda: answers(port) or process.returncode is not None, timeout_s=120)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
-        page = (await client.get("/health/ready")).json()
+        page = (await client.get("/health/ready", headers=operator_with(tmp_path))).json()
     async for line in process.stderr:
         if b"engine_running" in line:
             break

@@ -47,14 +47,15 @@ def breaker_is(gateway):
 
 
 @pytest.fixture
-def health_page(application, client_of, gateway):
+def health_page(application, client_of, gateway, operator):
     """A function: what it says now of those whom we pay."""
 
     async def page():
         known = application.health
         probes = {**known.probes, **provider_probes(application.settings, gateway)}
         health = Health(known.environment, probes, known.essential)
-        answer = await client_of(replace(application, health=health)).get("/health/ready")
+        client = client_of(replace(application, health=health))
+        answer = await client.get("/health/ready", headers=operator)
         return answer.json()
 
     return page

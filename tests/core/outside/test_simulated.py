@@ -1,5 +1,6 @@
 """The application as it starts without any key: everything works, and says that it is simulated."""
 
+from datetime import timedelta
 from uuid import uuid4
 
 import httpx
@@ -7,7 +8,7 @@ import pytest
 
 from core.app import create_app
 from core.wiring.application import build
-from core.wiring.place import surroundings
+from core.wiring.place import local_issuer, surroundings
 from shared.questions import Question, Spender
 from tests.core.outside.world import LIGHT, Verdict
 
@@ -52,9 +53,10 @@ async def test_profiles_and_their_rows_say_that_they_are_simulated(local, spende
 
 
 async def test_the_health_page_says_who_is_simulated_and_which_key_would_change_that(local):
+    token = local_issuer(local.settings).token("o@example.com", lifetime=timedelta(hours=1), is_operator=True)
     transport = httpx.ASGITransport(create_app(local), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
-        page = (await client.get("/health/ready")).json()
+        page = (await client.get("/health/ready", headers={"Authorization": f"Bearer {token}"})).json()
 
     for provider in PROVIDERS:
         binding = page["bindings"][provider]

@@ -9,6 +9,7 @@ from features.auth.domain.api_keys import PREFIX, ApiKey, read_key
 from features.auth.domain.claims import caller_of, read_claims
 from features.auth.domain.errors import ApiKeyInvalid, TokenInvalid
 from shared.caller import Caller
+from shared.errors import Unauthenticated, Unavailable
 from shared.ids import UserId
 from shared.ports import Clock
 
@@ -44,6 +45,16 @@ class Callers:
                 return caller
             del self._known[authorization]
         return await self._verify(authorization)
+
+    async def is_operator(self, authorization: str) -> bool:
+        """Whether a valid token of an operator is presented. Needs no database, which may be down."""
+        if len(authorization) > CREDENTIAL_LENGTH_MAX or not authorization.lower().startswith(SCHEME):
+            return False
+        try:
+            verified = await self.verifier.verify(authorization[len(SCHEME) :].strip())
+            return caller_of(*read_claims(verified)).is_operator
+        except (Unauthenticated, Unavailable):
+            return False
 
     async def _verify(self, authorization: str) -> Caller:
         if len(authorization) > CREDENTIAL_LENGTH_MAX or not authorization.lower().startswith(SCHEME):

@@ -49,6 +49,9 @@ class Door:
         self._known[authorization, account] = (visit, self.now_s() + REMEMBERED_FOR_S)
         return visit
 
+    async def is_operator(self, authorization: bytes) -> bool:
+        return await self.callers.is_operator(authorization.decode("latin-1"))
+
     async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
         return await self.access.admit(caller, access, account_id)
 

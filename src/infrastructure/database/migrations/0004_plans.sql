@@ -25,6 +25,7 @@ insert into public.rate_limits (plan, route_class, requests_max, window_s) value
     ('free', 'write', 30, 60),
     ('free', 'public', 30, 60),
     ('free', 'unknown_route', 60, 60),
+    ('free', 'health', 120, 60),
     ('free', 'analysis', 30, 3600),
     ('free', 'bulk', 10, 3600),
     ('free', 'progress', 300, 60),
