@@ -4,7 +4,6 @@ import asyncio
 import logging
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from infrastructure.identity.tokens import LocalIssuer
@@ -15,7 +14,6 @@ from shared.listening import bind, listen
 
 HOST = "127.0.0.1"
 BACKLOG = 1_024
-LOOK_AGAIN_S = 0.01
 # As many as anybody keeps open: those beyond are neither refused nor served, and their calls hang.
 CONNECTIONS_MAX = 10_000
 
@@ -28,38 +26,27 @@ async def serve_simulators(
     until_stdin_ends: bool,
     latency_scale: float = 0.0,
 ) -> None:
-    """Prints the address once it answers."""
+    """Prints the address once it accepts connections."""
     bound = bind(HOST, port)
-    listen(bound, BACKLOG)
     port = bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
     simulators, beside = create_simulators(data_dir, issuer, latency_scale=latency_scale)
     server = HttpServer(simulators, bound, backlog=BACKLOG, backpressure=CONNECTIONS_MAX)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    listen(bound, BACKLOG)
     serving = asyncio.create_task(server.serve())
-    told = asyncio.Event()
     # The server's own stop would wait for answers that never come, which is what some are asked to be.
-    ends = {serving, asyncio.create_task(beside), asyncio.create_task(told.wait())}
+    ends = {serving, asyncio.create_task(beside), asyncio.create_task(stopped.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
     try:
-        await _until_it_answers(port, serving)
         print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  for whoever started us
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in ends:
             task.cancel()
-
-
-async def _until_it_answers(port: int, serving: asyncio.Task[None]) -> None:
-    while not serving.done():
-        with suppress(OSError):
-            _, writer = await asyncio.open_connection(HOST, port)
-            writer.close()
-            return
-        await asyncio.sleep(LOOK_AGAIN_S)
-    serving.result()
 
 
 async def _stdin_ends() -> None:

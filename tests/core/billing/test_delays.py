@@ -53,6 +53,7 @@ async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
     """The application with its event consumer, connected to Stripe by the proxy only."""
     place = surroundings(
         {
+            "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": delayed_addresses.owner,
             "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("delayed")),
             "STRIPE_SECRET_KEY": "sk_test_delayed",
