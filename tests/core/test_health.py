@@ -108,7 +108,11 @@ async def test_readiness_is_limited_by_address(open_client, limit):
 async def test_readiness_without_a_database_is_not_ready_and_tells_operators_why(
     spoilable_addresses, owner, place, operator
 ):
-    settings = {"DATABASE_URL": spoilable_addresses.owner, "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
+    settings = {
+        "OSLIRA_ENVIRONMENT": "local",
+        "DATABASE_URL": spoilable_addresses.owner,
+        "OSLIRA_DATA_DIR": str(place.settings.data_dir),
+    }
     async with build(surroundings(settings)) as application:
         await disconnect(owner, spoilable_addresses)
         app = create_app(application)
