@@ -16,8 +16,8 @@ import pytest
 from core.app import create_app
 from core.engine.schema import GRANTS, migrate_engine
 from core.wiring.application import build
-from core.wiring.place import Addresses, local_issuer, surroundings
-from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
+from core.wiring.bootstrap import DatabaseUrls, local_issuer, runtime
+from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
@@ -96,7 +96,7 @@ async def copy_of(cluster, template):
     # Page by page: copying files waits for a checkpoint, and so for what all the others have written.
     await connection.execute(f'create database "{name}" template "{template}" strategy wal_log')
     try:
-        yield Addresses(
+        yield DatabaseUrls(
             owner=cluster.url(name), user=cluster.url(name, "app_user"), admin=cluster.url(name, "app_admin")
         )
     finally:
@@ -140,7 +140,7 @@ async def owner(addresses):
 @pytest.fixture(scope="session")
 def place(addresses, tmp_path_factory):
     """A local environment on the test database."""
-    return surroundings(
+    return runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": addresses.owner,

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from infrastructure.simulators.supervisor import Simulators
+from simulators.supervisor import Simulators
 
 ISSUER, AUDIENCE = "http://127.0.0.1/auth/v1", "authenticated"
 

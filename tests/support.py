@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from infrastructure.database.sessions import connect
+from infrastructure.database.clients import connect
 from shared.caller import Caller
 from shared.ids import AccountId
 

@@ -11,12 +11,12 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
-from core.api_document import complete
-from core.documentation import CONTENT_SECURITY_POLICY, DocumentationPage
-from core.doors import check_marks, document_marks, roles_table
-from core.health import VERSION, HealthController
-from core.progress.poll import Poll
-from core.strict_schemas import StrictStructs
+from core.api.docs_page import CONTENT_SECURITY_POLICY, DocumentationPage
+from core.api.health import VERSION, HealthController
+from core.api.openapi import complete
+from core.api.route_policy import document_marks, require_route_policies, roles_table
+from core.api.strict_schemas import StrictStructs
+from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import Application
 from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
@@ -29,10 +29,10 @@ from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
 from features.billing.controllers.checkouts import CheckoutsController
-from features.billing.controllers.inbox import InboxController
+from features.billing.controllers.stripe_events import InboxController
+from features.billing.controllers.stripe_webhook import PATH as STRIPE_WEBHOOK_PATH
+from features.billing.controllers.stripe_webhook import StripeWebhookController
 from features.billing.controllers.subscriptions import SubscriptionsController
-from features.billing.controllers.webhooks import PATH as STRIPE_WEBHOOK_PATH
-from features.billing.controllers.webhooks import StripeWebhookController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
@@ -40,21 +40,21 @@ from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
-from features.notices.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
-from features.notices.controllers.endpoints import EndpointsController
-from features.notices.controllers.secrets import SecretsController
-from features.operations.controllers.acts import ActsController
+from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
+from features.webhooks.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.webhooks.controllers.endpoints import EndpointsController
+from features.webhooks.controllers.secrets import SecretsController
 from shared.errors import DomainError
-from shared.middleware.access import PUBLIC
-from shared.middleware.bodies import StrictRequest
-from shared.middleware.counted_refusals import CountedRefusals
-from shared.middleware.edge import Edge
-from shared.middleware.gate import Gate
-from shared.middleware.problems import broken, refused, refused_by_framework
+from shared.http.problems import broken, refused, refused_by_framework
+from shared.http.route_policy import PUBLIC
+from shared.http.strict_body import StrictRequest
+from shared.middleware.failure_rate_limit import FailureRateLimit
+from shared.middleware.http_boundary import HttpBoundary
 from shared.middleware.request_body import BODIES_BYTES_MAX, Limits
+from shared.middleware.request_pipeline import RequestPipeline
 
 CONTROLLERS = (
     HealthController,
@@ -76,7 +76,7 @@ CONTROLLERS = (
     AdjustmentsController,
     AuditsController,
     CronController,
-    ActsController,
+    AuditLogController,
     CostReportsController,
     RunCostsController,
     RunsController,
@@ -106,13 +106,13 @@ def given(value: object) -> Provide:
 def create_app(application: Application) -> ASGIApp:
     """Raises RouteUnmarked when a route does not say who may call it."""
     settings = application.settings
-    counted_refusals = CountedRefusals(application.rate_limits, settings.proxy_hops)
+    counted_refusals = FailureRateLimit(application.rate_limits, settings.proxy_hops)
     litestar = Litestar(
         route_handlers=CONTROLLERS,
         dependencies={name: given(part) for name, part in _parts(application, counted_refusals).items()},
         middleware=[
             DefineMiddleware(
-                Gate,
+                RequestPipeline,
                 doorkeeper=application.door,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
@@ -132,11 +132,11 @@ def create_app(application: Application) -> ASGIApp:
         request_class=StrictRequest,
         request_max_body_size=settings.body_bytes_max,
     )
-    check_marks(litestar)
+    require_route_policies(litestar)
     document_marks(litestar)
     complete(litestar.openapi_schema, litestar.routes)
-    return Edge(
-        Poll(litestar, application.runs.live, application.door, application.poll_limits),
+    return HttpBoundary(
+        RunPollMiddleware(litestar, application.runs.live, application.door, application.poll_limits),
         Limits(
             body_bytes_max=settings.body_bytes_max,
             body_deadline_s=settings.client_deadline_s,
@@ -149,7 +149,7 @@ def create_app(application: Application) -> ASGIApp:
     )
 
 
-def _parts(application: Application, counted_refusals: CountedRefusals) -> dict[str, object]:
+def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict[str, object]:
     """What handlers ask for by name."""
     return {
         "health": application.health,
@@ -189,7 +189,7 @@ def _parts(application: Application, counted_refusals: CountedRefusals) -> dict[
         "counted_refusals": counted_refusals,
         "door": application.door,
         # Counted in this process: the answer must not depend on the store of the shared limits.
-        "readiness_limits": CountedRefusals(application.poll_limits, application.settings.proxy_hops),
+        "readiness_limits": FailureRateLimit(application.poll_limits, application.settings.proxy_hops),
         "webhook_endpoints": application.notices.endpoints,
         "webhook_deliveries": application.notices.deliveries,
     }

@@ -36,7 +36,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind}:{self.id}"
 
 
-class Visit(msgspec.Struct, frozen=True, kw_only=True):
+class AuthContext(msgspec.Struct, frozen=True, kw_only=True):
     """A caller at the door: for which account, as far as it is known, on which plan, and by what name
     they are counted. Up to a minute old: what they may do is asked anew.
     """

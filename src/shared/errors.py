@@ -2,7 +2,7 @@
 
 A slice derives its own errors from one of these kinds. Facts go to ``super().__init__`` by position,
 so that an error survives the pickling of a durable workflow; the text is built in ``__str__``. Which
-HTTP status a kind gets is decided in ``shared.middleware.problems``.
+HTTP status a kind gets is decided in ``shared.http.problems``.
 """
 
 from typing import ClassVar

@@ -12,11 +12,11 @@ from customers import Customer
 from place import BenchFailed, Place
 from world import World
 
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.ideal_customer import UNDESCRIBED
-from features.analysis.domain.profile import AnalysisType
-from features.analysis.domain.prompts import questions
-from infrastructure.simulators.world import kind_of
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.profile.profile import AnalysisType
+from features.analysis.domain.prompting.prompts import questions
+from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
+from simulators.instagram.profiles import kind_of
 
 PATH = "/v1/analyses"
 LOOK_INTERVAL_S = 0.02

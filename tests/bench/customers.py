@@ -9,7 +9,7 @@ import asyncpg
 import httpx
 from place import BenchFailed, Place
 
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 from infrastructure.identity.tokens import user_id_of
 
 TOKEN_LIFETIME = timedelta(hours=12)

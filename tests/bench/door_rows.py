@@ -12,7 +12,7 @@ from processes import open_app, oslira
 from rounds import Pair, Round
 from tools import wrk
 
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 
 BALANCE = "/v1/credits/balance"
 PRINCIPALS = 32

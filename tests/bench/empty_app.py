@@ -1,4 +1,4 @@
-"""The floor of HTTP: Litestar routes that do nothing, served exactly as ``core.server`` serves ours.
+"""HTTP floor: Litestar routes that do nothing, served as ``core.processes.server`` serves ours.
 
 Usage: empty_app.py PORT
 """
@@ -14,8 +14,8 @@ from granian.server.embed import Server
 from litestar import Litestar, get, post
 from litestar.types import ASGIApp
 
-from core.server import BACKLOG
-from core.settings import Settings
+from core.processes.server import BACKLOG
+from core.settings.settings import Settings
 
 
 @get("/")

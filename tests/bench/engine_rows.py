@@ -19,7 +19,7 @@ from runs import LOOK_INTERVAL_S, STANDSTILL_S_MAX, forget_runs, moments_of_runs
 from tenants import open_database
 from tools import run
 
-from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.runs.runs import PostgresRuns
 
 STEPS = 5
 ACCOUNTS_COUNT = 20

@@ -17,15 +17,15 @@ from litestar import Litestar
 from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
+from core.api.health import HealthController
 from core.app import given
-from core.health import HealthController
 from core.wiring.application import Application, build
-from core.wiring.place import local_issuer, surroundings
+from core.wiring.bootstrap import local_issuer, runtime
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
-from shared.middleware.bodies import StrictRequest
-from shared.middleware.counted_refusals import CountedRefusals
-from shared.middleware.edge import Edge
+from shared.http.strict_body import StrictRequest
+from shared.middleware.failure_rate_limit import FailureRateLimit
+from shared.middleware.http_boundary import HttpBoundary
 from shared.middleware.request_body import Limits
 
 
@@ -42,7 +42,7 @@ class NoDoor:
 
 
 async def serve(port: int, principals: int) -> None:
-    place = surroundings(os.environ)
+    place = runtime(os.environ)
     async with build(place) as application:
         issuer = local_issuer(place.settings)
         tokens = [
@@ -63,7 +63,7 @@ def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
         dependencies={
             "health": given(application.health),
             "door": given(application.door),
-            "readiness_limits": given(CountedRefusals(application.poll_limits, 0)),
+            "readiness_limits": given(FailureRateLimit(application.poll_limits, 0)),
             "balances": given(application.balances),
             "statements": given(application.statements),
         },
@@ -72,7 +72,7 @@ def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
         openapi_config=None,
         logging_config=None,
     )
-    return Edge(litestar, Limits(), https_only=False, record=lambda _: None)
+    return HttpBoundary(litestar, Limits(), https_only=False, record=lambda _: None)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import asyncpg
 
-from core.settings import SECRETS, Settings
-from core.wiring.place import Addresses, apply_migrations, database_addresses, start_logs, surroundings
+from core.settings.settings import SECRETS, Settings
+from core.wiring.bootstrap import DatabaseUrls, apply_migrations, database_addresses, runtime, start_logs
 
 PROJECT = Path(__file__).parents[2]
 
@@ -29,7 +29,7 @@ class Place:
     folder: Path
     environ: Mapping[str, str]
     settings: Settings
-    addresses: Addresses
+    addresses: DatabaseUrls
     owner: asyncpg.Connection
 
 
@@ -39,7 +39,7 @@ async def open_place() -> AsyncGenerator[Place]:
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         environ = _clean_environment(Path(folder))
-        settings = surroundings(environ).settings
+        settings = runtime(environ).settings
         start_logs(settings, level=logging.WARNING)
         async with database_addresses(settings) as addresses:
             await apply_migrations(settings, addresses)

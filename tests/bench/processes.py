@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from place import PROJECT, BenchFailed, Place
 
-from shared.listening import free_port
+from shared.listen_socket import free_port
 
 HOST = "127.0.0.1"
 START_TIMEOUT_S = 60

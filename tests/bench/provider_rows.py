@@ -12,7 +12,7 @@ from place import Place
 from rounds import Call, Pair, Round
 from world import STABLE, TASK, Verdict, open_world
 
-from infrastructure.cache.entries import unpacked
+from infrastructure.object_store.profile_codec import unpacked
 
 CALLS = 8  # at a time, where work is measured
 CALLS_MIN = 40  # for the slow end to mean something
@@ -46,7 +46,7 @@ async def gateway_and_bare_sdk(place: Place) -> AsyncGenerator[Round]:
     """Everything that a question costs us, log and memory included, and the maker's client alone."""
     from openai import AsyncOpenAI  # noqa: PLC0415  takes a second
 
-    from infrastructure.ai.schemas import answer_schema, for_openai  # noqa: PLC0415
+    from infrastructure.ai.structured.json_schema import answer_schema, for_openai  # noqa: PLC0415
 
     async with open_world(place) as world:
         client = AsyncOpenAI(api_key="bench", base_url=f"{world.address}/openai/v1", max_retries=0)

@@ -12,7 +12,7 @@ from rounds import Pair, Round
 from runs import forget_runs, moments_of_runs, start_runs, until_completed
 from tenants import open_database, settle
 
-from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.runs.runs import PostgresRuns
 
 RUNS_COUNT = 10_000
 PART = 1_000

@@ -11,8 +11,8 @@ from rounds import Pair, Round
 from tenants import open_database, settle
 
 from features.billing.application.renewals import OWN_PER_TRANSACTION, Renewals
-from infrastructure.database.billing_book import PostgresBillingBook
-from infrastructure.database.sessions import AdminSession
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
+from infrastructure.database.clients import AdminClient
 
 SUBSCRIPTIONS_COUNT = 100_000
 CREDITS = 10  # of the free plan
@@ -47,7 +47,7 @@ async def renewals_and_bare_grants(place: Place) -> AsyncGenerator[Round]:
     await _make_due(place)
     async with open_database(place) as database:
         session = database.admin("benchmark")
-        book = PostgresBillingBook(session)
+        book = PostgresSubscriptionRepository(session)
         grants = _Grants(session)
 
         async def renew() -> int:
@@ -67,7 +67,7 @@ async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
     """Of the process that renews: every round is the same pair."""
     await _make_due(place)
     async with open_database(place) as database:
-        book = PostgresBillingBook(database.admin("benchmark"))
+        book = PostgresSubscriptionRepository(database.admin("benchmark"))
         await book.renew_own(OWN_PER_TRANSACTION)
         first_mb = resident_mb(os.getpid())
         tally = await Renewals(book, None).carry_out(is_dry_run=False)
@@ -84,7 +84,7 @@ async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
 class _Grants:
     """The same number of grants in a transaction, to one account after the other."""
 
-    def __init__(self, session: AdminSession) -> None:
+    def __init__(self, session: AdminClient) -> None:
         self._session = session
         self._batch = 0
 

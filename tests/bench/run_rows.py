@@ -15,7 +15,7 @@ from rounds import Pair, Round
 from runs import forget_runs
 from world import World, open_world
 
-from infrastructure.simulators.latency import RUN
+from simulators.faults.latency import RUN
 
 # Fixed: what is compared differs by our own work alone.
 DEEP_MS = {RUN: 1_600, "/openai": 3_000, "/anthropic": 3_000}

@@ -12,7 +12,7 @@ from processes import Program
 from rounds import TASKS
 
 from features.runs.domain.run import NewRun
-from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.runs.runs import PostgresRuns
 from shared.ids import AccountId, RunId
 
 KIND = "bench_steps"  # see step_worker

@@ -11,9 +11,9 @@ from place import Place
 from rounds import TASKS, Call, Pair, Round, calls_per_s
 from tenants import BALANCE, ENTRIES_FEW, make_tenant, open_database, settle
 
-from infrastructure.database.credits import PostgresCreditReader
+from infrastructure.database.clients import Database
+from infrastructure.database.credits.ledger import PostgresCreditReader
 from infrastructure.database.pool import open_pool
-from infrastructure.database.sessions import Database
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
 

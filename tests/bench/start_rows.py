@@ -16,8 +16,8 @@ from runs import forget_runs
 from tenants import open_database
 from tools import Load, wrk, wrk_load
 
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 from shared.ids import AccountId, RunId
 
 CUSTOMERS_COUNT = 32

@@ -17,7 +17,7 @@ from rounds import Pair, Round
 from tenants import make_tenant, settle
 from webhook_rows import CONNECTIONS, RATE_DEMANDED, send, signature_of
 
-from shared.listening import free_port
+from shared.listen_socket import free_port
 
 EVENTS = 2_000
 COPIES = 5

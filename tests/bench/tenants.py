@@ -8,7 +8,7 @@ import asyncpg
 from place import Place
 from rounds import TASKS
 
-from infrastructure.database.sessions import Database, connect
+from infrastructure.database.clients import Database, connect
 
 ENTRIES_FEW = 10
 BALANCE = "select * from caller.credit_balance($1, $2)"

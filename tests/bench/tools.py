@@ -11,7 +11,7 @@ from typing import NamedTuple
 from place import BenchFailed, ProgramMissing
 from processes import end
 
-from infrastructure.database.embedded import packaged_binaries
+from infrastructure.database.embedded_postgres import packaged_binaries
 
 
 async def run(*command: object, environ: Mapping[str, str] | None = None) -> str:

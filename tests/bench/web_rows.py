@@ -10,7 +10,7 @@ from processes import OURS, empty_app, oslira, peer
 from rounds import Pair, Round
 from tools import run, wrk
 
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 
 BALANCE = "/v1/credits/balance"
 

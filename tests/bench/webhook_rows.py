@@ -14,9 +14,9 @@ from processes import oslira
 from rounds import TASKS, Pair, Round, calls_per_s
 from tenants import open_database, settle
 
-from core.payment_settings import LOCAL_SECRET
-from features.billing.application.intake import Intake
-from infrastructure.database.inbox_reads import PostgresEvents
+from core.settings.payments import LOCAL_SECRET
+from features.billing.application.stripe_events.receive import StripeEventReceiver
+from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.database.pool import open_pool
 
 PATH = "/v1/webhooks/stripe"
@@ -57,7 +57,7 @@ async def intake_and_bare_insert(place: Place) -> AsyncGenerator[Round]:
         open_database(place) as database,
         open_pool(owner_url, size_max=TASKS, statement_cache=True) as pool,
     ):
-        intake = Intake(PostgresEvents(database), secrets, time.time, int)
+        intake = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, int)
 
         async def take() -> None:
             _, body, signature = new_event()

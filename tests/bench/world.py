@@ -11,10 +11,10 @@ from place import Place
 from tenants import ENTRIES_FEW, make_tenant
 
 from core.wiring.application import Application, build
-from core.wiring.place import surroundings
-from infrastructure.simulators.supervisor import Simulators
+from core.wiring.bootstrap import runtime
 from shared.ids import AccountId
-from shared.questions import Question, Spender
+from shared.llm import CostOwner, StructuredPrompt
+from simulators.supervisor import Simulators
 
 TASK = "analysis.deep.core"
 STABLE = ("The business sells flour and yeast to bakers. " * 80, "Judge how well the profile fits. " * 10)
@@ -34,7 +34,7 @@ class World:
         self,
         application: Application,
         http: httpx.AsyncClient,
-        spender: Spender,
+        spender: CostOwner,
         environ: Mapping[str, str],
     ) -> None:
         self.application = application
@@ -44,10 +44,10 @@ class World:
         self.environ = environ  # for other processes that should ask the same simulators
         self._numbers = itertools.count()
 
-    def question(self) -> Question[Verdict]:
+    def question(self) -> StructuredPrompt[Verdict]:
         """Another one every time: the same would be remembered."""
         text = f"followers: {next(self._numbers)}\nbiography: bread, every morning\n" * 20
-        return Question(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
+        return StructuredPrompt(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
 
     async def ask(self) -> None:
         await self.application.gateway.answer(self.question())
@@ -79,9 +79,9 @@ async def open_world(place: Place, **environ: str) -> AsyncGenerator[World]:
     }
     try:
         async with (
-            build(surroundings(given)) as application,
+            build(runtime(given)) as application,
             httpx.AsyncClient(base_url=address, timeout=30) as http,
         ):
-            yield World(application, http, Spender(account_id=AccountId(account_id)), given)
+            yield World(application, http, CostOwner(account_id=AccountId(account_id)), given)
     finally:
         await simulators.close()

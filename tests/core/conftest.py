@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from core.app import create_app
 from core.wiring.application import build
-from core.wiring.place import surroundings
+from core.wiring.bootstrap import runtime
 from tests.conftest import PROJECT, client_for, copy_of
 from tests.support import answers, free_port, somebody_works, until
 
@@ -88,7 +88,7 @@ async def servers(addresses, place):
     async def start(command="api", *, port=None, **environment):
         port = port or free_port()
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "core.cli", command, "--port", str(port)),
+            *(sys.executable, "-m", "core.cli.main", command, "--port", str(port)),
             env={
                 **os.environ,
                 "PYTHONPATH": str(PROJECT / "src"),
@@ -169,7 +169,7 @@ async def open_client(limited_addresses, place):
                 "OSLIRA_DATA_DIR": str(place.settings.data_dir),
                 **environ,
             }
-            application = await stack.enter_async_context(build(surroundings(settings)))
+            application = await stack.enter_async_context(build(runtime(settings)))
             transport = httpx.ASGITransport(
                 create_app(application), raise_app_exceptions=False, client=(peer, 1)
             )

@@ -1,6 +1,6 @@
 import asyncio
 
-from core.attendants import attend
+from core.processes.background import run_services
 from shared.errors import Unavailable
 
 
@@ -9,7 +9,7 @@ class Away(Unavailable):
 
 
 async def test_attendants_go_on_until_told_to_stop_and_one_that_fails_begins_again(monkeypatch):
-    monkeypatch.setattr("core.attendants.RETRY_INTERVAL_S", 0.0)
+    monkeypatch.setattr("core.processes.background.RETRY_INTERVAL_S", 0.0)
     stopping = asyncio.Event()
     told: list[str] = []
 
@@ -28,6 +28,6 @@ async def test_attendants_go_on_until_told_to_stop_and_one_that_fails_begins_aga
             case _:
                 stopping.set()
 
-    await attend({"steady": steady, "fails": fails_twice}, stopping)
+    await run_services({"steady": steady, "fails": fails_twice}, stopping)
 
     assert told == ["steady", "fails", "fails", "fails", "steady ends"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from shared.errors import Unavailable
-from shared.middleware.audit import Audit
+from shared.middleware.audit_log import AuditRecorder
 
 GRANT = {"credits": 5, "reference": "ticket:1", "description": "A gift"}
 SHOW_NO_TENANT = {"listCronJobs", "listCronRuns", "getCronRun"}
@@ -145,7 +145,7 @@ class Book:
 @pytest.fixture
 def with_book(application, client_of):
     def make(fails):
-        operations = replace(application.operations, audit=Audit(Book(fails)))
+        operations = replace(application.operations, audit=AuditRecorder(Book(fails)))
         return client_of(replace(application, operations=operations))
 
     return make

@@ -15,10 +15,10 @@ import asyncpg
 import pytest
 from click.testing import CliRunner
 
-from core.cli import main
-from core.commands import credits as credits_commands
-from core.settings import Settings
-from core.wiring.place import local_issuer
+from core.cli.commands import credits as credits_commands
+from core.cli.main import main
+from core.settings.settings import Settings
+from core.wiring.bootstrap import local_issuer
 from features.credits.domain.ledger import Finding
 from infrastructure.identity.keys import FixedKey, load_pem
 from infrastructure.identity.verifier import JwtVerifier
@@ -455,7 +455,7 @@ async def test_expiring_counts_what_it_wrote_off(oslira, addresses, owner, tenan
 
 async def test_the_module_runs_as_a_program_of_its_own(tmp_path, verify):
     environ = {**os.environ, "PYTHONPATH": "src", "OSLIRA_DATA_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "core.cli", "token", "ada@example.com"]
+    command = [sys.executable, "-m", "core.cli.main", "token", "ada@example.com"]
 
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=PROJECT, env=environ, capture_output=True, text=True, check=True

@@ -6,7 +6,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from core.cli import main
+from core.cli.main import main
 
 TIMEOUT_S = 120  # a run that nobody carries out is waited for without end
 

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from shared.questions import Spender
+from shared.llm import CostOwner
 from tests.conftest import make_tenant
 from tests.features.costs.calls import model_call, scrape
 
@@ -111,7 +111,7 @@ async def test_a_tenant_sees_no_report(client, bearer, name):
 async def test_spenders_are_told_in_dollars_and_percent(application, report, owner, window):
     large, small = await make_tenant(owner), await make_tenant(owner)
     for tenant, cost in ((large, 750_000_000), (small, 250_000_000)):
-        spender = Spender(account_id=tenant.account_id, user_id=tenant.caller.user_id)
+        spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
         await application.call_log.record_model_call(model_call(cost, at=inside(window), spender=spender))
 
     answer = await report("spenders", share=70, **window)
@@ -175,7 +175,7 @@ async def test_refusals_are_reported_with_their_reason(report, owner, window):
 
 async def test_a_runs_costs_are_told_with_its_margin(application, client, operator, owner):
     tenant, run_id = await make_tenant(owner), uuid4()
-    spender = Spender(account_id=tenant.account_id, run_id=run_id)
+    spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
     await application.call_log.record_model_call(model_call(12_000_000, spender=spender))
     await application.call_log.record_scrape(scrape(None, spender=spender))
 

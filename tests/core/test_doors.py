@@ -4,10 +4,10 @@ import pytest
 from litestar import WebSocket, get, websocket
 
 from core import app
+from core.api.route_policy import RoutePolicyMissing
 from core.app import create_app
-from core.doors import RouteUnmarked
 from features.credits.controllers.credits import CreditsController
-from shared.middleware.access import SIGNED_IN, needs
+from shared.http.route_policy import SIGNED_IN, needs
 from tests.core.problems import assert_problem
 
 
@@ -44,7 +44,7 @@ def plant(application, monkeypatch):
     ids=str,
 )
 def test_a_route_without_a_known_mark_keeps_the_application_from_starting(plant, marks):
-    with pytest.raises(RouteUnmarked, match=r"GET /v1/planted"):
+    with pytest.raises(RoutePolicyMissing, match=r"GET /v1/planted"):
         plant(planted(marks))
 
 
@@ -56,7 +56,7 @@ def test_a_marked_route_is_served(plant, marks):
 def test_a_controller_that_lost_its_mark_is_named_with_all_its_routes(application, monkeypatch):
     monkeypatch.setattr(CreditsController, "opt", {})
 
-    with pytest.raises(RouteUnmarked) as refusal:
+    with pytest.raises(RoutePolicyMissing) as refusal:
         create_app(application)
 
     paths = ("/v1/credits/balance", "/v1/credits/transactions", "/v1/credits/transactions.csv")
@@ -68,7 +68,7 @@ def test_a_route_that_the_gate_cannot_guard_is_refused(plant):
     async def handler(socket: WebSocket) -> None:
         del socket
 
-    with pytest.raises(RouteUnmarked, match="/v1/planted"):
+    with pytest.raises(RoutePolicyMissing, match="/v1/planted"):
         plant(handler)
 
 

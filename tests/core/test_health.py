@@ -8,15 +8,15 @@ import asyncpg
 import httpx
 import pytest
 
-from core import health as health_module
+from core.api import health as health_module
+from core.api.health import Health, HealthCheckFailed
 from core.app import create_app
 from core.engine.state import EngineState
-from core.health import Health, ProbeFailed
-from core.settings import Settings
+from core.settings.settings import Settings
 from core.wiring.application import build
-from core.wiring.place import surroundings
-from core.wiring.probes import engine_probe
-from infrastructure.database.probes import WorkFound
+from core.wiring.bootstrap import runtime
+from core.wiring.health_checks import engine_probe
+from infrastructure.database.health_checks import BacklogFound
 from tests.core.calls import statuses
 
 
@@ -113,7 +113,7 @@ async def test_readiness_without_a_database_is_not_ready_and_tells_operators_why
         "DATABASE_URL": spoilable_addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(surroundings(settings)) as application:
+    async with build(runtime(settings)) as application:
         await disconnect(owner, spoilable_addresses)
         app = create_app(application)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
@@ -163,7 +163,7 @@ async def test_liveness_does_not_depend_on_any_binding(application):
 
 
 async def test_a_failing_binding_makes_it_not_ready_and_is_named(ask):
-    answer = await ask(database=works, migrations=failing(ProbeFailed("2 wait: run oslira migrate")))
+    answer = await ask(database=works, migrations=failing(HealthCheckFailed("2 wait: run oslira migrate")))
 
     assert (answer.status_code, answer.json()["status"]) == (503, "not_ready")
     assert answer.json()["bindings"] == {
@@ -221,7 +221,7 @@ async def test_an_answer_does_not_serve_for_longer_than_it_should(monkeypatch):
 
 
 async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask):
-    answer = await ask(database=works, cache=failing(ProbeFailed("the folder is read-only")))
+    answer = await ask(database=works, cache=failing(HealthCheckFailed("the folder is read-only")))
 
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
     assert answer.json()["bindings"]["cache"] == {
@@ -241,7 +241,7 @@ async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask
     ids=["a newer version's", "one waits", "one was changed"],
 )
 async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path, change, ok, said):
-    place = surroundings(
+    place = runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": spoilable_addresses.owner,
@@ -261,7 +261,7 @@ async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path
 
 async def test_a_folder_that_takes_no_objects_is_told_by_its_reason(addresses, tmp_path):
     (tmp_path / "objects").write_bytes(b"a file")
-    place = surroundings(
+    place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
     )
     async with build(place) as application:
@@ -278,7 +278,7 @@ async def test_hosts_that_are_exempt_from_tls_are_listed(addresses, place):
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
         "OSLIRA_PLAINTEXT_HOSTS": "db, cache",
     }
-    async with build(surroundings(environ)) as application:
+    async with build(runtime(environ)) as application:
         binding = (await application.health.readiness()).bindings["plaintext_hosts"]
 
     assert (binding.ok, binding.detail) == (True, "may be reached without encryption: db, cache")
@@ -288,7 +288,7 @@ class Work:
     """What is found of the runs."""
 
     def __init__(self, *executors, queued_count=0, oldest_wait_s=0.0):
-        self._found = WorkFound(
+        self._found = BacklogFound(
             executors=list(executors), queued_count=queued_count, oldest_wait_s=oldest_wait_s
         )
 

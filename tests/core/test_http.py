@@ -8,7 +8,7 @@ import pytest
 from litestar.exceptions import InternalServerException, ValidationException
 
 from features.credits.application.balances import Balances
-from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.database.clients import DatabaseUnavailable
 from tests.core.problems import assert_problem
 
 PUBLIC = (

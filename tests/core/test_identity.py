@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from core.app import create_app
-from core.settings import SettingsRefused
+from core.settings.settings import InvalidSettings
 from core.wiring.application import build
-from core.wiring.place import surroundings
+from core.wiring.bootstrap import runtime
 from features.auth.domain.errors import InvitationNotSent
 from tests.conftest import PROJECT
 from tests.core.problems import assert_problem
@@ -43,7 +43,7 @@ def place(addresses, tmp_path):
     """A function: an environment on the test database with these variables."""
 
     def place(**environ):
-        return surroundings(
+        return runtime(
             {
                 "OSLIRA_ENVIRONMENT": "local",
                 "DATABASE_URL": addresses.owner,
@@ -137,7 +137,7 @@ async def test_an_anonymous_user_is_told_what_to_do(place, ask, issuer, smith):
 async def test_a_key_that_is_none_is_told_before_anything_starts(place, algorithm, kind):
     settings = {"OSLIRA_JWT_ALGORITHM": algorithm, "OSLIRA_JWT_PUBLIC_KEY": "garbage"}
 
-    with pytest.raises(SettingsRefused) as refusal:
+    with pytest.raises(InvalidSettings) as refusal:
         async with build(place(**settings)):
             pass
 
@@ -183,7 +183,7 @@ async def test_a_server_without_supabase_says_that_it_cannot_invite(place, addre
 async def test_the_simulators_run_by_hand_until_told_to_stop(tmp_path):
     port = free_port()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "simulators", "--port", str(port)),
+        *(sys.executable, "-m", "core.cli.main", "simulators", "--port", str(port)),
         env={**os.environ, "PYTHONPATH": str(PROJECT / "src"), "OSLIRA_DATA_DIR": str(tmp_path)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

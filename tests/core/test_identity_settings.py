@@ -3,8 +3,8 @@
 import jwt
 import pytest
 
-from core.identity_settings import DEMO_SECRETS, DEMO_SERVICE_KEY, LOCAL_ISSUER, IdentitySettings
-from core.settings import SECRETS
+from core.settings.identity import DEMO_SECRETS, DEMO_SERVICE_KEY, LOCAL_ISSUER, IdentitySettings
+from core.settings.settings import SECRETS
 from tests.core.test_settings import SERVER, read, refused
 
 SUPABASE = {"SUPABASE_URL": "https://project.supabase.co", "SUPABASE_SERVICE_ROLE_KEY": "canary-key"}

@@ -2,15 +2,15 @@
 
 import pytest
 
-from core.settings import SECRETS, SettingsRefused, read_settings
-from core.wiring.notices import egress_policy
-from infrastructure.egress.policy import EgressPolicy
+from core.settings.settings import SECRETS, InvalidSettings, read_settings
+from core.wiring.webhooks import egress_policy
+from infrastructure.egress.ip_policy import IpPolicy
 from infrastructure.secrets.local_key import local_key
 from tests.core.test_settings import SERVER
 
 
 def wrongs(**environ):
-    with pytest.raises(SettingsRefused) as refusal:
+    with pytest.raises(InvalidSettings) as refusal:
         read_settings(environ.get)
     return refusal.value.wrongs
 
@@ -32,9 +32,9 @@ def test_a_laptop_may_reach_what_it_is_told_to():
 def test_a_server_reaches_the_internet_alone_and_encrypted(environment):
     settings = read_settings({**SERVER, "OSLIRA_ENVIRONMENT": environment}.get)
 
-    assert egress_policy(settings) == EgressPolicy()
-    assert EgressPolicy().https_only
-    assert EgressPolicy().ports == {80, 443, 8080, 8443}
+    assert egress_policy(settings) == IpPolicy()
+    assert IpPolicy().https_only
+    assert IpPolicy().ports == {80, 443, 8080, 8443}
 
 
 def test_a_server_is_not_opened_to_its_tenants():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.payment_settings import LOCAL_SECRET
-from core.serving import own_address
-from core.settings import SECRETS, SettingsRefused, read_settings
+from core.processes.listen_address import own_address
+from core.settings.payments import LOCAL_SECRET
+from core.settings.settings import SECRETS, InvalidSettings, read_settings
 from tests.core.test_settings import SERVER
 
 SECRET = "whsec_0123456789abcdefghijklmnopqrstuv"
@@ -15,7 +15,7 @@ def read(**environ):
 
 
 def wrongs(**environ):
-    with pytest.raises(SettingsRefused) as refusal:
+    with pytest.raises(InvalidSettings) as refusal:
         read(**environ)
     return refusal.value.wrongs
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.settings import SECRETS, SettingsRefused, read_settings
+from core.settings.settings import SECRETS, InvalidSettings, read_settings
 from tests.core.test_settings import SERVER
 
 
@@ -11,7 +11,7 @@ def read(**environ):
 
 
 def wrongs(**environ):
-    with pytest.raises(SettingsRefused) as refusal:
+    with pytest.raises(InvalidSettings) as refusal:
         read(**environ)
     return refusal.value.wrongs
 

@@ -5,10 +5,11 @@ import uuid
 
 import pytest
 
-from infrastructure.database import later, requests
-from infrastructure.database.later import Later
-from infrastructure.database.requests import RequestCounts
-from shared.middleware.analytics import RequestPoint
+from infrastructure.database import write_behind as later
+from infrastructure.database.http import request_log as requests
+from infrastructure.database.http.request_log import RequestCounts
+from infrastructure.database.write_behind import WriteBehindQueue
+from shared.middleware.request_log import RequestLogEntry
 from tests.support import until
 
 POINT = "select * from traffic.requests where request_id = $1"
@@ -128,7 +129,7 @@ def writer(monkeypatch):
 
 
 async def test_what_comes_together_is_written_together(writer):
-    points = Later("points", writer)
+    points = WriteBehindQueue("points", writer)
     for number in range(100):
         points.add(number)
 
@@ -139,7 +140,7 @@ async def test_what_comes_together_is_written_together(writer):
 
 async def test_a_failure_is_told_once_and_nothing_is_lost_by_it(writer, logs):
     writer.failures = 3
-    points = Later("points", writer)
+    points = WriteBehindQueue("points", writer)
     for number in range(4):
         points.add(number)
 
@@ -152,7 +153,7 @@ async def test_a_failure_is_told_once_and_nothing_is_lost_by_it(writer, logs):
 async def test_what_comes_during_a_failure_is_written_after_what_was_there(monkeypatch, writer):
     monkeypatch.setattr(later, "BATCH_MAX", 2)
     writer.failures = 1
-    points = Later("points", writer)
+    points = WriteBehindQueue("points", writer)
     for number in range(5):
         points.add(number)
 
@@ -163,7 +164,7 @@ async def test_what_comes_during_a_failure_is_written_after_what_was_there(monke
 
 async def test_without_a_database_the_oldest_go_first(monkeypatch, writer):
     monkeypatch.setattr(later, "WAITING_MAX", 10)
-    points = Later("points", writer)
+    points = WriteBehindQueue("points", writer)
     for number in range(25):
         points.add(number)
 
@@ -173,7 +174,7 @@ async def test_without_a_database_the_oldest_go_first(monkeypatch, writer):
 
 
 async def test_closing_writes_what_is_left(writer):
-    points = Later("points", writer)
+    points = WriteBehindQueue("points", writer)
     points.add("last")
 
     await points.close()
@@ -192,7 +193,7 @@ class Session:
 
 
 def refused(route, at_s=60.0):
-    return RequestPoint(at_s, "GET", route, 404, 1.0, None, None, None, "r", "route_not_found")
+    return RequestLogEntry(at_s, "GET", route, 404, 1.0, None, None, None, "r", "route_not_found")
 
 
 async def test_requests_of_one_minute_route_and_reason_are_one_row():

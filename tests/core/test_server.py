@@ -101,7 +101,7 @@ async def test_a_slow_body_is_cut_off_with_a_reason(impatient_port, tenant, toke
 
 async def test_a_taken_port_is_said_plainly(impatient_port):
     second = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "serve", "--port", str(impatient_port)),
+        *(sys.executable, "-m", "core.cli.main", "serve", "--port", str(impatient_port)),
         env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},
         stderr=asyncio.subprocess.PIPE,
     )

@@ -2,7 +2,14 @@
 
 import pytest
 
-from core.settings import HOSTS, SECRETS, UNSTATED_ENVIRONMENT, Settings, SettingsRefused, read_settings
+from core.settings.settings import (
+    HOSTS,
+    SECRETS,
+    UNSTATED_ENVIRONMENT,
+    InvalidSettings,
+    Settings,
+    read_settings,
+)
 from tests.conftest import PROJECT
 
 SERVER = {
@@ -25,7 +32,7 @@ def read(**environ):
 
 
 def refused(**environ):
-    with pytest.raises(SettingsRefused) as refusal:
+    with pytest.raises(InvalidSettings) as refusal:
         read(**environ)
     return refusal.value
 

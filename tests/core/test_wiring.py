@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.settings import read_settings
+from core.settings.settings import read_settings
 from core.wiring.application import build
-from core.wiring.place import Surroundings, surroundings
+from core.wiring.bootstrap import Runtime, runtime
 from tests.conftest import make_tenant
 
 
@@ -36,7 +36,7 @@ async def database_of(application):
 
 async def test_the_two_roles_addresses_are_enough_to_serve(addresses, owner, data_dir):
     tenant = await make_tenant(owner)
-    place = surroundings(
+    place = runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "OSLIRA_DATABASE_USER_URL": addresses.user,
@@ -54,7 +54,7 @@ async def test_a_rotated_address_is_taken_up_by_the_next_connection(addresses, s
     secrets = RotatingSecrets(
         OSLIRA_ENVIRONMENT="local", DATABASE_URL=addresses.owner, OSLIRA_DATA_DIR=data_dir
     )
-    place = Surroundings(settings=read_settings(secrets.lookup), lookup=secrets.lookup, secrets=secrets)
+    place = Runtime(settings=read_settings(secrets.lookup), lookup=secrets.lookup, secrets=secrets)
 
     async with build(place) as application:
         before = await database_of(application)

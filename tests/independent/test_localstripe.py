@@ -21,11 +21,11 @@ import pytest
 import stripe
 
 from core.wiring.inbox import consumption_on
-from features.billing.application.intake import Intake
-from infrastructure.access import Access
-from infrastructure.database.inbox_reads import PostgresEvents
-from infrastructure.payments.stripe_desk import StripeDesk
-from infrastructure.payments.stripe_records import StripeLookups
+from features.billing.application.stripe_events.receive import StripeEventReceiver
+from infrastructure.database.billing.stripe_events import PostgresStripeEvents
+from infrastructure.payments.stripe_client import StripeApi
+from infrastructure.payments.stripe_queries import StripeQueries
+from infrastructure.provider_endpoint import ProviderEndpoint
 from tests.scripted_server import ScriptedServer, http
 from tests.support import answers, free_port, until
 
@@ -35,7 +35,7 @@ KNOWN_PARTS = {"latest_invoice", "data.latest_invoice", "latest_charge"}
 CARD = {"number": "4242424242424242", "exp_month": 12, "exp_year": 2030, "cvc": "123"}
 
 
-class OldDesk(StripeDesk):
+class OldDesk(StripeApi):
     async def get(self, path, **params):
         """Without the parts that nobody had in 2017."""
         parts = [part for part in params.pop("expand", []) if part in KNOWN_PARTS]
@@ -60,7 +60,7 @@ async def localstripe():
 @pytest.fixture
 async def desk(localstripe):
     async def where():
-        return Access(localstripe, "sk_test_x")
+        return ProviderEndpoint(localstripe, "sk_test_x")
 
     desk = OldDesk(where)
     yield desk
@@ -105,8 +105,8 @@ class Inbox:
         async def secrets():
             return (SECRET,)
 
-        self.intake = Intake(PostgresEvents(database), secrets, time.time, lambda: None)
-        self.consumption = consumption_on(database.admin("tests"), StripeLookups(desk))
+        self.intake = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, lambda: None)
+        self.consumption = consumption_on(database.admin("tests"), StripeQueries(desk))
 
     async def take(self, listener):
         """Everything that was told, in whatever order, and then again; how many were new."""
@@ -149,7 +149,7 @@ async def credits_of(owner, account_id):
 
 
 async def test_what_it_has_is_read_by_our_adapter(desk, subscribed):
-    records = StripeLookups(desk)
+    records = StripeQueries(desk)
     subscription = await records.subscription(subscribed["id"])
     invoice = await records.invoice(subscription.latest_invoice_id)
     listed = [found.id async for found in records.subscriptions()]
@@ -181,7 +181,7 @@ async def test_a_refund_that_it_keeps_takes_credits_back_once_we_look(
     await inbox.take(told)
     await inbox.work()
     before = await credits_of(owner, tenant.account_id)
-    invoice = await StripeLookups(desk).invoice(subscribed["latest_invoice"])
+    invoice = await StripeQueries(desk).invoice(subscribed["latest_invoice"])
     intent = await desk.get(f"/v1/payment_intents/{invoice.payment_id}", expand=["latest_charge"])
     await desk.post("/v1/refunds", f"refund:{invoice.id}", payment_intent=invoice.payment_id, amount=1_450)
     for _ in range(2):
@@ -203,7 +203,7 @@ async def test_a_plan_that_is_cancelled_there_ends_here(told, subscribed, inbox,
 
 async def test_its_list_of_events_says_what_we_were_not_told(desk, subscribed):
     now = datetime.now(UTC)
-    events = StripeLookups(desk).events(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
+    events = StripeQueries(desk).events(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
 
     about = [event.type async for event in events if subscribed["id"].encode() in event.payload]
     assert "customer.subscription.created" in about

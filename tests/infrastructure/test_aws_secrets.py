@@ -6,8 +6,8 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from core.settings import SettingsRefused
-from core.wiring.place import surroundings
+from core.settings.settings import InvalidSettings
+from core.wiring.bootstrap import runtime
 from infrastructure.secrets.aws import AwsSecrets
 
 NAMES = ("DATABASE_URL", "OPENAI_API_KEY")
@@ -177,7 +177,7 @@ def test_names_that_are_not_secrets_need_no_service(secrets, outage):
 def test_the_settings_take_the_database_from_the_service(keep, prefix):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = surroundings(
+    place = runtime(
         {
             "OSLIRA_SECRETS_PREFIX": prefix,
             "OSLIRA_ENVIRONMENT": "local",
@@ -192,7 +192,7 @@ def test_the_settings_take_the_database_from_the_service(keep, prefix):
 def test_without_a_prefix_nobody_asks_the_service(keep):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = surroundings({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
+    place = runtime({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
 
     assert place.settings.database_url == "postgresql://u:p@elsewhere/d"
     assert place.secrets is None
@@ -204,5 +204,5 @@ def test_a_missing_region_is_refused_like_any_other_setting(monkeypatch, tmp_pat
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
 
-    with pytest.raises(SettingsRefused, match="AWS_DEFAULT_REGION"):
-        surroundings({"OSLIRA_SECRETS_PREFIX": "oslira/"})
+    with pytest.raises(InvalidSettings, match="AWS_DEFAULT_REGION"):
+        runtime({"OSLIRA_SECRETS_PREFIX": "oslira/"})

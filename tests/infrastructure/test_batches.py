@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from infrastructure.batches import Batches
+from infrastructure.resilience.micro_batcher import MicroBatcher
 from shared.errors import Unavailable
 
 
@@ -34,7 +34,7 @@ async def turns(number=5):
 
 
 async def test_those_who_come_together_or_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
-    batches = Batches(oracle)
+    batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(2)]
     await turns()
     asked += [asyncio.create_task(batches.ask(number)) for number in range(2, 5)]
@@ -47,7 +47,7 @@ async def test_those_who_come_together_or_meanwhile_ride_together_and_each_gets_
 
 
 async def test_nobody_is_left_behind_however_the_askers_come(oracle):
-    batches = Batches(oracle, size_max=3)
+    batches = MicroBatcher(oracle, size_max=3)
     oracle.gate.set()
 
     async def ask_in_a_row(first):
@@ -60,7 +60,7 @@ async def test_nobody_is_left_behind_however_the_askers_come(oracle):
 
 
 async def test_a_batch_has_a_largest_size(oracle):
-    batches = Batches(oracle, size_max=2)
+    batches = MicroBatcher(oracle, size_max=2)
     oracle.gate.set()
 
     await asyncio.gather(*(batches.ask(number) for number in range(5)))
@@ -69,7 +69,7 @@ async def test_a_batch_has_a_largest_size(oracle):
 
 
 async def test_one_bad_question_spoils_its_own_answer_only(oracle):
-    batches = Batches(oracle)
+    batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
     await turns()
 
@@ -80,7 +80,7 @@ async def test_one_bad_question_spoils_its_own_answer_only(oracle):
 
 
 async def test_when_nobody_answers_nobody_asks_again(oracle):
-    batches = Batches(oracle)
+    batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 404, 2)]
     await turns()
 
@@ -92,7 +92,7 @@ async def test_when_nobody_answers_nobody_asks_again(oracle):
 
 
 async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
-    batches = Batches(oracle)
+    batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(3)]
     await turns()
 

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from infrastructure.breaker import Breaker, BreakerRules
+from infrastructure.resilience.circuit_breaker import BreakerRules, CircuitBreaker
 
 
 class Clock:
@@ -23,7 +23,7 @@ def clock():
 
 @pytest.fixture
 def breaker(clock):
-    return Breaker(clock)
+    return CircuitBreaker(clock)
 
 
 def fail(breaker, times=1):
@@ -137,7 +137,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.rules = BreakerRules(failures_max=3, recent_count=6, recent_s=30, open_s=10, open_max_s=40)
-        self.breaker = Breaker(self.clock, self.rules)
+        self.breaker = CircuitBreaker(self.clock, self.rules)
         self.era = 0
         self.outcomes = []  # (when, is a failure) since it last closed
         self.open_until_s = None

@@ -14,9 +14,9 @@ from structlog.testing import capture_logs
 from features.auth.domain.errors import InvitationNotSent
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
 from infrastructure.monitoring.logs import configure_logs
-from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
-from infrastructure.simulators.supervisor import Simulators
 from shared.errors import Unavailable
+from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supervisor import Simulators
 from tests.infrastructure.key_server import key_server
 
 LINK = "https://app.example/join?token=canary-link"

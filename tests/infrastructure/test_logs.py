@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from infrastructure.monitoring.logs import configure_logs, redact
-from shared.middleware.credentials import current_credentials
+from shared.middleware.credential_redaction import current_credentials
 from shared.middleware.request_id import current_request_id
 
 ADDRESS = "postgresql://owner:canary@db.example:5432/oslira"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from features.costs.domain.prices import PriceBook
-from infrastructure.ai.model_table import read_model_table
-from infrastructure.database.price_list import read_price_list
-from shared.questions import Usage
+from infrastructure.ai.model_catalog import read_model_table
+from infrastructure.database.costs.price_file import read_price_list
+from shared.llm import Usage
 
 TODAY = datetime(2026, 11, 16, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from infrastructure.limits import redis_client
-from infrastructure.limits.redis_client import PREFIX
-from infrastructure.limits.redis_windows import RETRY_S, RedisAway, RedisWindows
+from infrastructure.rate_limits import redis_client
+from infrastructure.rate_limits.redis_client import PREFIX
+from infrastructure.rate_limits.redis_windows import RETRY_S, RedisUnavailable, RedisWindows
 from tests.infrastructure.redis_server import address_of, redis_server
 from tests.infrastructure.window_stores import limit_of
 from tests.support import free_port
@@ -206,7 +206,7 @@ async def test_an_address_that_does_not_fit_makes_nobody_fail(outing, port, addr
 async def test_its_state_tells_the_kind_of_failure_and_no_more(outing):
     one = outing(free_port())
 
-    with pytest.raises(RedisAway) as away:
+    with pytest.raises(RedisUnavailable) as away:
         await one.windows.state()
 
     assert str(away.value) == "Redis does not answer (ConnectionError): each process counts for itself"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.threads import Threads
+from infrastructure.resilience.daemon_threads import DaemonThreadPool
 from tests.support import until
 
 PROJECT = Path(__file__).parents[2]
 # Its thread never ends; it must.
 STUCK = """
 import asyncio, threading
-from infrastructure.threads import Threads
+from infrastructure.resilience.daemon_threads import Threads
 
 async def main():
     try:
@@ -35,7 +35,7 @@ def gate():
 
 @pytest.fixture
 def threads(gate):
-    threads = Threads("tests", size=3)
+    threads = DaemonThreadPool("tests", size=3)
     yield threads
     gate.set()
     threads.close()
@@ -96,7 +96,7 @@ async def test_who_leaves_while_waiting_is_never_run(threads, gate):
 
 
 async def test_closed_threads_end():
-    threads = Threads("ending", size=2)
+    threads = DaemonThreadPool("ending", size=2)
     await threads.run(lambda: None)
 
     threads.close()

@@ -2,10 +2,10 @@
 
 import time
 
-from infrastructure.database.rate_limits import PostgresWindows
-from infrastructure.limits.memory import MemoryWindows
-from infrastructure.limits.redis_client import PREFIX
-from infrastructure.limits.redis_windows import RedisWindows
+from infrastructure.database.http.rate_limits import PostgresWindows
+from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.redis_client import PREFIX
+from infrastructure.rate_limits.redis_windows import RedisWindows
 from shared.middleware.rate_limits import Limit
 from tests.support import until
 

@@ -6,9 +6,9 @@ import json
 import msgspec
 import pytest
 
-from shared.middleware.edge import Edge
-from shared.middleware.passage import passage_of
+from shared.middleware.http_boundary import HttpBoundary
 from shared.middleware.request_body import Limits
+from shared.middleware.request_context import passage_of
 from shared.middleware.request_id import current_request_id
 from tests.support import until
 
@@ -116,7 +116,7 @@ def points():
 
 @pytest.fixture
 def edge(application, points):
-    return Edge(
+    return HttpBoundary(
         application, Limits(body_bytes_max=1_000, body_deadline_s=5), https_only=False, record=points.append
     )
 
@@ -176,7 +176,7 @@ async def test_a_handlers_own_header_wins(edge, application, name):
 async def test_browsers_are_bound_to_https_only_where_there_is_https(
     application, https_only, present, points
 ):
-    edge = Edge(application, Limits(), https_only=https_only, record=points.append)
+    edge = HttpBoundary(application, Limits(), https_only=https_only, record=points.append)
 
     answer = await ask(edge, *body_of(b"{}"))
 
@@ -218,7 +218,7 @@ async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
 
 @pytest.mark.parametrize("messages", [[], body_of(b"{", b"}")[:1]], ids=["nothing", "half"])
 async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messages, points):
-    edge = Edge(application, Limits(body_deadline_s=0.01), https_only=False, record=points.append)
+    edge = HttpBoundary(application, Limits(body_deadline_s=0.01), https_only=False, record=points.append)
 
     answer = await ask(edge, *messages)
 
@@ -241,7 +241,7 @@ async def test_after_the_body_the_application_hears_what_the_server_says(points)
         heard.extend([await receive(), await receive()])
 
     await ask(
-        Edge(listener, Limits(), https_only=False, record=points.append),
+        HttpBoundary(listener, Limits(), https_only=False, record=points.append),
         *body_of(b"[", b"]"),
         {"type": "http.disconnect"},
     )
@@ -344,7 +344,7 @@ async def test_json_may_be_nested_64_deep_and_what_strings_hold_does_not_count(e
 
 
 async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application, points):
-    edge = Edge(application, Limits(), https_only=False, record=points.append)
+    edge = HttpBoundary(application, Limits(), https_only=False, record=points.append)
 
     answer = await ask(edge, *body_of(nested(990)))
 
@@ -363,7 +363,7 @@ async def test_what_is_not_http_passes_untouched(edge, application, kind):
 
 
 async def test_where_bodies_are_raw_they_arrive_as_they_came_but_no_larger(application, points):
-    edge = Edge(
+    edge = HttpBoundary(
         application,
         Limits(body_bytes_max=1_000),
         https_only=False,
@@ -399,7 +399,7 @@ class Refusing:
     ],
 )
 async def test_unread_body_is_discarded_after_the_response(points, framing, received):
-    edge = Edge(Refusing(), Limits(), https_only=False, record=points.append)
+    edge = HttpBoundary(Refusing(), Limits(), https_only=False, record=points.append)
     arriving = Arriving(*body_of(b"123", b"456", b"789"))
 
     answer = await ask(edge, receive=arriving, **framing)
@@ -410,7 +410,7 @@ async def test_unread_body_is_discarded_after_the_response(points, framing, rece
 
 
 async def test_unread_body_that_never_ends_is_discarded_until_its_deadline(points):
-    edge = Edge(Refusing(), Limits(body_deadline_s=0.01), https_only=False, record=points.append)
+    edge = HttpBoundary(Refusing(), Limits(body_deadline_s=0.01), https_only=False, record=points.append)
 
     answer = await asyncio.wait_for(ask(edge, content_length="9"), 5)
 
@@ -422,7 +422,7 @@ class Filling:
 
     def __init__(self, application, points):
         limits = Limits(body_bytes_max=1_000, bodies_bytes_max=4_000)
-        self.edge = Edge(application, limits, https_only=False, record=points.append)
+        self.edge = HttpBoundary(application, limits, https_only=False, record=points.append)
         self.tasks = []
 
     async def add(self):

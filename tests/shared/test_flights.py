@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from shared.flights import Flights
+from shared.single_flight import SingleFlight
 
 
 class Work:
@@ -38,7 +38,7 @@ def work():
 
 @pytest.fixture
 def flights():
-    return Flights()
+    return SingleFlight()
 
 
 async def turns(number=5):

@@ -2,7 +2,7 @@ import socket
 
 import pytest
 
-from shared.listening import OWN_PORTS, PortTaken, bind, free_port, listen
+from shared.listen_socket import OWN_PORTS, PortTaken, bind, free_port, listen
 
 
 def test_any_port_is_one_that_the_system_does_not_hand_out():

@@ -1,8 +1,8 @@
 import pytest
 
-from infrastructure.limits.memory import MemoryWindows
-from shared.middleware.passage import Passage
+from infrastructure.rate_limits.memory import MemoryWindows
 from shared.middleware.rate_limits import Limit, RateLimits, TooManyRequests
+from shared.middleware.request_context import RequestContext
 
 
 class Table:
@@ -17,7 +17,7 @@ async def passed(rate_limits, requests, plan):
     count = 0
     for _ in range(requests):
         try:
-            await rate_limits.count(Passage(), "user:1", plan=plan, route_class="read")
+            await rate_limits.count(RequestContext(), "user:1", plan=plan, route_class="read")
         except TooManyRequests:
             continue
         count += 1
@@ -36,7 +36,7 @@ async def test_windows_of_two_lengths_do_not_disturb_each_other():
 
 @pytest.mark.parametrize("plan", ["free", "enterprise"])
 async def test_a_class_without_any_limit_is_not_counted(plan):
-    passage = Passage()
+    passage = RequestContext()
 
     await RateLimits(Table(), MemoryWindows()).count(passage, "user:1", plan=plan, route_class="read")
 

@@ -15,11 +15,11 @@ import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
-from core.cron.timetable import CronTimetable
-from core.engine.patience import persistently
+from core.cron.cron_expressions import CronSchedule
+from core.engine.retry import until_database_answers
 from features.operations.application.ports import Claim, CronClaims
 from features.operations.domain.jobs import Job, Trigger
-from shared.ports import Clock
+from shared.clock import Clock
 
 # A slot is missed when it was due so long ago.
 MISSED_AFTER = timedelta(minutes=5)
@@ -31,15 +31,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("cron")
 
 
 class Scheduler:
-    """An attendant, see ``core.attendants``."""
+    """An attendant, see ``core.processes.background``."""
 
     def __init__(
-        self, jobs: Iterable[Job], claims: CronClaims, now: Clock, timetable: CronTimetable | None = None
+        self, jobs: Iterable[Job], claims: CronClaims, now: Clock, timetable: CronSchedule | None = None
     ) -> None:
         self._jobs = tuple(jobs)
         self._claims = claims
         self._now = now
-        self._timetable = timetable or CronTimetable()
+        self._timetable = timetable or CronSchedule()
 
     async def attend(self, stopping: asyncio.Event) -> None:
         """First what nobody was there for, then every slot as it comes."""
@@ -69,7 +69,7 @@ class Scheduler:
         return slot
 
     async def fire(self, job: Job) -> None:
-        await persistently(lambda: self.offer(job, "schedule"))
+        await until_database_answers(lambda: self.offer(job, "schedule"))
 
     def _scheduler(self) -> AsyncIOScheduler:
         scheduler = AsyncIOScheduler(timezone=UTC)

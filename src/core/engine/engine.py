@@ -13,13 +13,13 @@ import structlog
 from dbos import DBOS
 
 from core.engine.configuration import EngineDatabase, configuration
-from core.engine.execution import Execution, Running, Workflow
-from core.engine.heart import Heart, OpenRegistry
+from core.engine.heartbeat import Heartbeat, OpenRegistry
 from core.engine.log import relay_log
 from core.engine.queues import Queue
-from core.engine.recovery import Strays, hand_on, stop_claiming
-from core.engine.routines import Routine, carry_out_routine
-from features.runs.application.ports import Executions, Pulse
+from core.engine.recovery import OrphanedWorkflows, hand_on, stop_claiming
+from core.engine.run_executor import ActiveRuns, RunExecutor, Workflow
+from core.engine.system_workflows import SystemWorkflow, carry_out_routine
+from features.runs.application.ports import Executions, HeartbeatReply
 from shared.errors import Unavailable
 
 STRAYS_INTERVAL_S = 5.0
@@ -30,7 +30,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EngineParts:
+class EngineConfig:
     database: EngineDatabase
     open_registry: OpenRegistry  # in a thread of its own
     executions: Executions
@@ -39,18 +39,18 @@ class EngineParts:
     listens_to: tuple[str, ...]  # of these queues' names
     drain_s: float
     warm_up: Callable[[], Awaitable[None]]  # what the first run would otherwise wait for
-    routines: tuple[Routine, ...] = ()
+    routines: tuple[SystemWorkflow, ...] = ()
 
 
 class Engine:
     """Running. ``given_up``: others have taken its work, and it has stopped; close it."""
 
-    def __init__(self, parts: EngineParts) -> None:
+    def __init__(self, parts: EngineConfig) -> None:
         self.executor = str(uuid4())
         self.given_up = asyncio.Event()
         self._parts = parts
-        self._running = Running()
-        self._heart = Heart(
+        self._running = ActiveRuns()
+        self._heart = Heartbeat(
             parts.open_registry,
             self.executor,
             host=socket.gethostname(),
@@ -67,7 +67,7 @@ class Engine:
         await self._heart.start()
         relay_log()
         DBOS(config=configuration(parts.database, self.executor))
-        execution = Execution(parts.executions, self.executor, self._running)
+        execution = RunExecutor(parts.executions, self.executor, self._running)
         for workflow in parts.workflows:
             _register(workflow, execution)
         for routine in parts.routines:
@@ -112,7 +112,7 @@ class Engine:
             task.cancel()
         await asyncio.gather(*self._upkeep, return_exceptions=True)
 
-    def _heed(self, pulse: Pulse) -> None:
+    def _heed(self, pulse: HeartbeatReply) -> None:
         if not pulse.is_alive:
             if not self.given_up.is_set():
                 log.error("given_up_by_others", executor=self.executor)
@@ -127,7 +127,7 @@ class Engine:
             self._handing_on = asyncio.create_task(asyncio.to_thread(hand_on, pulse.orphans))
 
     async def _hand_on_strays(self) -> None:
-        strays = Strays()
+        strays = OrphanedWorkflows()
         while True:
             await asyncio.sleep(STRAYS_INTERVAL_S)
             if found := await asyncio.to_thread(strays.hand_on):
@@ -162,7 +162,7 @@ class Engine:
 
 
 @asynccontextmanager
-async def running_engine(parts: EngineParts) -> AsyncGenerator[Engine]:
+async def running_engine(parts: EngineConfig) -> AsyncGenerator[Engine]:
     engine = Engine(parts)
     try:
         await engine.open()
@@ -171,7 +171,7 @@ async def running_engine(parts: EngineParts) -> AsyncGenerator[Engine]:
         await engine.close()
 
 
-def _register(workflow: Workflow, execution: Execution) -> None:
+def _register(workflow: Workflow, execution: RunExecutor) -> None:
     async def carry_out(account_id: str, run_id: str) -> str:
         return await execution.run(workflow, account_id, run_id)
 
@@ -179,7 +179,7 @@ def _register(workflow: Workflow, execution: Execution) -> None:
     DBOS.workflow(name=workflow.kind, max_recovery_attempts=None)(carry_out)
 
 
-def _register_routine(routine: Routine, executor: str, running: Running) -> None:
+def _register_routine(routine: SystemWorkflow, executor: str, running: ActiveRuns) -> None:
     async def carry_out(first: str, second: str) -> str:
         return await carry_out_routine(routine, executor, running, first, second)
 

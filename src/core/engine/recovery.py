@@ -25,7 +25,7 @@ def stop_claiming() -> None:
         event.set()
 
 
-class Strays:
+class OrphanedWorkflows:
     """Work that this process has claimed and does not do: the answer to its claim was lost with a
     connection, or nobody here knows that kind.
     """

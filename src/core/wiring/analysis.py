@@ -8,42 +8,42 @@ import msgspec
 
 from core.wiring.providers import utc_now
 from features.analysis.application.anonymous import AnonymousAnalyses
-from features.analysis.application.bulk_starts import BulkStarts
 from features.analysis.application.ports import Durations
 from features.analysis.application.quotes import Quotes, RefundTerms
-from features.analysis.application.starts import AnalysisStarts
+from features.analysis.application.start_analysis import StartAnalysis
+from features.analysis.application.start_bulk import StartBulk
 from features.runs.domain.refunds import REFUND_POLICY
-from infrastructure.database.analysis_costs import PostgresPrices
-from infrastructure.database.analysis_runs import PostgresAnalysisRuns
-from infrastructure.database.analysis_terms import PostgresTerms
-from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
-from infrastructure.database.bulk_items import PostgresBulkItems
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import Database
+from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
+from infrastructure.database.analysis.bulk_items import PostgresBulkItems
+from infrastructure.database.analysis.prices import PostgresPrices
+from infrastructure.database.analysis.quotas import PostgresAnalysisQuotas
+from infrastructure.database.analysis.run_starter import PostgresAnalysisRuns
+from infrastructure.database.clients import Database
+from infrastructure.database.runs.runs import PostgresRuns
 
 REFUND = msgspec.convert(REFUND_POLICY, RefundTerms, from_attributes=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Beginnings:
-    starts: AnalysisStarts
+class AnalysisUseCases:
+    starts: StartAnalysis
     quotes: Quotes
-    bulk: BulkStarts
+    bulk: StartBulk
     anonymous: AnonymousAnalyses
 
 
 @asynccontextmanager
-async def open_beginnings(database: Database, durations: Durations) -> AsyncGenerator[Beginnings]:
+async def open_beginnings(database: Database, durations: Durations) -> AsyncGenerator[AnalysisUseCases]:
     session = database.admin("analysis starts")
     runs = PostgresAnalysisRuns(session, PostgresRuns(session), PostgresBulkItems(session))
     prices = PostgresPrices(session)
-    terms = PostgresTerms(database)
+    terms = PostgresAnalysisQuotas(database)
     visitors = PostgresAnonymousResults(database)
     try:
-        yield Beginnings(
-            starts=AnalysisStarts(runs, prices),
+        yield AnalysisUseCases(
+            starts=StartAnalysis(runs, prices),
             quotes=Quotes(terms, prices, terms, durations, REFUND, utc_now),
-            bulk=BulkStarts(runs, terms, prices, terms),
+            bulk=StartBulk(runs, terms, prices, terms),
             anonymous=AnonymousAnalyses(visitors),
         )
     finally:

@@ -6,29 +6,29 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from core.health import Health
-from core.settings import Settings, read_settings
-from core.wiring.analysis import Beginnings, open_beginnings
-from core.wiring.billing import Billing, billing_on
-from core.wiring.foundation import Foundation, open_foundation
+from core.api.health import Health
+from core.settings.settings import Settings, read_settings
+from core.wiring.analysis import AnalysisUseCases, open_beginnings
+from core.wiring.billing import BillingUseCases, billing_on
+from core.wiring.bootstrap import Runtime
+from core.wiring.health_checks import engine_probe, identity_probes, payment_probe, probes, provider_probes
 from core.wiring.identity import invitation_mail, signing_keys
-from core.wiring.inbox import Webhooks, webhooks_on
-from core.wiring.notices import Notices, notices_of
-from core.wiring.operations import Operations, operations_on
-from core.wiring.place import Surroundings
-from core.wiring.probes import engine_probe, identity_probes, payment_probe, probes, provider_probes
+from core.wiring.inbox import StripeEventInbox, stripe_event_inbox
+from core.wiring.operations import OperationsUseCases, operations_on
 from core.wiring.providers import utc_now
-from core.wiring.runs import Runs, open_runs
+from core.wiring.resources import Resources, open_foundation
+from core.wiring.runs import RunUseCases, open_runs
+from core.wiring.webhooks import WebhookUseCases, notices_of
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.leads import Leads
-from features.analysis.application.profiles import Profiles
-from features.auth.application.access import Access
+from features.analysis.application.profile_reader import ProfileReader
 from features.auth.application.accounts import Accounts
 from features.auth.application.api_keys import ApiKeys
-from features.auth.application.callers import Callers
-from features.auth.application.door import Door
+from features.auth.application.authentication import Authentication
+from features.auth.application.authorization import Authorization
+from features.auth.application.credentials import Credentials
+from features.auth.application.current_user import CurrentUser
 from features.auth.application.invitations import Invitations
-from features.auth.application.me import Me
 from features.auth.application.members import Members
 from features.auth.application.ports import InvitationMail
 from features.business.application.profiles import BusinessProfiles
@@ -40,36 +40,36 @@ from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
+from features.credits.application.maintenance import CreditMaintenance
 from features.credits.application.statements import Statements
-from features.credits.application.upkeep import Upkeep
 from infrastructure.ai.gateway import Gateway
-from infrastructure.database.accounts import (
+from infrastructure.database.analysis.analyses import PostgresAnalyses
+from infrastructure.database.auth.accounts import (
     PostgresAccounts,
     PostgresMembers,
+    PostgresMemberships,
     PostgresSignUps,
-    PostgresStandings,
 )
-from infrastructure.database.analyses import PostgresAnalyses
-from infrastructure.database.api_keys import PostgresApiKeys, PostgresKeyRing
-from infrastructure.database.attempts import PostgresAttempts
-from infrastructure.database.business import PostgresProfiles
-from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLedger
-from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
-from infrastructure.database.data_points import PostgresDataPoints
-from infrastructure.database.invitations import PostgresInvitations
-from infrastructure.database.leads import PostgresLeads
-from infrastructure.database.probes import DatabaseProbes
-from infrastructure.database.rate_limits import PostgresLimits, PostgresWindows
-from infrastructure.database.requests import PostgresRequestLog
-from infrastructure.database.sessions import Database
+from infrastructure.database.auth.api_keys import PostgresApiKeyLookup, PostgresApiKeys
+from infrastructure.database.auth.invitations import PostgresInvitations
+from infrastructure.database.business.profiles import PostgresProfiles
+from infrastructure.database.clients import Database
+from infrastructure.database.costs.metrics import PostgresMetrics
+from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
+from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
+from infrastructure.database.health_checks import DatabaseHealthChecks
+from infrastructure.database.http.idempotency_keys import PostgresIdempotencyKeys
+from infrastructure.database.http.rate_limits import PostgresLimits, PostgresWindows
+from infrastructure.database.http.request_log import PostgresRequestLog
+from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
-from infrastructure.limits.memory import MemoryWindows
-from infrastructure.limits.redis_windows import RedisWindows
-from infrastructure.limits.store import Store
-from shared.middleware.analytics import Record
+from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.redis_windows import RedisWindows
+from infrastructure.rate_limits.windows import WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
+from shared.middleware.request_log import Record
 
 CENT_NANODOLLARS = 10_000_000
 
@@ -78,14 +78,14 @@ CENT_NANODOLLARS = 10_000_000
 class Application:
     """Everything an entry point may call."""
 
-    foundation: Foundation
+    foundation: Resources
     settings: Settings
-    door: Door
+    door: Authentication
     rate_limits: RateLimits
     poll_limits: RateLimits  # of polls that bring nothing new: each process counts its own
     idempotency: Idempotency
     record_request: Record
-    me: Me
+    me: CurrentUser
     accounts: Accounts
     members: Members
     invitations: Invitations
@@ -95,28 +95,28 @@ class Application:
     holds: Holds
     grants: Grants
     adjustments: Adjustments
-    upkeep: Upkeep
+    upkeep: CreditMaintenance
     business_profiles: BusinessProfiles
     leads: Leads
     analyses: Analyses
     price_book: PriceBook
     call_log: CallLog
-    data_points: PostgresDataPoints
+    data_points: PostgresMetrics
     run_costs: RunCosts
     cost_reports: CostReports
-    runs: Runs
+    runs: RunUseCases
     gateway: Gateway
-    profiles: Profiles
-    beginnings: Beginnings
-    billing: Billing
-    webhooks: Webhooks
-    notices: Notices
-    operations: Operations
+    profiles: ProfileReader
+    beginnings: AnalysisUseCases
+    billing: BillingUseCases
+    webhooks: StripeEventInbox
+    notices: WebhookUseCases
+    operations: OperationsUseCases
     health: Health
 
 
 @asynccontextmanager
-async def build(place: Surroundings) -> AsyncGenerator[Application]:
+async def build(place: Runtime) -> AsyncGenerator[Application]:
     async with (
         signing_keys(place.settings) as keys,
         open_foundation(place) as foundation,
@@ -126,8 +126,8 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
     ):
         database = foundation.database
         traffic = Traffic(
-            key_ring=PostgresKeyRing(database),
-            attempts=PostgresAttempts(database),
+            key_ring=PostgresApiKeyLookup(database),
+            attempts=PostgresIdempotencyKeys(database),
             requests=PostgresRequestLog(database),
             windows=_windows(place, database),
         )
@@ -141,17 +141,17 @@ async def build(place: Surroundings) -> AsyncGenerator[Application]:
 class Traffic:
     """What writes beside the requests, and has something left to write when they end."""
 
-    key_ring: PostgresKeyRing
-    attempts: PostgresAttempts
+    key_ring: PostgresApiKeyLookup
+    attempts: PostgresIdempotencyKeys
     requests: PostgresRequestLog
-    windows: Store
+    windows: WindowStore
 
     async def close(self) -> None:
         for part in (self.key_ring, self.attempts, self.requests, self.windows):
             await part.close()
 
 
-def _windows(place: Surroundings, database: Database) -> Store:
+def _windows(place: Runtime, database: Database) -> WindowStore:
     match place.settings.rate_limit_store:
         case "postgres":
             return PostgresWindows(database)
@@ -161,7 +161,7 @@ def _windows(place: Surroundings, database: Database) -> Store:
             return RedisWindows(partial(_redis_address, place, address))
 
 
-async def _redis_address(place: Surroundings, address: str) -> str:
+async def _redis_address(place: Runtime, address: str) -> str:
     """Read anew for every connection: a secret may have been rotated."""
     if place.secrets is None:
         return address
@@ -169,12 +169,12 @@ async def _redis_address(place: Surroundings, address: str) -> str:
 
 
 def _application(
-    foundation: Foundation,
+    foundation: Resources,
     keys: Keys,
     mail: InvitationMail,
     traffic: Traffic,
-    beginnings: Beginnings,
-    runs: Runs,
+    beginnings: AnalysisUseCases,
+    runs: RunUseCases,
 ) -> Application:
     place, database = foundation.place, foundation.database
     books, providers = foundation.books, foundation.providers
@@ -183,12 +183,12 @@ def _application(
     verifier = JwtVerifier(
         keys, algorithm=identity.algorithm, issuer=identity.issuer, audience=identity.audience
     )
-    standings = PostgresStandings(database)
+    standings = PostgresMemberships(database)
     accounts = PostgresAccounts(database)
     members = PostgresMembers(database)
     invitations = PostgresInvitations(database)
     api_keys = PostgresApiKeys(database)
-    callers = Callers(
+    callers = Credentials(
         verifier, PostgresSignUps(database), traffic.key_ring, settings.signup_bonus_credits, utc_now
     )
     reader = PostgresCreditReader(database)
@@ -197,12 +197,12 @@ def _application(
     return Application(
         foundation=foundation,
         settings=settings,
-        door=Door(callers, Access(standings, utc_now)),
+        door=Authentication(callers, Authorization(standings, utc_now)),
         rate_limits=RateLimits(limits, traffic.windows),
         poll_limits=RateLimits(limits, MemoryWindows()),
         idempotency=Idempotency(traffic.attempts),
         record_request=traffic.requests.record,
-        me=Me(standings, accounts),
+        me=CurrentUser(standings, accounts),
         accounts=Accounts(accounts),
         members=Members(members, invitations, api_keys),
         invitations=Invitations(invitations, members, accounts, mail, settings.frontend_url, utc_now),
@@ -212,7 +212,7 @@ def _application(
         holds=Holds(ledger),
         grants=Grants(ledger),
         adjustments=Adjustments(ledger),
-        upkeep=Upkeep(ledger),
+        upkeep=CreditMaintenance(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
         leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
         analyses=Analyses(PostgresAnalyses(database)),
@@ -220,22 +220,22 @@ def _application(
         call_log=books.calls,
         data_points=books.points,
         run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
-        cost_reports=CostReports(PostgresFigures(database), utc_now),
+        cost_reports=CostReports(PostgresCostFigures(database), utc_now),
         runs=runs,
         gateway=providers.gateway,
         profiles=providers.profiles,
         beginnings=beginnings,
         billing=billing_on(foundation),
-        webhooks=webhooks_on(foundation),
+        webhooks=stripe_event_inbox(foundation),
         notices=notices_of(settings, database),
         operations=operations_on(database),
         health=_health(foundation, keys, mail, traffic),
     )
 
 
-def _health(foundation: Foundation, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
+def _health(foundation: Resources, keys: Keys, mail: InvitationMail, traffic: Traffic) -> Health:
     place, providers = foundation.place, foundation.providers
-    settings, database = place.settings, DatabaseProbes(foundation.database)
+    settings, database = place.settings, DatabaseHealthChecks(foundation.database)
     return Health(
         settings.environment,
         {

@@ -1,10 +1,10 @@
 """What every worker attends to beside runs."""
 
-from core.attendants import Attendant
-from core.wiring.foundation import Foundation
+from core.processes.background import BackgroundService
 from core.wiring.inbox import inbox_attendants
-from core.wiring.notices import courier_on
+from core.wiring.resources import Resources
+from core.wiring.webhooks import courier_on
 
 
-def attendants_on(foundation: Foundation) -> dict[str, Attendant]:
+def attendants_on(foundation: Resources) -> dict[str, BackgroundService]:
     return {**inbox_attendants(foundation), "notices": courier_on(foundation).attend}

@@ -2,42 +2,42 @@
 
 from dataclasses import dataclass
 
-from core.wiring.foundation import Foundation
-from features.billing.application.catalogue import Catalogue
-from features.billing.application.changes import Changes
+from core.wiring.resources import Resources
+from features.billing.application.catalog import Catalog
 from features.billing.application.checkouts import Checkouts
 from features.billing.application.invoices import Invoices
+from features.billing.application.plan_changes import PlanChanges
 from features.billing.application.subscriptions import Subscriptions
-from infrastructure.database.billing import PostgresBillingViews, PostgresOffers, PostgresOrders
-from infrastructure.database.billing_book import PostgresBillingBook
-from infrastructure.payments.stripe_records import StripeLookups
-from infrastructure.payments.stripe_terms import StripeTerms
-from infrastructure.payments.stripe_till import StripeTill
+from infrastructure.database.billing.queries import PostgresBillingQueries, PostgresOffers, PostgresOrders
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
+from infrastructure.payments.stripe_checkout import StripeCheckout
+from infrastructure.payments.stripe_queries import StripeQueries
+from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 
 
 @dataclass(frozen=True, slots=True)
-class Billing:
-    catalogue: Catalogue
+class BillingUseCases:
+    catalogue: Catalog
     checkouts: Checkouts
     subscriptions: Subscriptions
-    changes: Changes
+    changes: PlanChanges
     invoices: Invoices
 
 
-def billing_on(foundation: Foundation) -> Billing:
+def billing_on(foundation: Resources) -> BillingUseCases:
     desk = foundation.payments.desk
     session = foundation.database.admin("billing")
-    views = PostgresBillingViews(foundation.database)
-    records, till = StripeLookups(desk), StripeTill(desk)
-    catalogue = Catalogue(PostgresOffers(session), till)
+    views = PostgresBillingQueries(foundation.database)
+    records, till = StripeQueries(desk), StripeCheckout(desk)
+    catalogue = Catalog(PostgresOffers(session), till)
     frontend_url = foundation.place.settings.frontend_url
-    return Billing(
+    return BillingUseCases(
         catalogue=catalogue,
         checkouts=Checkouts(views, PostgresOrders(session), catalogue, till, records, frontend_url),
         subscriptions=Subscriptions(views),
-        changes=Changes(
-            *(views, catalogue, records, StripeTerms(desk)),
-            *(PostgresBillingBook(session), foundation.payments.locks),
+        changes=PlanChanges(
+            *(views, catalogue, records, StripeSubscriptions(desk)),
+            *(PostgresSubscriptionRepository(session), foundation.payments.locks),
         ),
         invoices=Invoices(views),
     )

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 import msgspec
 
 from features.analysis.application.ports import Businesses
-from features.analysis.domain.ideal_customer import Business, IdealCustomer
 from features.analysis.domain.leads import BusinessProfileId
+from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
 from features.business.domain.profile import ProfileId
 from features.business.domain.prompt import prompt_prefix
-from infrastructure.database.businesses import PostgresBusinesses
+from infrastructure.database.business.profile_lookup import PostgresBusinessLookup
 from shared.ids import AccountId
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedBusinesses(Businesses):
-    profiles: PostgresBusinesses
+    profiles: PostgresBusinessLookup
 
     async def find(self, account_id: AccountId, business_profile_id: BusinessProfileId) -> Business | None:
         content = await self.profiles.content(account_id, ProfileId(business_profile_id))

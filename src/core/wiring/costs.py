@@ -4,23 +4,23 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from infrastructure.database.calls import PostgresCallLog
-from infrastructure.database.data_points import PostgresDataPoints
-from infrastructure.database.prices import PostgresPriceBook
-from infrastructure.database.sessions import Database
+from infrastructure.database.clients import Database
+from infrastructure.database.costs.metrics import PostgresMetrics
+from infrastructure.database.costs.prices import PostgresPriceBook
+from infrastructure.database.costs.provider_calls import PostgresCallLog
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class CostRecorders:
     prices: PostgresPriceBook
     calls: PostgresCallLog
-    points: PostgresDataPoints
+    points: PostgresMetrics
 
 
 @asynccontextmanager
-async def open_books(database: Database) -> AsyncGenerator[Books]:
+async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open them before whoever spends money, so that they are closed after it."""
-    books = Books(PostgresPriceBook(database), PostgresCallLog(database), PostgresDataPoints(database))
+    books = CostRecorders(PostgresPriceBook(database), PostgresCallLog(database), PostgresMetrics(database))
     await books.prices.refresh()
     try:
         yield books

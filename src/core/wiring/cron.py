@@ -1,48 +1,48 @@
-"""What each job of ``core.cron.schedule`` does, and who keeps the time."""
+"""What each job of ``core.cron.jobs`` does, and who keeps the time."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from core.cron.execution import Chore, CronExecution
-from core.cron.schedule import JOBS
-from core.engine.routines import Routine
-from core.wiring.foundation import Foundation
+from core.cron.job_runner import JobHandler, JobRunner
+from core.cron.jobs import JOBS
+from core.engine.system_workflows import SystemWorkflow
 from core.wiring.providers import utc_now
-from features.billing.application.inbox import Inbox
-from features.billing.application.missing_events import MissingEvents
-from features.billing.application.ports import StripeRecords
-from features.billing.application.reconciliation import InvoiceReconciliation
+from core.wiring.resources import Resources
+from features.billing.application.invoice_reconciliation import InvoiceReconciliation
+from features.billing.application.maintenance_ports import SubscriptionEnds
+from features.billing.application.ports import StripeReader
 from features.billing.application.renewals import Renewals
-from features.billing.application.synchronisation import SubscriptionSync
-from features.billing.application.upkeep_ports import SubscriptionEnds
-from features.billing.domain.upkeep import Tally
-from features.credits.application.upkeep import Upkeep
-from features.operations.application.cleanup import (
+from features.billing.application.stripe_events.admin import StripeEventAdmin
+from features.billing.application.stripe_events.backfill import StripeEventBackfill
+from features.billing.application.subscription_sync import SubscriptionSync
+from features.billing.domain.job_summary import JobSummary
+from features.credits.application.maintenance import CreditMaintenance
+from features.operations.application.retention import (
     CACHES,
     SOFT_DELETED,
     TRACES,
-    LapsedLots,
-    LostRunRelease,
+    LotExpiryJob,
     ProgressExpiry,
-    Removal,
+    Purge,
+    StalledRunJob,
 )
 from features.operations.domain.jobs import JobFinding, Report
-from infrastructure.database.billing_book import PostgresBillingBook
-from infrastructure.database.billing_looks import PostgresBillingLooks
-from infrastructure.database.credits import PostgresLedger
-from infrastructure.database.cron import PostgresCron
-from infrastructure.database.inbox_reads import PostgresEvents
-from infrastructure.database.remains import PostgresRemains
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import Database
-from infrastructure.payments.stripe_terms import StripeTerms
+from infrastructure.database.billing.reconciliation import PostgresReconciliationQueries
+from infrastructure.database.billing.stripe_events import PostgresStripeEvents
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
+from infrastructure.database.clients import Database
+from infrastructure.database.credits.ledger import PostgresLedger
+from infrastructure.database.operations.cron import PostgresCron
+from infrastructure.database.operations.retention import PostgresRetention
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 
 
 @dataclass(frozen=True, slots=True)
-class Tallied:
+class JobWithSummary:
     """A comparison's result in the words of jobs."""
 
-    compare: Callable[..., Awaitable[Tally]]
+    compare: Callable[..., Awaitable[JobSummary]]
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
         tally = await self.compare(is_dry_run=is_dry_run)
@@ -52,33 +52,33 @@ class Tallied:
         )
 
 
-def chores_of(
-    database: Database, records: StripeRecords | None = None, ends: SubscriptionEnds | None = None
-) -> dict[str, Chore]:
+def job_handlers(
+    database: Database, records: StripeReader | None = None, ends: SubscriptionEnds | None = None
+) -> dict[str, JobHandler]:
     """``records``, ``ends``: Stripe, where there is one."""
-    missing_events = MissingEvents(Inbox(PostgresEvents(database), records), utc_now)
+    missing_events = StripeEventBackfill(StripeEventAdmin(PostgresStripeEvents(database), records), utc_now)
     session = database.admin("cron")
-    book, looks = PostgresBillingBook(session), PostgresBillingLooks(session)
-    remains, runs = PostgresRemains(session), PostgresRuns(session)
-    renewals = Tallied(Renewals(book, records).carry_out)
+    book, looks = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
+    remains, runs = PostgresRetention(session), PostgresRuns(session)
+    renewals = JobWithSummary(Renewals(book, records).carry_out)
     return {
         "monthly-renewal": renewals,
         "renewal-sweep": renewals,
-        "subscription-sync": Tallied(SubscriptionSync(book, looks, records, ends).carry_out),
-        "invoice-reconciliation": Tallied(InvoiceReconciliation(book, looks, records).carry_out),
-        "missing-events": Tallied(missing_events.carry_out),
-        "daily-cleanup": Removal(remains, SOFT_DELETED),
-        "failed-analysis-cleanup": LostRunRelease(runs, PostgresCron(session), remains),
-        "lot-expiry": LapsedLots(Upkeep(PostgresLedger(session)), remains),
-        "cache-expiry": Removal(remains, CACHES),
-        "progress-expiry": ProgressExpiry(runs, Removal(remains, TRACES)),
+        "subscription-sync": JobWithSummary(SubscriptionSync(book, looks, records, ends).carry_out),
+        "invoice-reconciliation": JobWithSummary(InvoiceReconciliation(book, looks, records).carry_out),
+        "missing-events": JobWithSummary(missing_events.carry_out),
+        "daily-cleanup": Purge(remains, SOFT_DELETED),
+        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), remains),
+        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), remains),
+        "cache-expiry": Purge(remains, CACHES),
+        "progress-expiry": ProgressExpiry(runs, Purge(remains, TRACES)),
     }
 
 
-def cron_routine(foundation: Foundation) -> Routine:
+def cron_routine(foundation: Resources) -> SystemWorkflow:
     """The name under which ``cron.claim`` enqueues."""
     database, payments = foundation.database, foundation.payments
-    ends = None if payments.records is None else StripeTerms(payments.desk)
-    chores = chores_of(database, payments.records, ends)
-    execution = CronExecution(JOBS, chores, PostgresCron(database.admin("cron")))
-    return Routine("cron_job", execution.carry_out)
+    ends = None if payments.records is None else StripeSubscriptions(payments.desk)
+    chores = job_handlers(database, payments.records, ends)
+    execution = JobRunner(JOBS, chores, PostgresCron(database.admin("cron")))
+    return SystemWorkflow("cron_job", execution.carry_out)

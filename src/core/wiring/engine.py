@@ -3,21 +3,21 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from core.attendants import Attendant
 from core.engine.configuration import EngineDatabase
-from core.engine.engine import EngineParts
-from core.engine.execution import Workflow
+from core.engine.engine import EngineConfig
 from core.engine.queues import Queue
+from core.engine.run_executor import Workflow
+from core.processes.background import BackgroundService
 from core.wiring.attendants import attendants_on
+from core.wiring.bootstrap import Runtime, current_addresses
 from core.wiring.cron import cron_routine
-from core.wiring.foundation import Foundation, open_foundation
-from core.wiring.place import Surroundings, current_addresses
+from core.wiring.resources import Resources, open_foundation
 from core.wiring.workflows import workflows_of
 from features.runs.application.ports import WorkerRegistry
+from infrastructure.database.clients import AdminClient
 from infrastructure.database.pool import open_pool
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import AdminSession
-from infrastructure.database.workers import PostgresWorkerRegistry
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 
 # A bulk only waits for its runs: many of them are no work, and a moment later is soon enough.
 QUEUES = (
@@ -29,26 +29,26 @@ QUEUES = (
 HAND_ON_S = 2.0
 
 
-def workflows_on(foundation: Foundation) -> tuple[Workflow, ...]:
+def workflows_on(foundation: Resources) -> tuple[Workflow, ...]:
     return workflows_of(foundation.database, foundation.books, foundation.providers)
 
 
 @asynccontextmanager
 async def opened_duties(
-    place: Surroundings, *, listens_to: tuple[str, ...] | None = None
-) -> AsyncGenerator[tuple[EngineParts, dict[str, Attendant]]]:
+    place: Runtime, *, listens_to: tuple[str, ...] | None = None
+) -> AsyncGenerator[tuple[EngineConfig, dict[str, BackgroundService]]]:
     """For a process that does nothing but work."""
     async with open_foundation(place) as foundation:
         yield parts_on(foundation, listens_to=listens_to), attendants_on(foundation)
 
 
 def parts_on(
-    foundation: Foundation,
+    foundation: Resources,
     *,
     workflows: tuple[Workflow, ...] | None = None,
     queues: tuple[Queue, ...] = QUEUES,
     listens_to: tuple[str, ...] | None = None,
-) -> EngineParts:
+) -> EngineConfig:
     """``workflows``: all there are by default. ``listens_to``: the names of the queues to work on; all of
     them by default.
     """
@@ -62,9 +62,9 @@ def parts_on(
     @asynccontextmanager
     async def open_registry() -> AsyncGenerator[WorkerRegistry]:
         async with open_pool(admin_url, size_max=1, statement_cache=not pools_transactions) as pool:
-            yield PostgresWorkerRegistry(AdminSession(pool, "worker registry"))
+            yield PostgresWorkerRegistry(AdminClient(pool, "worker registry"))
 
-    return EngineParts(
+    return EngineConfig(
         database=EngineDatabase(addresses.admin, pools_transactions),
         open_registry=open_registry,
         executions=PostgresRuns(foundation.database.admin("runs")),

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from core.settings import Settings, SettingsRefused, read_settings
-from core.wiring.place import Surroundings, local_issuer
+from core.settings.settings import InvalidSettings, Settings, read_settings
+from core.wiring.bootstrap import Runtime, local_issuer
 from features.auth.application.ports import InvitationMail
 from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.keys import FixedKey, KeyInvalid, Keys, load_pem
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
-from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
-from infrastructure.simulators.supervisor import Simulators
+from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supervisor import Simulators
 
 
 @asynccontextmanager
@@ -33,12 +33,12 @@ async def signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
     except KeyInvalid:
         kinds = {"ES256": "an ES256 (P-256) key", "RS256": "an RS256 key of 2048 bits or more"}
         wrong = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kinds[identity.algorithm]} in PEM."
-        raise SettingsRefused(settings.environment, [wrong]) from None
+        raise InvalidSettings(settings.environment, [wrong]) from None
     yield FixedKey(key)
 
 
 @asynccontextmanager
-async def invitation_mail(place: Surroundings, simulators: Simulators) -> AsyncGenerator[InvitationMail]:
+async def invitation_mail(place: Runtime, simulators: Simulators) -> AsyncGenerator[InvitationMail]:
     """Supabase's; on a laptop without one a simulator's, which starts at the first invitation."""
     identity = place.settings.identity
 

@@ -6,41 +6,45 @@ import time
 from dataclasses import dataclass
 from datetime import timedelta
 
-from core.attendants import Attendant
-from core.settings import read_settings
-from core.webhooks.consumer import EventConsumer
-from core.wiring.foundation import Foundation
-from core.wiring.place import Surroundings
-from features.billing.application.consumption import Consumption
-from features.billing.application.events import StripeEvents
-from features.billing.application.findings import Looks
-from features.billing.application.inbox import Inbox
-from features.billing.application.intake import Intake
-from features.billing.application.ports import StripeRecords
-from infrastructure.database.billing_book import PostgresBillingBook
-from infrastructure.database.inbox import CLAIM_FOR, PostgresEventLine, PostgresPaymentNotes
-from infrastructure.database.inbox_reads import PostgresEvents
-from infrastructure.database.sessions import AdminSession
+from core.processes.background import BackgroundService
+from core.settings.settings import read_settings
+from core.webhooks.incoming import StripeEventWorker
+from core.wiring.bootstrap import Runtime
+from core.wiring.resources import Resources
+from features.billing.application.ports import StripeReader
+from features.billing.application.stripe_events.admin import StripeEventAdmin
+from features.billing.application.stripe_events.apply import StripeEventEffects
+from features.billing.application.stripe_events.fetch_state import StateFetcher
+from features.billing.application.stripe_events.process import StripeEventProcessor
+from features.billing.application.stripe_events.receive import StripeEventReceiver
+from infrastructure.database.billing.stripe_event_queue import (
+    CLAIM_FOR,
+    PostgresPaymentRecords,
+    PostgresStripeEventQueue,
+)
+from infrastructure.database.billing.stripe_events import PostgresStripeEvents
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
+from infrastructure.database.clients import AdminClient
 
 REMEMBERED_FOR_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Webhooks:
-    intake: Intake
-    inbox: Inbox
+class StripeEventInbox:
+    intake: StripeEventReceiver
+    inbox: StripeEventAdmin
 
 
-def webhooks_on(foundation: Foundation) -> Webhooks:
-    events = PostgresEvents(foundation.database)
+def stripe_event_inbox(foundation: Resources) -> StripeEventInbox:
+    events = PostgresStripeEvents(foundation.database)
     secrets = WebhookSecrets(foundation.place)
-    return Webhooks(
-        intake=Intake(events, secrets.current, time.time, foundation.arrivals.set),
-        inbox=Inbox(events, foundation.payments.records),
+    return StripeEventInbox(
+        intake=StripeEventReceiver(events, secrets.current, time.time, foundation.arrivals.set),
+        inbox=StripeEventAdmin(events, foundation.payments.records),
     )
 
 
-def inbox_attendants(foundation: Foundation) -> dict[str, Attendant]:
+def inbox_attendants(foundation: Resources) -> dict[str, BackgroundService]:
     """None of them where there is no Stripe to ask."""
     records = foundation.payments.records
     if records is None:
@@ -48,17 +52,17 @@ def inbox_attendants(foundation: Foundation) -> dict[str, Attendant]:
     session = foundation.database.admin("billing")
     is_live = "_live_" in foundation.place.settings.providers.keys.get("stripe", "")
     consumption = consumption_on(session, records, is_live=is_live)
-    return {"inbox": EventConsumer(consumption, foundation.arrivals).attend}
+    return {"inbox": StripeEventWorker(consumption, foundation.arrivals).attend}
 
 
 def consumption_on(
-    session: AdminSession, records: StripeRecords, *, is_live: bool = False, claim_for: timedelta = CLAIM_FOR
-) -> Consumption:
-    book = PostgresBillingBook(session)
-    return Consumption(
-        line=PostgresEventLine(session, claim_for=claim_for),
-        looks=Looks(records, book, is_live),
-        events=StripeEvents(book, PostgresPaymentNotes(session)),
+    session: AdminClient, records: StripeReader, *, is_live: bool = False, claim_for: timedelta = CLAIM_FOR
+) -> StripeEventProcessor:
+    book = PostgresSubscriptionRepository(session)
+    return StripeEventProcessor(
+        line=PostgresStripeEventQueue(session, claim_for=claim_for),
+        looks=StateFetcher(records, book, is_live),
+        events=StripeEventEffects(book, PostgresPaymentRecords(session)),
         book=book,
         random=random.random,
     )
@@ -67,7 +71,7 @@ def consumption_on(
 class WebhookSecrets:
     """Read anew from the secrets manager now and then: one may have been exchanged for another."""
 
-    def __init__(self, place: Surroundings) -> None:
+    def __init__(self, place: Runtime) -> None:
         self._place = place
         self._secrets = place.settings.webhook_secrets
         self._until_s = time.monotonic() + REMEMBERED_FOR_S

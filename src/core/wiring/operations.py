@@ -2,27 +2,27 @@
 
 from dataclasses import dataclass
 
-from core.cron.schedule import JOBS
-from core.cron.timetable import CronTimetable
-from features.operations.application.acts import Acts
+from core.cron.cron_expressions import CronSchedule
+from core.cron.jobs import JOBS
+from features.operations.application.audit_log import AuditEntries
 from features.operations.application.cron import Cron
-from infrastructure.database.acts import PostgresActs
-from infrastructure.database.cron import PostgresCron
-from infrastructure.database.sessions import Database
-from shared.middleware.audit import Audit
+from infrastructure.database.clients import Database
+from infrastructure.database.operations.audit_log import PostgresAuditLog
+from infrastructure.database.operations.cron import PostgresCron
+from shared.middleware.audit_log import AuditRecorder
 
 
 @dataclass(frozen=True, slots=True)
-class Operations:
+class OperationsUseCases:
     cron: Cron
-    acts: Acts
-    audit: Audit
+    acts: AuditEntries
+    audit: AuditRecorder
 
 
-def operations_on(database: Database) -> Operations:
-    cron, acts = PostgresCron(database.admin("cron")), PostgresActs(database.admin("admin acts"))
-    return Operations(
-        cron=Cron(JOBS, CronTimetable(), cron, cron),
-        acts=Acts(acts),
-        audit=Audit(acts),
+def operations_on(database: Database) -> OperationsUseCases:
+    cron, acts = PostgresCron(database.admin("cron")), PostgresAuditLog(database.admin("admin acts"))
+    return OperationsUseCases(
+        cron=Cron(JOBS, CronSchedule(), cron, cron),
+        acts=AuditEntries(acts),
+        audit=AuditRecorder(acts),
     )

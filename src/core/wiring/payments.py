@@ -4,55 +4,55 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from core.serving import Serving
-from core.wiring.outside import Outside
-from core.wiring.place import Surroundings
-from features.billing.application.ports import StripeRecords, SubscriptionLocks
-from infrastructure.access import Access, Where
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.sessions import Database
-from infrastructure.database.subscription_locks import LeasedSubscriptionLocks
-from infrastructure.payments.stripe_desk import StripeDesk
-from infrastructure.payments.stripe_records import StripeLookups
-from infrastructure.simulators.stripe.registration import Registration
-from infrastructure.simulators.supervisor import Simulators
+from core.processes.listen_address import ListenAddress
+from core.wiring.bootstrap import Runtime
+from core.wiring.provider_endpoints import ProviderEndpoints
+from features.billing.application.ports import StripeReader, SubscriptionLocks
+from infrastructure.database.billing.subscription_locks import LeasedSubscriptionLocks
+from infrastructure.database.clients import Database
+from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.payments.stripe_client import StripeApi
+from infrastructure.payments.stripe_queries import StripeQueries
+from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from simulators.stripe.events.registration import Registration
+from simulators.supervisor import Simulators
 
 EVENTS_PATH = "/v1/webhooks/stripe"
 
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    desk: StripeDesk
-    records: StripeRecords | None  # None: there is no Stripe here
+    desk: StripeApi
+    records: StripeReader | None  # None: there is no Stripe here
     locks: SubscriptionLocks
 
 
 @asynccontextmanager
 async def open_payments(
-    place: Surroundings, database: Database, simulators: Simulators, serving: Serving
+    place: Runtime, database: Database, simulators: Simulators, serving: ListenAddress
 ) -> AsyncGenerator[Payments]:
-    where = _stripe(Outside(place, simulators), serving)
-    desk = StripeDesk(where)
-    slots = PostgresSlots(database, jitter=min)  # a person waits: look as often as is allowed
+    where = _stripe(ProviderEndpoints(place, simulators), serving)
+    desk = StripeApi(where)
+    slots = PostgresSemaphore(database, jitter=min)  # a person waits: look as often as is allowed
     try:
-        yield Payments(desk, None if where is None else StripeLookups(desk), LeasedSubscriptionLocks(slots))
+        yield Payments(desk, None if where is None else StripeQueries(desk), LeasedSubscriptionLocks(slots))
     finally:
         await slots.close()
         await desk.close()
 
 
-def _stripe(outside: Outside, serving: Serving) -> Where | None:
+def _stripe(outside: ProviderEndpoints, serving: ListenAddress) -> EndpointResolver | None:
     where = outside.where("stripe")
     return _introduced(where, serving) if where is not None and outside.is_simulated("stripe") else where
 
 
-def _introduced(where: Where, serving: Serving) -> Where:
+def _introduced(where: EndpointResolver, serving: ListenAddress) -> EndpointResolver:
     """Stripe's own address of us is set in its dashboard; a simulator has to be told, before anything happens
     that it would tell of.
     """
     registration = Registration()
 
-    async def introduced() -> Access:
+    async def introduced() -> ProviderEndpoint:
         access = await where()
         if serving.address is not None:
             await registration.ensure(access.url, serving.address + EVENTS_PATH)

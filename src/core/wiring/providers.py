@@ -7,31 +7,31 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from core.settings import Settings, SettingsRefused
-from core.wiring.costs import Books
-from core.wiring.outside import Outside
-from core.wiring.place import Surroundings
+from core.settings.settings import InvalidSettings, Settings
+from core.wiring.bootstrap import Runtime
+from core.wiring.costs import CostRecorders
+from core.wiring.provider_endpoints import ProviderEndpoints
 from features.analysis.application.ports import ProfileSource
-from features.analysis.application.profiles import Profiles
-from infrastructure.ai.anthropic_models import AnthropicModels
+from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.cloudflare import CloudflareGateway
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_table import ModelTableInvalid, read_model_table
-from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
-from infrastructure.ai.openai_models import OpenAIModels
-from infrastructure.ai.provider import ModelProvider
-from infrastructure.cache.bucket import BucketAccess, BucketStore
-from infrastructure.cache.folder import FolderStore
-from infrastructure.cache.objects import ObjectStore
-from infrastructure.cache.profiles import CachedProfiles
-from infrastructure.database.ai_answers import PostgresAnswers
-from infrastructure.database.data_points import ProfileCachePoints
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.sessions import Database
+from infrastructure.ai.model_catalog import ModelCatalogInvalid, read_model_table
+from infrastructure.ai.providers.anthropic import AnthropicModels
+from infrastructure.ai.providers.base import ModelProvider
+from infrastructure.ai.providers.openai import OpenAIModels
+from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
+from infrastructure.database.ai.completion_cache import PostgresCompletionCache
+from infrastructure.database.clients import Database
+from infrastructure.database.costs.metrics import ProfileCacheMetrics
+from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.object_store.local import LocalObjectStore
+from infrastructure.object_store.port import ObjectStore
+from infrastructure.object_store.profile_cache import CachedProfiles
+from infrastructure.object_store.s3 import S3Endpoint, S3ObjectStore
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from infrastructure.scraping.failover import FailoverProfiles
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
-from infrastructure.simulators.supervisor import Simulators
+from simulators.supervisor import Simulators
 
 HOUR_S = 3_600
 
@@ -43,7 +43,7 @@ def utc_now() -> datetime:
 @dataclass(frozen=True, slots=True)
 class Providers:
     gateway: Gateway
-    profiles: Profiles
+    profiles: ProfileReader
     objects: ObjectStore
     preparations: tuple[Callable[[], Awaitable[None]], ...]  # none of which fails
 
@@ -54,16 +54,16 @@ class Providers:
 
 @asynccontextmanager
 async def open_providers(
-    place: Surroundings, database: Database, books: Books, simulators: Simulators
+    place: Runtime, database: Database, books: CostRecorders, simulators: Simulators
 ) -> AsyncGenerator[Providers]:
-    outside = Outside(place, simulators)
+    outside = ProviderEndpoints(place, simulators)
     async with AsyncExitStack() as stack:
         objects = _objects(place.settings)
         stack.push_async_callback(objects.close)
         apify = _apify(place.settings, outside, database, books, stack)
         source = _source(apify, outside, books, stack)
         known = CachedProfiles(objects, takes_simulated=outside.is_simulated("apify"))
-        profiles = Profiles(source, known, ProfileCachePoints(books.points), utc_now)
+        profiles = ProfileReader(source, known, ProfileCacheMetrics(books.points), utc_now)
         gateway = _gateway(place.settings, outside, database, books, stack)
         preparations = (gateway.prepare,) if apify is None else (gateway.prepare, apify.prepare)
         yield Providers(gateway, profiles, objects, preparations)
@@ -71,9 +71,9 @@ async def open_providers(
 
 def _objects(settings: Settings) -> ObjectStore:
     if not settings.object_store_bucket:
-        return FolderStore(settings.data_dir / "objects")
-    return BucketStore(
-        BucketAccess(
+        return LocalObjectStore(settings.data_dir / "objects")
+    return S3ObjectStore(
+        S3Endpoint(
             bucket=settings.object_store_bucket,
             endpoint_url=settings.object_store_url,
             access_key_id=settings.object_store_key_id,
@@ -83,7 +83,7 @@ def _objects(settings: Settings) -> ObjectStore:
 
 
 def _source(
-    first: ApifyProfiles | None, outside: Outside, books: Books, stack: AsyncExitStack
+    first: ApifyProfiles | None, outside: ProviderEndpoints, books: CostRecorders, stack: AsyncExitStack
 ) -> ProfileSource:
     """Apify; ScraperAPI stands in, as far as it can, when Apify fails or is not here."""
     scraper_api = outside.where("scraperapi")
@@ -98,12 +98,16 @@ def _source(
 
 
 def _apify(
-    settings: Settings, outside: Outside, database: Database, books: Books, stack: AsyncExitStack
+    settings: Settings,
+    outside: ProviderEndpoints,
+    database: Database,
+    books: CostRecorders,
+    stack: AsyncExitStack,
 ) -> ApifyProfiles | None:
     where = outside.where("apify")
     if where is None:
         return None
-    slots = PostgresSlots(database)
+    slots = PostgresSemaphore(database)
     stack.push_async_callback(slots.close)
     limits = ApifyLimits(
         at_once_max=settings.providers.scrapes_max,
@@ -113,7 +117,11 @@ def _apify(
 
 
 def _gateway(
-    settings: Settings, outside: Outside, database: Database, books: Books, stack: AsyncExitStack
+    settings: Settings,
+    outside: ProviderEndpoints,
+    database: Database,
+    books: CostRecorders,
+    stack: AsyncExitStack,
 ) -> Gateway:
     chosen = settings.providers
     front = _front(settings)
@@ -128,12 +136,12 @@ def _gateway(
         providers["anthropic"] = AnthropicModels(anthropic, front)
     answers = None
     if chosen.answers_kept_h:
-        answers = PostgresAnswers(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
+        answers = PostgresCompletionCache(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
         stack.push_async_callback(answers.close)
     try:
         table = read_model_table(chosen.models, providers=providers)
-    except ModelTableInvalid as error:
-        raise SettingsRefused(settings.environment, [f"OSLIRA_MODELS: {error}"]) from None
+    except ModelCatalogInvalid as error:
+        raise InvalidSettings(settings.environment, [f"OSLIRA_MODELS: {error}"]) from None
     gateway = Gateway(
         table=table,
         providers=providers,

@@ -5,19 +5,19 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from core.progress.hub import CHANNELS, Hub
-from core.wiring.place import Addresses, Surroundings, current_addresses
+from core.progress.run_notifications import CHANNELS, RunNotifications
+from core.wiring.bootstrap import DatabaseUrls, Runtime, current_addresses
 from core.wiring.providers import utc_now
 from features.runs.application.estimates import Estimates
+from features.runs.application.event_stream import RunEventStreams
+from features.runs.application.live_runs import LiveRuns
 from features.runs.application.retries import Cancellations, Retries
-from features.runs.application.streams import RunStreams
-from features.runs.application.views import RunViews
-from features.runs.application.watching import LiveRuns
+from features.runs.application.run_queries import RunQueries
 from features.runs.domain.view import ResultLink
+from infrastructure.database.clients import Database
 from infrastructure.database.listener import Listener
-from infrastructure.database.run_reads import PostgresMeasurements, PostgresRetries, PostgresRunReads
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import Database
+from infrastructure.database.runs.run_queries import PostgresMeasurements, PostgresRetries, PostgresRunQueries
+from infrastructure.database.runs.runs import PostgresRuns
 
 ANALYSIS = ResultLink(template="/v1/analyses/{run_id}")
 RESULT_LINKS = {
@@ -29,17 +29,19 @@ RESULT_LINKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class RunUseCases:
     live: LiveRuns
-    views: RunViews
-    streams: RunStreams
+    views: RunQueries
+    streams: RunEventStreams
     estimates: Estimates
     cancellations: Cancellations
     retries: Retries
 
 
 @asynccontextmanager
-async def open_runs(place: Surroundings, addresses: Addresses, database: Database) -> AsyncGenerator[Runs]:
+async def open_runs(
+    place: Runtime, addresses: DatabaseUrls, database: Database
+) -> AsyncGenerator[RunUseCases]:
     live = LiveRuns(utc_now)
     listening = asyncio.create_task(_listener(place, addresses, live).listen()) if _hears(place) else None
     try:
@@ -52,28 +54,28 @@ async def open_runs(place: Surroundings, addresses: Addresses, database: Databas
                 await listening
 
 
-def _hears(place: Surroundings) -> bool:
+def _hears(place: Runtime) -> bool:
     """A transaction pooler gives nobody a connection of their own, and messages go to whoever has it."""
     return place.settings.database_pooler != "transaction"
 
 
-def _listener(place: Surroundings, addresses: Addresses, live: LiveRuns) -> Listener:
+def _listener(place: Runtime, addresses: DatabaseUrls, live: LiveRuns) -> Listener:
     async def admin_url() -> str:
         return (await current_addresses(place, addresses)).admin
 
-    hub = Hub(live)
+    hub = RunNotifications(live)
     return Listener(admin_url, CHANNELS, hear=hub.hear, hear_state=hub.hear_state)
 
 
-def _runs(live: LiveRuns, database: Database) -> Runs:
+def _runs(live: LiveRuns, database: Database) -> RunUseCases:
     measurements = PostgresMeasurements(database.admin("run estimates"))
     estimates = Estimates(measurements)
-    views = RunViews(PostgresRunReads(database), measurements, estimates, live, RESULT_LINKS, utc_now)
+    views = RunQueries(PostgresRunQueries(database), measurements, estimates, live, RESULT_LINKS, utc_now)
     session = database.admin("runs")
-    return Runs(
+    return RunUseCases(
         live=live,
         views=views,
-        streams=RunStreams(views),
+        streams=RunEventStreams(views),
         estimates=estimates,
         cancellations=Cancellations(views, PostgresRuns(session)),
         retries=Retries(views, PostgresRetries(session)),

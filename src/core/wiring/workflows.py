@@ -2,35 +2,35 @@
 
 from dataclasses import dataclass
 
-from core.engine.execution import Workflow
+from core.engine.run_executor import Workflow
 from core.wiring.businesses import DescribedBusinesses
-from core.wiring.costs import Books
+from core.wiring.costs import CostRecorders
 from core.wiring.providers import Providers
 from core.workflows.analysis import AnalysisWorkflow
-from core.workflows.bulk import BulkWorkflow
-from core.workflows.records import RunRecords
-from features.analysis.application.ports import Analyst, AnonymousResults, Results
-from features.analysis.application.profiles import Profiles
+from core.workflows.bulk_analysis import BulkWorkflow
+from core.workflows.records import RunMetrics
+from features.analysis.application.ports import AnalysisResults, AnonymousResults, CompletionProvider
+from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.steps import AnalysisSteps
 from features.analysis.domain.analysis import Analysis
-from features.analysis.domain.orders import ANONYMOUS_KIND, BULK_KIND
-from features.analysis.domain.prompts import FORMS
-from features.analysis.domain.visitors import visitor_result
-from infrastructure.database.analysis_costs import PostgresPrices
-from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
-from infrastructure.database.bulk_items import PostgresBulkItems
-from infrastructure.database.businesses import PostgresBusinesses
-from infrastructure.database.data_points import AnalysisPoints
-from infrastructure.database.leads import PostgresResults
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.sessions import Database
+from features.analysis.domain.anonymous import visitor_result
+from features.analysis.domain.prompting.prompts import FORMS
+from features.analysis.domain.requests import ANONYMOUS_KIND, BULK_KIND
+from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
+from infrastructure.database.analysis.bulk_items import PostgresBulkItems
+from infrastructure.database.analysis.prices import PostgresPrices
+from infrastructure.database.business.profile_lookup import PostgresBusinessLookup
+from infrastructure.database.clients import Database
+from infrastructure.database.costs.metrics import AnalysisMetrics
+from infrastructure.database.leads.leads import PostgresAnalysisResults
+from infrastructure.database.runs.runs import PostgresRuns
 
 
 @dataclass(frozen=True, slots=True)
-class Outlets:
+class AnalysisOutputs:
     """Where results go. Each joins the transaction that charges for them."""
 
-    results: Results
+    results: AnalysisResults
     visitors: AnonymousResults
 
     async def save(self, analysis: Analysis) -> None:
@@ -48,22 +48,28 @@ class Outlets:
         await self.visitors.save(analysis.id, result)
 
 
-def workflows_of(database: Database, books: Books, providers: Providers) -> tuple[Workflow, ...]:
+def workflows_of(database: Database, books: CostRecorders, providers: Providers) -> tuple[Workflow, ...]:
     outlets = outlets_on(database)
     return analysis_workflows(database, books, providers.profiles, providers.gateway, outlets)
 
 
-def outlets_on(database: Database) -> Outlets:
-    return Outlets(PostgresResults(database.admin("leads")), PostgresAnonymousResults(database))
+def outlets_on(database: Database) -> AnalysisOutputs:
+    return AnalysisOutputs(
+        PostgresAnalysisResults(database.admin("leads")), PostgresAnonymousResults(database)
+    )
 
 
 def analysis_workflows(
-    database: Database, books: Books, profiles: Profiles, analyst: Analyst, outlets: Outlets
+    database: Database,
+    books: CostRecorders,
+    profiles: ProfileReader,
+    analyst: CompletionProvider,
+    outlets: AnalysisOutputs,
 ) -> tuple[Workflow, ...]:
     session = database.admin("runs")
     runs = PostgresRuns(session)
-    steps = AnalysisSteps(profiles, analyst, DescribedBusinesses(PostgresBusinesses(session)))
-    records = RunRecords(runs, AnalysisPoints(books.points))
+    steps = AnalysisSteps(profiles, analyst, DescribedBusinesses(PostgresBusinessLookup(session)))
+    records = RunMetrics(runs, AnalysisMetrics(books.points))
     analysis = AnalysisWorkflow(steps, outlets.save, records)
     anonymous = AnalysisWorkflow(steps, outlets.save_anonymous, records)
     bulk = BulkWorkflow(runs, PostgresBulkItems(session), PostgresPrices(session), session.transaction)

@@ -6,20 +6,25 @@ from functools import partial
 
 import msgspec
 
-from core.engine.execution import Finished
-from core.engine.patience import Patience
-from core.engine.work import RunCancelled, StepRefused, Work
+from core.engine.retry import RetryPolicy
+from core.engine.run_context import RunCancelled, RunContext, StepFailed
+from core.engine.run_executor import RunResult
 from core.workflows.endings import SAVE, SCRAPE, cancelled, ended, refused
-from core.workflows.records import RunRecords
-from features.analysis.application.conclusions import AnalysisRequest, Answered, Considered, conclude
-from features.analysis.application.steps import AnalysisSteps, Looked
+from core.workflows.records import RunMetrics
+from features.analysis.application.assemble_result import (
+    AnalysisInput,
+    AnalysisRequest,
+    CompletedPrompts,
+    assemble,
+)
+from features.analysis.application.steps import AnalysisSteps, ScrapedProfile
 from features.analysis.domain.analysis import Analysis
-from features.analysis.domain.orders import AnalysisOrder
-from features.analysis.domain.prompts import FORMS
+from features.analysis.domain.prompting.prompts import FORMS
+from features.analysis.domain.requests import NewAnalysis
 from features.runs.domain.run import Run
 
 # Whoever is asked has tried again already, as long as it made sense.
-ONCE = Patience(attempts_max=1)
+ONCE = RetryPolicy(attempts_max=1)
 SCRAPE_PERCENT, ASK_PERCENT, SAVE_PERCENT = 10, 40, 90
 
 
@@ -29,44 +34,44 @@ class AnalysisWorkflow:
 
     steps: AnalysisSteps
     save: Callable[[Analysis], Awaitable[None]]
-    records: RunRecords
+    records: RunMetrics
 
-    async def carry_out(self, work: Work) -> Finished:
+    async def carry_out(self, work: RunContext) -> RunResult:
         request = _request(work.run)
         finished, score = await self._carry_out(work, request)
         noting = partial(self.records.analysis_ended, request, score)
-        return Finished(finished.ending, finished.deliver, noting)
+        return RunResult(finished.ending, finished.deliver, noting)
 
-    async def _carry_out(self, work: Work, request: AnalysisRequest) -> tuple[Finished, int | None]:
+    async def _carry_out(self, work: RunContext, request: AnalysisRequest) -> tuple[RunResult, int | None]:
         try:
             return await self._analyse(work, request)
         except RunCancelled as cancellation:
-            return Finished(cancelled(work.run, cancellation)), None
-        except StepRefused as refusal:
-            return Finished(refused(work.run, refusal)), None
+            return RunResult(cancelled(work.run, cancellation)), None
+        except StepFailed as refusal:
+            return RunResult(refused(work.run, refusal)), None
 
-    async def _analyse(self, work: Work, request: AnalysisRequest) -> tuple[Finished, int | None]:
+    async def _analyse(self, work: RunContext, request: AnalysisRequest) -> tuple[RunResult, int | None]:
         looked = await work.step(
             SCRAPE,
             partial(self.steps.look, request),
-            returns=Looked,
+            returns=ScrapedProfile,
             percent=SCRAPE_PERCENT,
             patience=ONCE,
         )
         if looked.verdict.outcome != "ok":
             outcome = looked.verdict.outcome
-            return Finished(ended(work.run, "failed", outcome, outcome)), None
+            return RunResult(ended(work.run, "failed", outcome, outcome)), None
         subject = await self.steps.consider(request, looked)
-        analysis = conclude(subject, await self._ask(work, subject))
+        analysis = assemble(subject, await self._ask(work, subject))
         await work.report(SAVE, SAVE_PERCENT)
         work.heed(SAVE)
         ending = ended(work.run, "completed", "completed_from_cache" if analysis.is_cached else "completed")
-        return Finished(ending, partial(self.save, analysis)), analysis.score.total
+        return RunResult(ending, partial(self.save, analysis)), analysis.score.total
 
-    async def _ask(self, work: Work, subject: Considered) -> list[Answered]:
+    async def _ask(self, work: RunContext, subject: AnalysisInput) -> list[CompletedPrompts]:
         answered = await work.together(
             {name: partial(self.steps.ask, name, subject) for name in FORMS[subject.request.analysis_type]},
-            returns=Answered,
+            returns=CompletedPrompts,
             percents=(ASK_PERCENT, SAVE_PERCENT),
             patience=ONCE,
         )
@@ -74,7 +79,7 @@ class AnalysisWorkflow:
 
 
 def _request(run: Run) -> AnalysisRequest:
-    order = msgspec.convert(run.subject, AnalysisOrder)
+    order = msgspec.convert(run.subject, NewAnalysis)
     return AnalysisRequest(
         run_id=run.id,
         account_id=run.account_id,

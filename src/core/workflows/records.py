@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from features.analysis.application.conclusions import AnalysisRequest
+from features.analysis.application.assemble_result import AnalysisRequest
 from features.analysis.application.ports import AnalysisRecord
 from features.costs.domain.alerts import alerts
 from features.runs.application.ports import RunStarts
@@ -13,7 +13,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("analysis")
 
 
 @dataclass(frozen=True, slots=True)
-class RunRecords:
+class RunMetrics:
     runs: RunStarts
     record: AnalysisRecord
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from infrastructure.ai.provider import ModelRequest
+from infrastructure.ai.providers.base import ModelRequest
 
 BASE = "https://gateway.ai.cloudflare.com/v1"
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from infrastructure.ai.books import Books, Tally
-from infrastructure.ai.inquiry import Inquiry, Means
-from infrastructure.ai.model_table import Model, ModelTable
-from infrastructure.ai.provider import EmbeddingProvider, EmbeddingReply, ProviderTrouble
-from infrastructure.ai.route import legs_of
-from infrastructure.ai.trial import Judgement
-from shared.questions import EmbeddedTexts, Spender, Usage
+from infrastructure.ai.model_catalog import Model, ModelCatalog
+from infrastructure.ai.providers.base import EmbeddingProvider, EmbeddingReply, ProviderError
+from infrastructure.ai.routing.attempt import Judgement
+from infrastructure.ai.routing.candidates import legs_of
+from infrastructure.ai.routing.router import CompletionRouter, RouterDependencies
+from infrastructure.ai.routing.usage import RequestUsage, UsageRecorder
+from shared.llm import CostOwner, EmbeddedTexts, Usage
 
 TASK = "embeddings"
 TEXTS_MAX = 2_048  # in one request,
@@ -18,7 +18,7 @@ BYTES_A_TOKEN = 4
 NOTHING = "-"  # providers refuse a text without any character
 
 
-class _Trial:
+class _EmbeddingCall:
     def __init__(self, provider: EmbeddingProvider, model: Model, texts: tuple[str, ...]) -> None:
         self._provider = provider
         self._model = model
@@ -36,7 +36,7 @@ class _Trial:
             self._texts, model=model.name, dimensions=model.dimensions, deadline_s=deadline_s
         )
         if len(reply.vectors) != len(self._texts):
-            raise ProviderTrouble(
+            raise ProviderError(
                 "garbled", was_sent=True, is_simulated=reply.is_simulated, detail="not a vector a text"
             )
         return reply
@@ -47,14 +47,18 @@ class _Trial:
 
 class Embedder:
     def __init__(
-        self, table: ModelTable, providers: Mapping[str, EmbeddingProvider], means: Means, books: Books
+        self,
+        table: ModelCatalog,
+        providers: Mapping[str, EmbeddingProvider],
+        means: RouterDependencies,
+        books: UsageRecorder,
     ) -> None:
         self._table = table
         self._providers = providers
         self._means = means
         self._books = books
 
-    async def embed(self, texts: Sequence[str], spender: Spender) -> EmbeddedTexts:
+    async def embed(self, texts: Sequence[str], spender: CostOwner) -> EmbeddedTexts:
         task = self._table.task(TASK)
         legs = legs_of(self._table, task, self._means.clocks.now().date())
         replies: list[EmbeddingReply] = []
@@ -72,12 +76,14 @@ class Embedder:
             cost_nanodollars=sum(known) if len(known) == len(costs) else None,
         )
 
-    async def _embed(self, texts: tuple[str, ...], tally: Tally) -> EmbeddingReply:
+    async def _embed(self, texts: tuple[str, ...], tally: RequestUsage) -> EmbeddingReply:
         """By one model only: another's vectors lie elsewhere."""
         task = self._table.task(TASK)
         (leg,) = legs_of(self._table, task, self._means.clocks.now().date())
         provider = self._providers[leg.model.provider]
-        inquiry = Inquiry(self._means, task, (leg,), lambda leg, _: _Trial(provider, leg.model, texts), tally)
+        inquiry = CompletionRouter(
+            self._means, task, (leg,), lambda leg, _: _EmbeddingCall(provider, leg.model, texts), tally
+        )
         return (await inquiry.run()).reply
 
 

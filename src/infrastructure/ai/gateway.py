@@ -5,104 +5,104 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from features.analysis.application.ports import Analyst
+from features.analysis.application.ports import CompletionProvider
 from features.costs.application.ports import CallLog
-from features.costs.domain.calls import CallOutcome
-from infrastructure.ai.answers import AnswerCache, Memory, StoredAnswer
-from infrastructure.ai.attempts import Attempts
-from infrastructure.ai.books import Books, Prices
-from infrastructure.ai.clocks import Clocks
-from infrastructure.ai.course import Patience
+from features.costs.domain.provider_calls import CallOutcome
+from infrastructure.ai.completion_cache import CachedCompletion, CompletionCache, CompletionStore
 from infrastructure.ai.embeddings import Embedder
-from infrastructure.ai.forms import AnswerForm, Malformed, form_of
-from infrastructure.ai.inquiry import Inquiry, Means
-from infrastructure.ai.keys import answer_key
-from infrastructure.ai.limits import Places
-from infrastructure.ai.model_table import Model, ModelTable, ModelTableInvalid, Retirement, Task
-from infrastructure.ai.probes import Probes
-from infrastructure.ai.prompt import Prompt
-from infrastructure.ai.provider import EmbeddingProvider, ModelProvider
-from infrastructure.ai.route import Leg, legs_of
-from infrastructure.breaker import BreakerRules, BreakerView
+from infrastructure.ai.model_catalog import Model, ModelCatalog, ModelCatalogInvalid, Retirement, Task
+from infrastructure.ai.providers.base import EmbeddingProvider, ModelProvider
+from infrastructure.ai.routing.attempts import Attempts
+from infrastructure.ai.routing.candidates import Candidate, legs_of
+from infrastructure.ai.routing.fair_semaphore import Occupancy
+from infrastructure.ai.routing.fallback_policy import FallbackLimits
+from infrastructure.ai.routing.recovery_probes import RecoveryProbes
+from infrastructure.ai.routing.router import CompletionRouter, RouterDependencies
+from infrastructure.ai.routing.time_source import TimeSource
+from infrastructure.ai.routing.usage import Prices, UsageRecorder
+from infrastructure.ai.structured.cache_keys import answer_key
+from infrastructure.ai.structured.request_builder import Prompt
+from infrastructure.ai.structured.response_format import Malformed, ResponseFormat, form_of
+from infrastructure.resilience.circuit_breaker import BreakerRules, BreakerView
 from shared.errors import DomainError
-from shared.flights import FlightCancelled, Flights
-from shared.questions import (
-    Answer,
-    AnswerMalformed,
-    AnswerRefused,
+from shared.llm import (
     Cache,
+    Completion,
+    CompletionMalformed,
+    CompletionRefused,
+    CostOwner,
     EmbeddedTexts,
     ModelsUnavailable,
-    Question,
-    QuestionInvalid,
-    Spender,
+    PromptRejected,
+    StructuredPrompt,
     Usage,
 )
+from shared.single_flight import FlightCancelled, SingleFlight
 
 T = TypeVar("T")
 
 SLOTS_MAX = 64  # calls at a time, a provider
 
 OUTCOMES: dict[type[DomainError], CallOutcome] = {
-    AnswerMalformed: "malformed",
-    AnswerRefused: "refused",
-    QuestionInvalid: "invalid",
+    CompletionMalformed: "malformed",
+    CompletionRefused: "refused",
+    PromptRejected: "invalid",
 }
 
 
-class _Asked(NamedTuple):
-    question: Question[Any]
+class _CompletionRequest(NamedTuple):
+    question: StructuredPrompt[Any]
     task: Task
-    legs: tuple[Leg, ...]
-    form: AnswerForm[Any]
+    legs: tuple[Candidate, ...]
+    form: ResponseFormat[Any]
     answer_key: bytes
     began_s: float
 
 
-class _Found(NamedTuple):
-    stored: StoredAnswer
+class _CachedResult(NamedTuple):
+    stored: CachedCompletion
     cache: Cache
     usage: Usage
     cost_nanodollars: int | None
 
 
-class Gateway(Analyst):
+class Gateway(CompletionProvider):
     def __init__(
         self,
         *,
-        table: ModelTable,
+        table: ModelCatalog,
         providers: Mapping[str, ModelProvider],
         embedding_providers: Mapping[str, EmbeddingProvider],
         calls: CallLog,
         prices: Prices,
-        answers: AnswerCache | None = None,
+        answers: CompletionStore | None = None,
         takes_simulated: bool = True,
         slots_max: int = SLOTS_MAX,
         breaker_rules: BreakerRules | None = None,
-        patience: Patience | None = None,
+        patience: FallbackLimits | None = None,
         is_hedged: bool = False,
-        clocks: Clocks | None = None,
+        clocks: TimeSource | None = None,
     ) -> None:
         _check_providers(table, providers, embedding_providers)
         self._table = table
         self._providers = providers
-        self._clocks = clocks or Clocks()
-        self._books = Books(calls, prices, self._clocks)
+        self._clocks = clocks or TimeSource()
+        self._books = UsageRecorder(calls, prices, self._clocks)
         self._attempts = Attempts(table.models, slots_max=slots_max, rules=breaker_rules, clocks=self._clocks)
-        self._probes = Probes(providers, self._attempts, self._books)
-        self._means = Means(
-            self._attempts, self._probes, patience or Patience(), self._clocks, is_hedged=is_hedged
+        self._probes = RecoveryProbes(providers, self._attempts, self._books)
+        self._means = RouterDependencies(
+            self._attempts, self._probes, patience or FallbackLimits(), self._clocks, is_hedged=is_hedged
         )
-        self._memory = Memory(answers, takes_simulated=takes_simulated)
-        self._flights: Flights[_Found] = Flights()
+        self._memory = CompletionCache(answers, takes_simulated=takes_simulated)
+        self._flights: SingleFlight[_CachedResult] = SingleFlight()
         self._embedder = Embedder(table, embedding_providers, self._means, self._books)
 
-    async def answer(self, question: Question[T]) -> Answer[T]:
+    async def answer(self, question: StructuredPrompt[T]) -> Completion[T]:
         asked = self._asked(question)
         found = None if question.is_fresh else await self._remembered(asked)
         if found is None:
             found = await self._shared(asked)
-        return Answer(
+        return Completion(
             value=asked.form.decode(found.stored.text),
             provider=found.stored.provider,
             model=found.stored.model,
@@ -113,7 +113,7 @@ class Gateway(Analyst):
             latency_ms=(self._clocks.monotonic_s() - asked.began_s) * 1_000,
         )
 
-    async def embed(self, texts: Sequence[str], spender: Spender) -> EmbeddedTexts:
+    async def embed(self, texts: Sequence[str], spender: CostOwner) -> EmbeddedTexts:
         return await self._embedder.embed(texts, spender)
 
     async def prepare(self) -> None:
@@ -124,7 +124,7 @@ class Gateway(Analyst):
         """By provider and model, for the health page."""
         return self._attempts.breakers()
 
-    def places(self) -> dict[str, Places]:
+    def places(self) -> dict[str, Occupancy]:
         """By provider: how many calls could begin now, and how many wait."""
         return self._attempts.places()
 
@@ -151,14 +151,14 @@ class Gateway(Analyst):
         for provider in self._providers.values():
             await provider.close()
 
-    def _asked(self, question: Question[Any]) -> _Asked:
+    def _asked(self, question: StructuredPrompt[Any]) -> _CompletionRequest:
         task = self._table.task(question.task)
         legs = legs_of(self._table, task, self._clocks.now().date())
         form = form_of(question.answer)
         key = answer_key(question, legs[0], form.schema_bytes)
-        return _Asked(question, task, legs, form, key, self._clocks.monotonic_s())
+        return _CompletionRequest(question, task, legs, form, key, self._clocks.monotonic_s())
 
-    async def _remembered(self, asked: _Asked) -> _Found | None:
+    async def _remembered(self, asked: _CompletionRequest) -> _CachedResult | None:
         stored = await self._memory.find(asked.question.spender.account_id, asked.answer_key)
         if stored is None:
             return None
@@ -166,11 +166,11 @@ class Gateway(Analyst):
             asked.form.decode(stored.text)
         except Malformed:
             return None
-        found = _Found(stored, "exact", Usage(), 0)
+        found = _CachedResult(stored, "exact", Usage(), 0)
         await self._write(asked, "answered", found)
         return found
 
-    async def _shared(self, asked: _Asked) -> _Found:
+    async def _shared(self, asked: _CompletionRequest) -> _CachedResult:
         key = asked.answer_key + (b"fresh" if asked.question.is_fresh else b"")
         is_first = key not in self._flights
         try:
@@ -192,11 +192,11 @@ class Gateway(Analyst):
         await self._write(asked, "answered", found)
         return found
 
-    async def _inquire(self, asked: _Asked) -> _Found:
+    async def _inquire(self, asked: _CompletionRequest) -> _CachedResult:
         question = asked.question
         tally = self._books.open(question.spender, question.task)
         prompt = Prompt(question, asked.form)
-        inquiry = Inquiry(
+        inquiry = CompletionRouter(
             self._means,
             asked.task,
             asked.legs,
@@ -204,7 +204,7 @@ class Gateway(Analyst):
             tally,
         )
         leg, reply = await inquiry.run()
-        stored = StoredAnswer(
+        stored = CachedCompletion(
             text=reply.text,
             provider=leg.model.provider,
             model=leg.model.name,
@@ -212,10 +212,12 @@ class Gateway(Analyst):
         )
         await self._memory.keep(question.spender.account_id, asked.answer_key, stored)
         if reply.is_from_gateway:
-            return _Found(stored, "gateway", Usage(), tally.cost_nanodollars)
-        return _Found(stored, "none", reply.usage, tally.cost_nanodollars)
+            return _CachedResult(stored, "gateway", Usage(), tally.cost_nanodollars)
+        return _CachedResult(stored, "none", reply.usage, tally.cost_nanodollars)
 
-    async def _write(self, asked: _Asked, outcome: CallOutcome, found: _Found | None = None) -> None:
+    async def _write(
+        self, asked: _CompletionRequest, outcome: CallOutcome, found: _CachedResult | None = None
+    ) -> None:
         """The row of an answer, or of a failure, that took no attempt of its own."""
         model = asked.legs[0].model
         tally = self._books.open(asked.question.spender, asked.task.name)
@@ -232,10 +234,10 @@ class Gateway(Analyst):
 
 
 def _check_providers(
-    table: ModelTable,
+    table: ModelCatalog,
     providers: Mapping[str, ModelProvider],
     embedding_providers: Mapping[str, EmbeddingProvider],
 ) -> None:
     for model in table.models:
         if model.provider not in (providers if model.kind == "text" else embedding_providers):
-            raise ModelTableInvalid(f"{model.name} is {model.provider}'s, for whom there is no adapter.")
+            raise ModelCatalogInvalid(f"{model.name} is {model.provider}'s, for whom there is no adapter.")

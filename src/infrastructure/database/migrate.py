@@ -11,7 +11,7 @@ import asyncpg
 import msgspec
 from asyncpg import Connection, Record
 
-from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.database.clients import DatabaseUnavailable
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_password
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -40,7 +40,7 @@ APPLIED: LiteralString = "select name, checksum from oslira.migrations"
 RECORD: LiteralString = "insert into oslira.migrations (name, checksum) values ($1, $2)"
 
 
-class MigrationRefused(RuntimeError):
+class MigrationFailed(RuntimeError):
     pass
 
 
@@ -58,7 +58,7 @@ def read_migrations(folder: Path = FOLDER) -> list[Migration]:
     for number, path in enumerate(paths, start=1):
         match = FILE_NAME.fullmatch(path.name)
         if match is None or int(match[1]) != number:
-            raise MigrationRefused(
+            raise MigrationFailed(
                 f"{path.name} should be named {number:04d}_what_it_does.sql: files are applied in order."
             )
     return [Migration(name=path.name, sql=path.read_text("utf-8")) for path in paths]
@@ -69,17 +69,17 @@ def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migrat
     known = {migration.name: migration for migration in migrations}
     for name, checksum in applied.items():
         if name not in known:
-            raise MigrationRefused(
+            raise MigrationFailed(
                 f"The database has {name}, which this version does not know. Run a newer version."
             )
         if known[name].checksum != checksum:
-            raise MigrationRefused(
+            raise MigrationFailed(
                 f"{name} was applied and has been changed since. Restore the file and put the change"
                 " into a new migration."
             )
     waiting = [migration for migration in migrations if migration.name not in applied]
     if waiting and waiting != migrations[len(applied) :]:
-        raise MigrationRefused(f"{waiting[0].name} comes before one that is already applied.")
+        raise MigrationFailed(f"{waiting[0].name} comes before one that is already applied.")
     return waiting
 
 
@@ -131,9 +131,9 @@ async def _lock(connection: Connection[Record]) -> None:
 async def _check_owner(connection: Connection[Record]) -> None:
     (owner,) = await connection.fetch(OWNER)
     if owner["version"] < 150_000:  # noqa: PLR2004  as PostgreSQL counts its versions
-        raise MigrationRefused("Oslira needs PostgreSQL 15 or later.")
+        raise MigrationFailed("Oslira needs PostgreSQL 15 or later.")
     if not owner["may_bypass"]:
-        raise MigrationRefused(
+        raise MigrationFailed(
             f"The ledger's functions belong to {owner['name']}, which therefore needs BYPASSRLS:"
             f" row level security is forced on every table, owners included. As a superuser run"
             f' alter role "{owner["name"]}" bypassrls; (Supabase\'s postgres has it).'

@@ -10,8 +10,8 @@ from typing import NamedTuple, cast
 
 import httpcore
 
-from infrastructure.egress.guard import EgressFailed, Guard
 from infrastructure.egress.lookups import egress_account
+from infrastructure.egress.ssrf_guard import EgressFailed, SsrfGuard
 from shared.ids import AccountId
 
 DEADLINE_S = 15.0
@@ -29,7 +29,7 @@ class Reply(NamedTuple):
 class _GuardedNetwork(httpcore.AsyncNetworkBackend):
     """Names are looked up here; certificates and the Host header go by the name all the same."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: SsrfGuard) -> None:
         self._guard = guard
         # To a type checker it might be a stand-in, for those who have no anyio.
         self._network = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
@@ -57,7 +57,7 @@ class EgressClient:
     """Follows no redirect, knows no proxy, keeps no connection and no cookie."""
 
     def __init__(
-        self, guard: Guard, *, deadline_s: float = DEADLINE_S, ssl_context: ssl.SSLContext | None = None
+        self, guard: SsrfGuard, *, deadline_s: float = DEADLINE_S, ssl_context: ssl.SSLContext | None = None
     ) -> None:
         self._guard = guard
         self._deadline_s = deadline_s

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 
-from infrastructure.threads import Threads
+from infrastructure.resilience.daemon_threads import DaemonThreadPool
 from shared.ids import AccountId
 
 THREADS = 8
@@ -46,7 +46,7 @@ class Lookups:
         timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._look_up = look_up
-        self._threads = Threads("lookups", size=threads)
+        self._threads = DaemonThreadPool("lookups", size=threads)
         self._account_max = account_max
         self._timeout_s = timeout_s
         self._turns: dict[AccountId | None, _Turns] = {}

@@ -9,7 +9,7 @@ import structlog
 
 from features.auth.domain.errors import IdentityUnavailable
 from infrastructure.identity.keys import Key, Keys, KeySetInvalid, PublicKeyAlgorithm, read_jwks
-from infrastructure.trust import trusted
+from infrastructure.tls import default_ssl_context
 
 FRESH_S = 600.0
 COOLDOWN_S = 10.0  # between two fetches, whatever tokens ask for
@@ -105,7 +105,7 @@ class JwksKeys(Keys):
     async def _fetch(self) -> bytes:
         if self._client is None:
             self._client = httpx.AsyncClient(
-                verify=trusted(), timeout=self._timeout_s, follow_redirects=False
+                verify=default_ssl_context(), timeout=self._timeout_s, follow_redirects=False
             )
         document = bytearray()
         # Not compressed: a small answer must not become a large one.

@@ -3,7 +3,7 @@
 import httpx
 from supabase import AsyncClient, AsyncClientOptions, AuthApiError
 
-from infrastructure.trust import trusted
+from infrastructure.tls import default_ssl_context
 
 KNOWN_USER = frozenset({"email_exists", "user_already_exists"})
 
@@ -14,7 +14,9 @@ class SupabaseAdmin:
     """
 
     def __init__(self, url: str, service_role_key: str, *, timeout_s: float) -> None:
-        self._http = httpx.AsyncClient(verify=trusted(), timeout=timeout_s, follow_redirects=False)
+        self._http = httpx.AsyncClient(
+            verify=default_ssl_context(), timeout=timeout_s, follow_redirects=False
+        )
         options = AsyncClientOptions(
             auto_refresh_token=False,
             persist_session=False,

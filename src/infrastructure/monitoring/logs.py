@@ -9,7 +9,7 @@ from typing import cast
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from shared.middleware.credentials import without_credentials
+from shared.middleware.credential_redaction import without_credentials
 from shared.middleware.request_id import current_request_id
 
 _SECRETS = re.compile(

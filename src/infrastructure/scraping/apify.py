@@ -14,24 +14,24 @@ import structlog
 
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
-from features.analysis.domain.profile import Post, Profile, Scrape
+from features.analysis.domain.profile.profile import Post, Profile, Scrape
 from features.costs.application.ports import CallLog
 from features.costs.domain.prices import PriceBook
-from infrastructure.access import Access, Where
-from infrastructure.scraping.instagram_items import Finding, newest_first, read_posts, read_profile
-from infrastructure.scraping.looking import POLL_S, Looking, Reading
-from infrastructure.scraping.receipts import Receipts
-from infrastructure.scraping.runs import Order, Runs
-from infrastructure.scraping.troubles import (
-    Patience,
-    ScrapeTrouble,
+from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from infrastructure.resilience.semaphore import DistributedSemaphore, SlotsBusy
+from infrastructure.scraping.apify_mapping import MappedProfile, newest_first, read_posts, read_profile
+from infrastructure.scraping.apify_port import ActorRunRequest, ActorRuns
+from infrastructure.scraping.apify_scrape import POLL_S, ApifyScrape, ScrapeReading
+from infrastructure.scraping.cost_recorder import ScrapeCostRecorder
+from infrastructure.scraping.errors import (
+    ScrapeError,
+    ScrapeRetryLimits,
     Sleep,
     told_retry_after_s,
 )
-from infrastructure.slots import Slots, SlotsBusy
-from shared.finishing import to_the_end
-from shared.ports import Clock
-from shared.questions import Spender
+from shared.cancellation import run_uncancelled
+from shared.clock import Clock
+from shared.llm import CostOwner
 
 PROVIDER = "apify"
 PROFILE_ACTOR = "apify~instagram-profile-scraper"
@@ -64,8 +64,8 @@ class ApifyProfiles(ProfileSource):
 
     def __init__(
         self,
-        where: Where,
-        slots: Slots,
+        where: EndpointResolver,
+        slots: DistributedSemaphore,
         log: CallLog,
         prices: PriceBook,
         *,
@@ -86,9 +86,9 @@ class ApifyProfiles(ProfileSource):
         self._posts_actor = posts_actor
         self._sleep = sleep
         self._jitter = jitter
-        self._made: tuple[Access, Runs] | None = None
+        self._made: tuple[ProviderEndpoint, ActorRuns] | None = None
 
-    async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
+    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
         """A failure of the slots or of their database is not one of Apify, and is raised as itself."""
         at_once_max = self._limits.at_once_max
         async with self._slot():
@@ -110,9 +110,15 @@ class ApifyProfiles(ProfileSource):
             yield
 
     async def _look(
-        self, username: str, posts_max: int, spender: Spender, access: Access, *, has_second: bool = False
+        self,
+        username: str,
+        posts_max: int,
+        spender: CostOwner,
+        access: ProviderEndpoint,
+        *,
+        has_second: bool = False,
     ) -> Scrape:
-        receipts = Receipts(
+        receipts = ScrapeCostRecorder(
             *(self._log, self._prices, self._now, PROVIDER, username, posts_max, spender),
             is_simulated=access.is_simulated,
         )
@@ -122,11 +128,11 @@ class ApifyProfiles(ProfileSource):
         try:
             async with asyncio.timeout(self._limits.look_s):
                 finding = await self._find(lookings, username, posts_max)
-        except (ScrapeTrouble, TimeoutError) as error:
+        except (ScrapeError, TimeoutError) as error:
             outcome = _outcome_of(error)
             raise ProfilesUnavailable(username, told_retry_after_s(error)) from None
         finally:
-            await to_the_end(_close(lookings, outcome))
+            await run_uncancelled(_close(lookings, outcome))
         return Scrape(
             outcome=finding.outcome,
             profile=finding.profile,
@@ -136,11 +142,11 @@ class ApifyProfiles(ProfileSource):
             is_simulated=access.is_simulated,
         )
 
-    def _looking(self, runs: Runs, receipts: Receipts) -> Looking:
-        patience = Patience(self._sleep, self._jitter)
-        return Looking(runs, receipts, patience, sleep=self._sleep, poll_s=self._limits.poll_s)
+    def _looking(self, runs: ActorRuns, receipts: ScrapeCostRecorder) -> ApifyScrape:
+        patience = ScrapeRetryLimits(self._sleep, self._jitter)
+        return ApifyScrape(runs, receipts, patience, sleep=self._sleep, poll_s=self._limits.poll_s)
 
-    async def _find(self, lookings: list[Looking], username: str, posts_max: int) -> Finding:
+    async def _find(self, lookings: list[ApifyScrape], username: str, posts_max: int) -> MappedProfile:
         first, *others = lookings
         early = [asyncio.create_task(self._posts(other, username, posts_max)) for other in others]
         try:
@@ -152,21 +158,23 @@ class ApifyProfiles(ProfileSource):
                 more = await (early[0] if early else self._posts(first, username, posts_max))
                 posts = newest_first((*posts, *more))
         finally:
-            await to_the_end(_end(early))
-        return Finding("ok", msgspec.structs.replace(finding.profile, posts=posts[:posts_max]))
+            await run_uncancelled(_end(early))
+        return MappedProfile("ok", msgspec.structs.replace(finding.profile, posts=posts[:posts_max]))
 
-    async def _profile(self, looking: Looking, username: str) -> Finding:
-        def read(items: list[Any]) -> Reading[Finding]:
+    async def _profile(self, looking: ApifyScrape, username: str) -> MappedProfile:
+        def read(items: list[Any]) -> ScrapeReading[MappedProfile]:
             finding = read_profile(items, username, now=self._now())
-            return Reading(finding, finding.outcome, len(finding.profile.posts) if finding.profile else 0)
+            return ScrapeReading(
+                finding, finding.outcome, len(finding.profile.posts) if finding.profile else 0
+            )
 
         order = self._order(self._profile_actor, {"usernames": [username]}, items_max=1)
         return (await looking.carry_out(order, read, items_max=PROFILE_ITEMS_MAX)).value
 
-    async def _posts(self, looking: Looking, username: str, posts_max: int) -> tuple[Post, ...]:
-        def read(items: list[Any]) -> Reading[tuple[Post, ...]]:
+    async def _posts(self, looking: ApifyScrape, username: str, posts_max: int) -> tuple[Post, ...]:
+        def read(items: list[Any]) -> ScrapeReading[tuple[Post, ...]]:
             posts = read_posts(items, now=self._now())
-            return Reading(posts, "ok", min(len(posts), posts_max))
+            return ScrapeReading(posts, "ok", min(len(posts), posts_max))
 
         order = self._order(
             self._posts_actor,
@@ -180,8 +188,8 @@ class ApifyProfiles(ProfileSource):
         reading = await looking.carry_out(order, read, items_max=posts_max + PINNED_POSTS_MAX)
         return reading.value
 
-    def _order(self, actor: str, actor_input: dict[str, Any], *, items_max: int) -> Order:
-        return Order(
+    def _order(self, actor: str, actor_input: dict[str, Any], *, items_max: int) -> ActorRunRequest:
+        return ActorRunRequest(
             actor=actor,
             input=actor_input,
             items_max=items_max,
@@ -195,13 +203,13 @@ class ApifyProfiles(ProfileSource):
         with suppress(Exception):
             await self._runs(await self._where())
 
-    async def _runs(self, access: Access) -> Runs:
+    async def _runs(self, access: ProviderEndpoint) -> ActorRuns:
         if self._made is None or self._made[0] != access:
             self._made = (access, await asyncio.to_thread(_make, access, self._limits.call_s))
         return self._made[1]
 
 
-def _make(access: Access, timeout_s: float) -> Runs:
+def _make(access: ProviderEndpoint, timeout_s: float) -> ActorRuns:
     from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  takes a second
 
     return ApifyRuns(access, timeout_s=timeout_s)
@@ -213,7 +221,7 @@ async def _end(tasks: list[asyncio.Task[tuple[Post, ...]]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)  # what they say was heard, or is of no use
 
 
-async def _close(lookings: list[Looking], outcome: str) -> None:
+async def _close(lookings: list[ApifyScrape], outcome: str) -> None:
     first, *others = lookings
     await first.close(outcome)
     for other in others:
@@ -226,8 +234,8 @@ def _is_more_to_be_found(profile: Profile, posts_max: int) -> bool:
     return posts_max > LATEST_POSTS_MAX and len(profile.posts) < min(posts_max, there)
 
 
-def _outcome_of(error: ScrapeTrouble | TimeoutError) -> str:
-    if not isinstance(error, ScrapeTrouble):
+def _outcome_of(error: ScrapeError | TimeoutError) -> str:
+    if not isinstance(error, ScrapeError):
         return "timeout"
     if error.trouble == "refused":
         log.error(

@@ -13,9 +13,9 @@ from apify_client import ApifyClientAsync
 from apify_client.errors import ApifyApiError
 from apify_client.http_clients import ImpitHttpClientAsync
 
-from infrastructure.access import Access
-from infrastructure.scraping.runs import Items, Order, Run, Runs
-from infrastructure.scraping.troubles import ScrapeTrouble, Trouble
+from infrastructure.provider_endpoint import ProviderEndpoint
+from infrastructure.scraping.apify_port import ActorRun, ActorRunRequest, ActorRuns, DatasetItems
+from infrastructure.scraping.errors import ScrapeError, Trouble
 from shared.retry_after import retry_after_s
 
 API_URL = "https://api.apify.com"
@@ -63,14 +63,14 @@ class _Http(ImpitHttpClientAsync):
         return response
 
 
-class ApifyRuns(Runs):
-    def __init__(self, access: Access, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
+class ApifyRuns(ActorRuns):
+    def __init__(self, access: ProviderEndpoint, *, timeout_s: float = CALL_TIMEOUT_S) -> None:
         self._timeout_s = timeout_s
         self._client = ApifyClientAsync.with_custom_http_client(
             token=access.key, api_url=access.url or API_URL, http_client=_Http(max_retries=0)
         )
 
-    async def start(self, order: Order, *, mark: str) -> Run:
+    async def start(self, order: ActorRunRequest, *, mark: str) -> ActorRun:
         with _in_our_words(mark):
             run = await self._client.actor(order.actor).start(
                 run_input=order.input,
@@ -82,7 +82,7 @@ class ApifyRuns(Runs):
             )
             return _run(run)
 
-    async def marked(self, actor: str, *, mark: str, since: datetime) -> list[Run]:
+    async def marked(self, actor: str, *, mark: str, since: datetime) -> list[ActorRun]:
         with _in_our_words():
             listed = (
                 await self._client.actor(actor)
@@ -96,17 +96,17 @@ class ApifyRuns(Runs):
             )
             return [_run(run) for run in listed.items if mark in (run.meta.user_agent or "")]
 
-    async def wait(self, run_id: str, *, wait_s: float) -> Run:
+    async def wait(self, run_id: str, *, wait_s: float) -> ActorRun:
         with _in_our_words():
             run = await self._client.run(run_id).wait_for_finish(
                 wait_duration=timedelta(seconds=wait_s),
                 timeout=timedelta(seconds=wait_s + self._timeout_s),
             )
             if run is None:
-                raise ScrapeTrouble("unavailable", detail="the run is not there")
+                raise ScrapeError("unavailable", detail="the run is not there")
             return _run(run)
 
-    async def items(self, run: Run, *, items_max: int) -> Items:
+    async def items(self, run: ActorRun, *, items_max: int) -> DatasetItems:
         with _in_our_words():
             dataset = self._client.dataset(run.dataset_id)
             found: list[Any] = []
@@ -118,9 +118,9 @@ class ApifyRuns(Runs):
                 )
                 found.extend(page.items)
                 if not page.items or len(found) >= min(page.total, items_max):
-                    return Items(found[:items_max], max(page.total, len(found)))
+                    return DatasetItems(found[:items_max], max(page.total, len(found)))
 
-    async def abort(self, run_id: str) -> Run:
+    async def abort(self, run_id: str) -> ActorRun:
         with _in_our_words():
             return _run(await self._client.run(run_id).abort(timeout=timedelta(seconds=self._timeout_s / 3)))
 
@@ -131,24 +131,24 @@ def _in_our_words(mark: str = "") -> Generator[None]:
     token = _call.set(call)
     try:
         yield
-    except ScrapeTrouble:
+    except ScrapeError:
         raise
     except ApifyApiError as error:
         raise _refusal(error, retry_after_s(call.retry_after)) from None
     except impit.TimeoutException:
-        raise ScrapeTrouble("timeout") from None
+        raise ScrapeError("timeout") from None
     except impit.ConnectError:
-        raise ScrapeTrouble("connection", detail="not connected", was_sent=False) from None
+        raise ScrapeError("connection", detail="not connected", was_sent=False) from None
     except impit.HTTPError as error:
-        raise ScrapeTrouble("connection", detail=type(error).__name__) from None
+        raise ScrapeError("connection", detail=type(error).__name__) from None
     except Exception as error:  # noqa: BLE001  pydantic's, KeyError and more: whatever an odd body leads to
         # Neither cause nor text: they may quote what came.
-        raise ScrapeTrouble("garbled", detail=type(error).__name__) from None
+        raise ScrapeError("garbled", detail=type(error).__name__) from None
     finally:
         _call.reset(token)
 
 
-def _refusal(error: ApifyApiError, after_s: float | None) -> ScrapeTrouble:
+def _refusal(error: ApifyApiError, after_s: float | None) -> ScrapeError:
     status = error.status_code
     code = error.type if isinstance(error.type, str) and CODE.fullmatch(error.type) else ""
     is_theirs = status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -159,15 +159,13 @@ def _refusal(error: ApifyApiError, after_s: float | None) -> ScrapeTrouble:
         trouble = "timeout"
     elif is_theirs or (status == HTTPStatus.NOT_FOUND and error.http_method == "GET"):
         trouble = "unavailable"  # what was made a moment ago is not yet known everywhere
-    return ScrapeTrouble(
-        trouble, detail=f"{status} {code}".strip(), retry_after_s=after_s, was_sent=is_theirs
-    )
+    return ScrapeError(trouble, detail=f"{status} {code}".strip(), retry_after_s=after_s, was_sent=is_theirs)
 
 
-def _run(run: Any) -> Run:  # noqa: ANN401  Apify's Run or RunListItem, which share these
+def _run(run: Any) -> ActorRun:  # noqa: ANN401  Apify's Run or RunListItem, which share these
     pricing = getattr(run, "pricing_info", None)
     is_by_item = getattr(pricing, "pricing_model", None) == "PRICE_PER_DATASET_ITEM"
-    return Run(
+    return ActorRun(
         id=run.id,
         dataset_id=run.default_dataset_id,
         status=run.status,

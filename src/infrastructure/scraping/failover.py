@@ -8,10 +8,10 @@ import structlog
 
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
-from features.analysis.domain.profile import Scrape
-from infrastructure.breaker import Breaker, BreakerRules, Health
-from infrastructure.slots import SlotsBusy
-from shared.questions import Spender
+from features.analysis.domain.profile.profile import Scrape
+from infrastructure.resilience.circuit_breaker import BreakerRules, CircuitBreaker, Health
+from infrastructure.resilience.semaphore import SlotsBusy
+from shared.llm import CostOwner
 
 # After five failures in a row nobody asks for a minute; then one does, to see. Failures that others' answers
 # come between say more of the profiles than of the source.
@@ -34,9 +34,9 @@ class FailoverProfiles(ProfileSource):
         self._first = first
         self._second = second
         self._second_posts_max = second_posts_max
-        self._breaker = Breaker(now_s, RULES)
+        self._breaker = CircuitBreaker(now_s, RULES)
 
-    async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
+    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
         try:
             return await self._look_first(username, posts_max, spender)
         except (ProfilesUnavailable, SlotsBusy) as refusal:
@@ -45,7 +45,7 @@ class FailoverProfiles(ProfileSource):
             log.warning("second_source_asked", reason=refusal.code, retry_after_s=refusal.retry_after_s)
         return await self._second.look(username, posts_max=posts_max, spender=spender)
 
-    async def _look_first(self, username: str, posts_max: int, spender: Spender) -> Scrape:
+    async def _look_first(self, username: str, posts_max: int, spender: CostOwner) -> Scrape:
         passage = self._breaker.enter()
         if passage is None:
             blocked_s = self._breaker.blocked_for_s  # without an end while somebody else sees

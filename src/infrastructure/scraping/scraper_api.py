@@ -14,24 +14,24 @@ import structlog
 
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
-from features.analysis.domain.profile import Scrape
+from features.analysis.domain.profile.profile import Scrape
 from features.costs.application.ports import CallLog
 from features.costs.domain.prices import PriceBook
-from infrastructure.access import Access, Where
-from infrastructure.scraping.instagram_items import Finding
-from infrastructure.scraping.instagram_web import POSTS_MAX, read_web_profile
-from infrastructure.scraping.receipts import Receipts
-from infrastructure.scraping.troubles import (
-    Patience,
-    ScrapeTrouble,
+from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from infrastructure.scraping.apify_mapping import MappedProfile
+from infrastructure.scraping.cost_recorder import ScrapeCostRecorder
+from infrastructure.scraping.errors import (
+    ScrapeError,
+    ScrapeRetryLimits,
     Sleep,
     Trouble,
     told_retry_after_s,
 )
-from infrastructure.trust import trusted
-from shared.finishing import to_the_end
-from shared.ports import Clock
-from shared.questions import Spender
+from infrastructure.scraping.web_profile_mapping import POSTS_MAX, read_web_profile
+from infrastructure.tls import default_ssl_context
+from shared.cancellation import run_uncancelled
+from shared.clock import Clock
+from shared.llm import CostOwner
 from shared.retry_after import retry_after_s
 
 PROVIDER = "scraperapi"
@@ -58,7 +58,7 @@ class ScraperApiProfiles(ProfileSource):
 
     def __init__(
         self,
-        where: Where,
+        where: EndpointResolver,
         log: CallLog,
         prices: PriceBook,
         *,
@@ -78,17 +78,17 @@ class ScraperApiProfiles(ProfileSource):
         self._jitter = jitter
         self._transport: httpx.AsyncHTTPTransport | None = None
 
-    async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape:
+    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
         assert posts_max <= POSTS_MAX, "it cannot show more"
         access = await self._where()
-        receipts = Receipts(
+        receipts = ScrapeCostRecorder(
             *(self._log, self._prices, self._now, PROVIDER, username, posts_max, spender),
             is_simulated=access.is_simulated,
         )
         try:
             async with asyncio.timeout(self._look_s):
                 finding = await self._find(access, username, receipts)
-        except (ScrapeTrouble, TimeoutError) as error:
+        except (ScrapeError, TimeoutError) as error:
             _note(error)
             raise ProfilesUnavailable(username, told_retry_after_s(error)) from None
         return Scrape(
@@ -105,15 +105,19 @@ class ScraperApiProfiles(ProfileSource):
             await self._transport.aclose()
             self._transport = None
 
-    async def _find(self, access: Access, username: str, receipts: Receipts) -> Finding:
-        patience = Patience(self._sleep, self._jitter)
+    async def _find(
+        self, access: ProviderEndpoint, username: str, receipts: ScrapeCostRecorder
+    ) -> MappedProfile:
+        patience = ScrapeRetryLimits(self._sleep, self._jitter)
         while True:
             try:
                 return await self._attempt(access, username, receipts)
-            except ScrapeTrouble as trouble:
+            except ScrapeError as trouble:
                 await patience.after(trouble)
 
-    async def _attempt(self, access: Access, username: str, receipts: Receipts) -> Finding:
+    async def _attempt(
+        self, access: ProviderEndpoint, username: str, receipts: ScrapeCostRecorder
+    ) -> MappedProfile:
         """One request, one line in the log of calls."""
         begun_at_s = time.monotonic()
         outcome, posts_found, cost = "cancelled", 0, _cost(receipts, None)
@@ -122,20 +126,20 @@ class ScraperApiProfiles(ProfileSource):
             cost = _cost(receipts, answer)
             finding = _read(answer, receipts)
             outcome, posts_found = finding.outcome, len(finding.profile.posts) if finding.profile else 0
-        except ScrapeTrouble as trouble:
+        except ScrapeError as trouble:
             outcome = "timeout" if trouble.trouble == "timeout" else "unavailable"
             cost = cost if trouble.was_sent else (0, False)
             raise
         else:
             return finding
         finally:
-            await to_the_end(
+            await run_uncancelled(
                 receipts.write(outcome, begun_at_s=begun_at_s, cost=cost, posts_found=posts_found)
             )
 
-    async def _ask(self, access: Access, username: str) -> _Answer:
+    async def _ask(self, access: ProviderEndpoint, username: str) -> _Answer:
         if self._transport is None:
-            self._transport = httpx.AsyncHTTPTransport(verify=trusted())
+            self._transport = httpx.AsyncHTTPTransport(verify=default_ssl_context())
         page = f"{PROFILE_URL}?{urlencode({'username': username})}"
         query = urlencode({"api_key": access.key, "url": page, "keep_headers": "true"})
         request = httpx.Request(
@@ -149,10 +153,10 @@ class ScraperApiProfiles(ProfileSource):
                 return await self._read(self._transport, request)
         except (TimeoutError, httpx.TimeoutException) as error:
             was_sent = not isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
-            raise ScrapeTrouble("timeout", was_sent=was_sent) from None
+            raise ScrapeError("timeout", was_sent=was_sent) from None
         except httpx.HTTPError as error:
             was_sent = not isinstance(error, httpx.ConnectError)
-            raise ScrapeTrouble("connection", detail=type(error).__name__, was_sent=was_sent) from None
+            raise ScrapeError("connection", detail=type(error).__name__, was_sent=was_sent) from None
 
     async def _read(self, transport: httpx.AsyncHTTPTransport, request: httpx.Request) -> _Answer:
         response = await transport.handle_async_request(request)
@@ -161,31 +165,31 @@ class ScraperApiProfiles(ProfileSource):
             async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > BODY_BYTES_MAX:
-                    raise ScrapeTrouble("garbled", detail="too long")
+                    raise ScrapeError("garbled", detail="too long")
             return _Answer(response.status_code, dict(response.headers), bytes(body))
         finally:
             await response.aclose()
 
 
-def _note(error: ScrapeTrouble | TimeoutError) -> None:
-    if isinstance(error, ScrapeTrouble) and error.trouble == "refused":
+def _note(error: ScrapeError | TimeoutError) -> None:
+    if isinstance(error, ScrapeError) and error.trouble == "refused":
         hint = "Check the ScraperAPI key and its credits."
         log.error("scraperapi_refuses_us", detail=error.detail, hint=hint)
 
 
-def _read(answer: _Answer, receipts: Receipts) -> Finding:
+def _read(answer: _Answer, receipts: ScrapeCostRecorder) -> MappedProfile:
     if answer.status == HTTPStatus.NOT_FOUND:
-        return Finding("not_found")
+        return MappedProfile("not_found")
     if answer.status != HTTPStatus.OK:
         raise _refusal(answer)
     try:
         document = json.loads(answer.body)
     except (ValueError, RecursionError):
-        raise ScrapeTrouble("garbled", detail="not JSON") from None
+        raise ScrapeError("garbled", detail="not JSON") from None
     return read_web_profile(document, receipts.username, now=receipts.now())
 
 
-def _refusal(answer: _Answer) -> ScrapeTrouble:
+def _refusal(answer: _Answer) -> ScrapeError:
     trouble: Trouble = "unavailable"
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         trouble = "not_now"
@@ -193,10 +197,10 @@ def _refusal(answer: _Answer) -> ScrapeTrouble:
         trouble = "refused"
     after_s = retry_after_s(answer.headers.get("retry-after"))
     # Only answers with 200 and 404 are charged for.
-    return ScrapeTrouble(trouble, detail=str(answer.status), retry_after_s=after_s, was_sent=False)
+    return ScrapeError(trouble, detail=str(answer.status), retry_after_s=after_s, was_sent=False)
 
 
-def _cost(receipts: Receipts, answer: _Answer | None) -> tuple[int | None, bool]:
+def _cost(receipts: ScrapeCostRecorder, answer: _Answer | None) -> tuple[int | None, bool]:
     """As it says itself, in credits; else of one plain request."""
     credits_text = answer.headers.get("sa-credit-cost", "") if answer else ""
     if credits_text.isascii() and credits_text.isdigit():

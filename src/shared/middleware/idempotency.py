@@ -56,14 +56,14 @@ def effect_id(scope: Scope) -> UUID:
     return scope["state"].get(_EFFECT_ID) or uuid4()
 
 
-class Begun(msgspec.Struct, frozen=True):
+class StartedAttempt(msgspec.Struct, frozen=True):
     outcome: Literal["mine", "answered", "in_flight", "other_content"]
     effect_id: UUID | None = None  # when it is mine: of this attempt and of those before it
     answer: bytes | None = None  # when it is answered
 
 
-class Attempts(Protocol):
-    async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> Begun: ...
+class IdempotencyKeys(Protocol):
+    async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt: ...
 
     async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None: ...
 
@@ -109,7 +109,7 @@ class _Answer(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    attempts: Attempts
+    attempts: IdempotencyKeys
 
     async def run(
         self, app: ASGIApp, scope: HTTPScope, receive: Receive, send: Send, *, caller: Caller, key: bytes
@@ -135,7 +135,7 @@ class Idempotency:
         await self._keep(answer, key, key_id, attempt)
         await _send(send, answer)
 
-    async def _begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> Begun:
+    async def _begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt:
         """Whoever comes second waits a little for the first one's answer."""
         loop = asyncio.get_running_loop()
         until = loop.time() + WAIT_S_MAX

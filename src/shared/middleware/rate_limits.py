@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from shared.errors import RateLimited
-from shared.middleware.passage import Passage
+from shared.middleware.request_context import RequestContext
 
 
 @dataclass(frozen=True, eq=False)  # told apart by identity, which costs least: each is made once from its row
@@ -73,7 +73,7 @@ class RateLimits:
     limits: Limits
     windows: Windows
 
-    async def count(self, passage: Passage, who: str, plan: str, route_class: str) -> None:
+    async def count(self, passage: RequestContext, who: str, plan: str, route_class: str) -> None:
         """Raises TooManyRequests. The answer tells the client how much is left, either way."""
         limit = await self.limits.find(plan, route_class)
         if limit is None:

@@ -2,7 +2,7 @@ import uuid
 
 import pytest
 
-from features.analysis.domain.orders import AnalysisOrder
+from features.analysis.domain.requests import NewAnalysis
 from shared.caller import Caller
 from tests.support import claims_of
 
@@ -101,7 +101,7 @@ async def caller_of(client, headers, account, business):
     """The user as the gate admits them, and an order of theirs."""
     user_id = uuid.UUID((await client.get("/v1/me", headers=headers)).json()["id"])
     caller = Caller(id=user_id, claims=claims_of(user_id), chosen_account=account)
-    order = AnalysisOrder(
+    order = NewAnalysis(
         username="natgeo", analysis_type="deep", business_profile_id=uuid.UUID(business), is_fresh=False
     )
     return caller, order

@@ -7,10 +7,15 @@ import uuid
 import asyncpg
 import pytest
 
-from features.analysis.domain.orders import AnalysisOrder
-from features.analysis.domain.visitors import VISITORS_ACCOUNT, VisitorFacts, VisitorReason, VisitorResult
-from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
-from infrastructure.database.sweeps import INTERVAL_S
+from features.analysis.domain.anonymous import (
+    VISITORS_ACCOUNT,
+    AnonymousFacts,
+    AnonymousReason,
+    AnonymousResult,
+)
+from features.analysis.domain.requests import NewAnalysis
+from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
+from infrastructure.database.expiry import INTERVAL_S
 from shared.ids import RunId
 from tests.core.calls import statuses
 from tests.core.problems import assert_problem
@@ -21,15 +26,15 @@ TABLES = """
 select format('%I.%I', schemaname, tablename) from pg_tables
 where schemaname not in ('pg_catalog', 'information_schema')
 """
-RESULT = VisitorResult(
+RESULT = AnonymousResult(
     username="ann",
     full_name="Ann",
     score=71,
     tier="warm",
     niche="coffee",
     summary="Brews every morning.",
-    reasons=(VisitorReason(effect="for", text="Her audience answers."),),
-    facts=VisitorFacts(
+    reasons=(AnonymousReason(effect="for", text="Her audience answers."),),
+    facts=AnonymousFacts(
         followers=1_000,
         following=10,
         posts_count=12,
@@ -148,7 +153,7 @@ async def test_what_has_expired_is_swept_out_with_its_tokens(ask, owner, databas
     )
     times = iter([0.0, INTERVAL_S, INTERVAL_S])
     results = PostgresAnonymousResults(database, now_s=lambda: next(times))
-    order = AnalysisOrder(username=f"{name}3", analysis_type="light", business_profile_id=None)
+    order = NewAnalysis(username=f"{name}3", analysis_type="light", business_profile_id=None)
     await results.start(RunId(uuid.uuid4()), order, token_hash=hashlib.sha256(name.encode()).digest())
     await results.close()
 

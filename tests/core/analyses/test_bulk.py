@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from shared.pages import encode_cursor
+from shared.pagination import encode_cursor
 from tests.core.problems import assert_problem
 
 DRY = "?dry_run=true"

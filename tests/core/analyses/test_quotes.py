@@ -8,7 +8,7 @@ import pytest
 
 from features.analysis.domain.leads import LeadKey
 from features.runs.domain.refunds import REFUND_POLICY
-from infrastructure.database.leads import PostgresResults
+from infrastructure.database.leads.leads import PostgresAnalysisResults
 from tests.features.analysis.examples import analysis, profile
 from tests.features.analysis.looks import look_at
 
@@ -39,7 +39,7 @@ def analysed(owner, account, business, name):
         key = LeadKey(account_id=account_id, business_profile_id=business, username=name)
         at = datetime.now(UTC) - age
         made = analysis(key, analysis_type, of=profile(username=name, followers_count=1_000), at=at)
-        await PostgresResults(owner).save(made)
+        await PostgresAnalysisResults(owner).save(made)
 
     return save
 

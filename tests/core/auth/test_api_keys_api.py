@@ -10,9 +10,9 @@ import pytest
 from core.wiring.application import build, utc_now
 from features.analysis.domain.errors import KeyNeverSpends
 from features.auth.application.api_keys import VALID_MAX
-from features.auth.application.callers import Callers
+from features.auth.application.credentials import Credentials
 from features.credits.domain.errors import ApiKeyCapReached
-from infrastructure.database.credits import PostgresLedger
+from infrastructure.database.credits.ledger import PostgresLedger
 from shared.ids import AccountId
 from tests.core.problems import assert_problem
 from tests.support import until
@@ -300,7 +300,7 @@ class Untouchable:
 
 async def test_a_mistyped_key_costs_no_query(ada, key_of, application, client_of):
     text = (await key_of(ada)).headers["Authorization"]
-    callers = Callers(application.door.callers.verifier, Untouchable(), Untouchable(), 0, utc_now)
+    callers = Credentials(application.door.callers.verifier, Untouchable(), Untouchable(), 0, utc_now)
     door = dataclasses.replace(application.door, callers=callers)
     client = client_of(dataclasses.replace(application, door=door, rate_limits=Untouchable()))
 

@@ -6,7 +6,7 @@ import uuid
 import jwt
 import pytest
 
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 from tests.core.auth.conftest import Person
 from tests.core.problems import assert_problem
 

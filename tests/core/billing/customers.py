@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from core.wiring.foundation import Foundation
-from infrastructure.database.billing_book import PostgresBillingBook
+from core.wiring.resources import Resources
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 
 BILLING = "/v1/billing"
 
@@ -19,7 +19,7 @@ class Customer:
     http: httpx.AsyncClient
     headers: dict[str, str]
     account_id: uuid.UUID
-    foundation: Foundation
+    foundation: Resources
     control: httpx.AsyncClient
     owner: Any
 
@@ -29,7 +29,7 @@ class Customer:
 
     @property
     def book(self):
-        return PostgresBillingBook(self.foundation.database.admin("tests"))
+        return PostgresSubscriptionRepository(self.foundation.database.admin("tests"))
 
     async def get(self, path):
         return await self.http.get(f"{BILLING}{path}", headers=self.headers)

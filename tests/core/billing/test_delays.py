@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from core.wiring.application import build
+from core.wiring.bootstrap import local_issuer, runtime
 from core.wiring.inbox import inbox_attendants
-from core.wiring.place import local_issuer, surroundings
-from infrastructure.payments.stripe_terms import StripeTerms
-from infrastructure.simulators.stripe.endpoints import SECRET
+from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
+from simulators.stripe.events.endpoints import SECRET
 from tests.conftest import client_for, copy_of
 from tests.core.billing.customers import Customer
 from tests.core.billing.delays import EVENTS_PATH, DelayingProxy
@@ -51,7 +51,7 @@ async def delayed_owner(delayed_addresses):
 @pytest.fixture(scope="module")
 async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
     """The application with its event consumer, connected to Stripe by the proxy only."""
-    place = surroundings(
+    place = runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": delayed_addresses.owner,
@@ -95,7 +95,7 @@ class DelayedCustomer(Customer):
         """End the subscription, which later tests would renew as well."""
         subscription_id = await self.owner.fetchval(SUBSCRIBED, self.account_id)
         if subscription_id is not None:
-            await StripeTerms(self.foundation.payments.desk).cancel_now(subscription_id)
+            await StripeSubscriptions(self.foundation.payments.desk).cancel_now(subscription_id)
         await self.settle()
 
     async def plans(self):

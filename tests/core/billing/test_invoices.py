@@ -1,7 +1,7 @@
 import uuid
 from datetime import timedelta
 
-from features.billing.domain.snapshots import ReturnSnapshot
+from features.billing.domain.stripe_snapshots import ReversalSnapshot
 from tests.infrastructure.database.billing.snapshots import STARTED_AT, invoice
 
 
@@ -34,7 +34,7 @@ async def test_an_invoice_tells_what_went_back(customer):
         currency="usd",
     )
     await book.return_payment(
-        ReturnSnapshot(id=f"re_{payment_id}", payment_id=payment_id, returned_cents=900, status="succeeded")
+        ReversalSnapshot(id=f"re_{payment_id}", payment_id=payment_id, returned_cents=900, status="succeeded")
     )
 
     (item,) = (await customer.get("/invoices")).json()["items"]

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from core.wiring.cron import chores_of
+from core.wiring.cron import job_handlers
 from core.wiring.inbox import consumption_on
-from infrastructure.payments.stripe_terms import StripeTerms
+from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from tests.support import until
 
 
@@ -77,9 +77,9 @@ async def test_a_second_subscription_is_ended_and_paid_back(subscriber, applicat
         "select status from webhook_events where position($1::bytea in payload) > 0", second["id"].encode()
     )
     assert "parked" in {row["status"] for row in waiting}
-    sync = chores_of(application.foundation.database, payments.records, StripeTerms(payments.desk))[
-        "subscription-sync"
-    ]
+    sync = job_handlers(
+        application.foundation.database, payments.records, StripeSubscriptions(payments.desk)
+    )["subscription-sync"]
 
     report = await sync.carry_out(is_dry_run=False)
     again = await sync.carry_out(is_dry_run=False)
@@ -94,7 +94,7 @@ async def test_a_second_subscription_is_ended_and_paid_back(subscriber, applicat
     assert (refund["amount"], refund["reason"]) == (invoice.paid_cents, "duplicate")
     assert {row["status"] for row in heard} == {"applied"}
     assert await subscriber.credits() == credits_before
-    await StripeTerms(payments.desk).give_back(invoice.payment_id)
+    await StripeSubscriptions(payments.desk).give_back(invoice.payment_id)
 
 
 async def test_a_pack_has_its_invoice(customer, hear_all):

@@ -5,16 +5,16 @@ import dataclasses
 import msgspec
 import pytest
 
-from core.health import ProbeFailed
+from core.api.health import HealthCheckFailed
 from core.wiring.billing import billing_on
+from core.wiring.health_checks import payment_probe
 from core.wiring.payments import Payments
-from core.wiring.probes import payment_probe
-from infrastructure.payments.stripe_desk import StripeDesk
+from infrastructure.payments.stripe_client import StripeApi
 
 
 @pytest.fixture
 def without_stripe(application, client_of):
-    payments = Payments(StripeDesk(None), None, application.foundation.payments.locks)
+    payments = Payments(StripeApi(None), None, application.foundation.payments.locks)
     foundation = dataclasses.replace(application.foundation, payments=payments)
     return client_of(dataclasses.replace(application, billing=billing_on(foundation)))
 
@@ -45,15 +45,15 @@ async def test_without_a_key_everything_can_be_read(without_stripe, bearer):
 async def test_health_tells_what_stripe_there_is(place, environment, mode, found):
     settings = msgspec.structs.replace(place.settings, environment=environment)
 
-    told_mode, probe = payment_probe(settings, StripeDesk(None))["stripe"]
+    told_mode, probe = payment_probe(settings, StripeApi(None))["stripe"]
 
     assert (told_mode, await probe()) == (mode, found)
 
 
 async def test_health_tells_what_the_last_call_found(place):
-    desk = StripeDesk(None)
+    desk = StripeApi(None)
     desk.failure = "key_refused"
     _, probe = payment_probe(place.settings, desk)["stripe"]
 
-    with pytest.raises(ProbeFailed, match="the last call failed: key_refused"):
+    with pytest.raises(HealthCheckFailed, match="the last call failed: key_refused"):
         await probe()

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from features.business.controllers.bodies import PROFILE_BODY_EXAMPLE
+from features.business.controllers.request_schemas import PROFILE_BODY_EXAMPLE
 from tests.core.business_profiles.addresses import PROFILES, listed
 from tests.core.problems import assert_problem
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 
 from core.app import create_app
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 from features.credits.application.balances import Balances
 from tests.core.canaries.net import Canaries
 

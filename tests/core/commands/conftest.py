@@ -3,8 +3,8 @@ import asyncio
 import pytest
 from click.testing import CliRunner
 
-from core.cli import main
-from core.commands.client import open_api
+from core.cli.client.api_client import open_api
+from core.cli.main import main
 from tests.scripted_server import ScriptedServer
 
 

@@ -103,7 +103,16 @@ async def test_a_cancelled_run_exits_as_an_interrupted_program_does(oslira, serv
 async def test_ctrl_c_where_nobody_can_be_asked_cancels_the_run(server, tmp_path):
     server.script(STARTED, shown(RUN), stall, http(200, RUN), shown(CANCELLED, '"5"'))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "analyze", "slow.kitchen", "--url", server.url, *FOR_BUSINESS),
+        *(
+            sys.executable,
+            "-m",
+            "core.cli.main",
+            "analyze",
+            "slow.kitchen",
+            "--url",
+            server.url,
+            *FOR_BUSINESS,
+        ),
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.commands.purchases import is_simulated
+from core.cli.client.checkout import is_simulated
 from tests.scripted_server import http
 
 OFFERS = {

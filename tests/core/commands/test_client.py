@@ -2,9 +2,9 @@
 
 import pytest
 
-from core.commands import client as client_module
-from core.commands.answers import Balance
-from core.commands.client import NothingAnswers, NotOurs, Refused, open_api
+from core.cli.client import api_client as client_module
+from core.cli.client.api_client import ApiProblem, NotAnOsliraServer, ServerUnreachable, open_api
+from core.cli.client.schemas import Balance
 from tests.core.commands.answers import problem
 from tests.scripted_server import hang_up, http, reset
 from tests.support import free_port
@@ -35,7 +35,7 @@ async def test_the_account_meant_is_said(server):
 async def test_a_refusal_is_said_in_the_servers_words_with_its_code(api, server):
     server.script(problem(402, "insufficient_credits", "This needs 5 credits;\x1b[2J 1 is available."))
 
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiProblem) as refused:
         await api.post("/v1/analyses", Balance, {})
 
     assert refused.value.message == "This needs 5 credits;[2J 1 is available. (insufficient_credits)"
@@ -45,14 +45,14 @@ async def test_a_refusal_is_said_in_the_servers_words_with_its_code(api, server)
 async def test_a_mistake_of_the_servers_comes_with_the_id_to_quote(api, server):
     server.script(problem(500, "internal_error", "This is our mistake."))
 
-    with pytest.raises(Refused, match=r"internal_error, request r-1"):
+    with pytest.raises(ApiProblem, match=r"internal_error, request r-1"):
         await api.get("/v1/credits/balance", Balance)
 
 
 async def test_a_refusal_that_is_no_problem_document_is_told_by_its_number(api, server):
     server.script(http(404, b"<html>"))
 
-    with pytest.raises(Refused, match=r"^The server answered 404\.$"):
+    with pytest.raises(ApiProblem, match=r"^The server answered 404\.$"):
         await api.get("/v1/credits/balance", Balance)
 
 
@@ -60,7 +60,7 @@ async def test_a_refusal_that_is_no_problem_document_is_told_by_its_number(api, 
 async def test_an_answer_of_somebody_else_is_not_a_traceback(api, server, body):
     server.script(http(200, body))
 
-    with pytest.raises(NotOurs, match="not Oslira"):
+    with pytest.raises(NotAnOsliraServer, match="not Oslira"):
         await api.get("/v1/credits/balance", Balance)
 
 
@@ -98,7 +98,7 @@ async def test_each_post_has_a_key_of_its_own(api, server):
 async def test_another_conflict_is_not_repeated(api, server):
     server.script(problem(409, "already_ended", "It has ended.", retry_after="0"))
 
-    with pytest.raises(Refused, match="already_ended"):
+    with pytest.raises(ApiProblem, match="already_ended"):
         await api.post("/v1/analyses", Balance, {})
     assert len(server.asked) == 1
 
@@ -106,7 +106,7 @@ async def test_another_conflict_is_not_repeated(api, server):
 async def test_nobody_waits_for_an_hour(api, server):
     server.script(problem(429, "rate_limited", "Too much.", retry_after="3600"))
 
-    with pytest.raises(Refused, match="Too much"):
+    with pytest.raises(ApiProblem, match="Too much"):
         await api.get("/v1/credits/balance", Balance)
     assert len(server.asked) == 1
 
@@ -116,7 +116,7 @@ async def test_a_server_that_goes_away_is_waited_for_and_then_given_up(api, serv
     server.script(http(200, BALANCE), hang_up)
     await api.get("/v1/credits/balance", Balance)
 
-    with pytest.raises(NothingAnswers):
+    with pytest.raises(ServerUnreachable):
         await api.get("/v1/credits/balance", Balance)
     assert len(server.asked) > 2
 
@@ -127,7 +127,7 @@ async def test_a_server_that_goes_away_is_waited_for_and_then_given_up(api, serv
 async def test_where_nobody_answers_is_said_at_once_with_what_to_do(url):
     url = url.format(port=free_port())
 
-    with pytest.raises(NothingAnswers) as error:
+    with pytest.raises(ServerUnreachable) as error:
         async with open_api(url, "token") as api:
             await api.get("/v1/credits/balance", Balance)
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from core.commands import cron as command
-from features.operations.controllers.cron_answers import CRON_RUN_EXAMPLE, JOB_EXAMPLE, QUEUED_EXAMPLE
+from core.cli.commands import cron as command
+from features.operations.controllers.cron_schemas import CRON_RUN_EXAMPLE, JOB_EXAMPLE, QUEUED_EXAMPLE
 from tests.core.commands.answers import problem
 from tests.scripted_server import http
 

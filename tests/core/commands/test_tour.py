@@ -6,7 +6,7 @@ import click
 import pytest
 from rich.console import Console
 
-from core.tour import tour
+from core.cli.demo import tour
 from tests.core.commands.answers import ANALYSIS, BUSINESS_ID, COMPLETED, COSTS, FAILED, RUN, STARTED, shown
 from tests.core.commands.test_billing_command import balance, checkout, purchase
 from tests.scripted_server import http

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from core.commands.usernames import read_usernames
+from core.cli.output.usernames import read_usernames
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from core.commands.watching import LeftAlone, attended, watched
+from core.cli.output.run_watcher import WatchInterrupted, attended, watched
 from tests.core.commands.answers import CANCELLED, COMPLETED, RUN, RUN_ID, problem, shown
 from tests.scripted_server import http, stall
 from tests.support import until
@@ -92,7 +92,7 @@ async def test_what_is_completed_before_the_cancellation_is_completed(api, serve
 async def test_ctrl_c_and_no_leaves_the_run_alone_and_says_how_to_come_back(api, server, seen, bar):
     server.script(shown(RUN), HELD)
 
-    with pytest.raises(LeftAlone) as left:
+    with pytest.raises(WatchInterrupted) as left:
         await attended(api, RUN_ID, bar, keys=Keys(seen, 1), asks=lambda: False)
 
     assert left.value.exit_code == 130
@@ -105,7 +105,7 @@ async def test_whoever_does_not_wait_for_the_cancellation_is_told_that_it_is_und
 ):
     server.script(shown(RUN), HELD, http(200, RUN), shown(RUN), HELD)
 
-    with pytest.raises(LeftAlone, match="asked to stop and has not stopped yet"):
+    with pytest.raises(WatchInterrupted, match="asked to stop and has not stopped yet"):
         await attended(api, RUN_ID, bar, keys=Keys(seen, 1, 2), asks=lambda: True)
 
 

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from shared.pages import PLACE_PATTERN, POSITION_PATTERN
+from shared.pagination import PLACE_PATTERN, POSITION_PATTERN
 from tests.core.corpus.bodies import JSON, body_of
 from tests.core.problems import assert_problem
 

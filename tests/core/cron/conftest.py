@@ -1,7 +1,7 @@
 import asyncpg
 import pytest
 
-from infrastructure.database.cron import PostgresCron
+from infrastructure.database.operations.cron import PostgresCron
 from tests.conftest import copy_of
 from tests.support import dual_client
 

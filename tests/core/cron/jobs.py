@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from apscheduler.triggers.cron import CronTrigger
 
-from core.cron.timetable import CronTimetable
+from core.cron.cron_expressions import CronSchedule
 from features.operations.domain.jobs import Job, Report
 
 
@@ -16,7 +16,7 @@ def at(text):
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-class EverySecond(CronTimetable):
+class EverySecond(CronSchedule):
     def trigger(self, job):
         del job
         return CronTrigger(second="*", timezone=UTC)

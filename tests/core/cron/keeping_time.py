@@ -5,14 +5,14 @@ import sys
 from datetime import UTC, datetime
 
 from core.cron.scheduler import Scheduler
-from core.wiring.place import Addresses
-from infrastructure.database.cron import PostgresCron
+from core.wiring.bootstrap import DatabaseUrls
+from infrastructure.database.operations.cron import PostgresCron
 from tests.core.cron.jobs import EverySecond, job
 from tests.support import dual_client, until
 
 
 async def keep_time(owner, user, admin, slots_min):
-    async with dual_client(Addresses(owner=owner, user=user, admin=admin)) as database:
+    async with dual_client(DatabaseUrls(owner=owner, user=user, admin=admin)) as database:
         session, stopping = database.admin("tests"), asyncio.Event()
         scheduler = Scheduler(
             [job(name="every-second")], PostgresCron(session), lambda: datetime.now(UTC), EverySecond()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from features.billing.domain.errors import PaymentsRefused
-from features.billing.domain.snapshots import InvoiceSnapshot, SubscriptionSnapshot
+from features.billing.domain.stripe_snapshots import InvoiceSnapshot, SubscriptionSnapshot
 
 DAY = timedelta(days=1)
 PRICES = {"growth": "price_growth", "pro": "price_pro"}

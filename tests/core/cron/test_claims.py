@@ -10,7 +10,7 @@ import pytest
 
 from features.operations.application.ports import Claim
 from features.operations.domain.jobs import Report
-from infrastructure.database.cron import PostgresCron
+from infrastructure.database.operations.cron import PostgresCron
 from shared.ids import UserId
 from tests.conftest import PROJECT
 from tests.core.cron.jobs import at

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.cron.schedule import JOBS
+from core.cron.jobs import JOBS
 from features.operations.domain.jobs import Report
-from infrastructure.database.cron import PostgresCron
+from infrastructure.database.operations.cron import PostgresCron
 
 PATH = "/v1/admin/cron"
 

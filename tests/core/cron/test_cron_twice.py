@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from core.cron.schedule import JOBS
-from core.wiring.cron import chores_of
+from core.cron.jobs import JOBS
+from core.wiring.cron import job_handlers
 from features.operations.domain.jobs import Report
 from tests.conftest import make_tenant
 from tests.infrastructure.database.rows import NEW_MODEL_CALL, NEW_PROFILE, new_analysis
@@ -46,7 +46,7 @@ update credit_lots set expires_at = now() - interval '1 hour' where account_id =
 
 
 def both(cron_database, other_database, name):
-    return [chores_of(database)[name] for database in (cron_database, other_database)]
+    return [job_handlers(database)[name] for database in (cron_database, other_database)]
 
 
 async def at_once(chores, times=2):
@@ -83,7 +83,7 @@ async def test_a_new_period_brings_its_credits_once_and_none_for_those_missed(
 @pytest.fixture
 async def deleted(cron_owner, cron_database):
     """One who deleted nothing, one who deleted a business with its leads a month ago, one who left."""
-    await chores_of(cron_database)["daily-cleanup"].carry_out(is_dry_run=False)
+    await job_handlers(cron_database)["daily-cleanup"].carry_out(is_dry_run=False)
     tenants = [await make_tenant(cron_owner) for _ in range(3)]
     for tenant in tenants:
         await cron_owner.execute(NEW_PROFILE, tenant.account_id)
@@ -155,7 +155,7 @@ async def test_an_account_that_stripe_still_bills_is_kept(cron_owner, cron_datab
         *(tenant.account_id, f"sub_{uuid.uuid4().hex}"),
     )
     await cron_owner.execute(DELETE_ACCOUNT, tenant.account_id)
-    cleanup = chores_of(cron_database)["daily-cleanup"]
+    cleanup = job_handlers(cron_database)["daily-cleanup"]
 
     await cleanup.carry_out(is_dry_run=False)
     kept = await rows_left(cron_owner, tenant.account_id)
@@ -261,7 +261,7 @@ async def test_a_dry_run_of_any_job_changes_nothing(cron_owner, cron_database, d
     del deleted
     before = await everything_in(cron_owner)
 
-    await chores_of(cron_database)[name].carry_out(is_dry_run=True)
+    await job_handlers(cron_database)[name].carry_out(is_dry_run=True)
 
     assert await everything_in(cron_owner) == before
 

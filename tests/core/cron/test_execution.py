@@ -8,18 +8,18 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from core.cron.execution import CronExecution
+from core.cron.job_runner import JobRunner
 from core.engine.engine import running_engine
-from core.engine.patience import Patience
 from core.engine.queues import Queue
-from core.engine.routines import Routine
+from core.engine.retry import RetryPolicy
+from core.engine.system_workflows import SystemWorkflow
+from core.wiring.bootstrap import runtime
 from core.wiring.engine import parts_on
-from core.wiring.foundation import open_foundation
-from core.wiring.place import surroundings
+from core.wiring.resources import open_foundation
 from features.operations.application.ports import Claim
 from features.operations.domain.errors import JobUnknown
 from features.operations.domain.jobs import JobFinding, Report
-from infrastructure.database.cron import PostgresCron
+from infrastructure.database.operations.cron import PostgresCron
 from shared.errors import Unavailable
 from tests.core.cron.jobs import Counting, at, job
 from tests.core.engine.three_steps import nothing
@@ -29,7 +29,7 @@ SLOT = at("2026-05-01T03:00:00")
 QUEUE = Queue(name="cron", poll_interval_s=0.05, worker_concurrency=4)
 IS_ALIVE = "select (gone_at is null)::int from traffic.workers where executor = $1"
 WORKER = "insert into traffic.workers (executor, host, queues, heartbeat_at) values ($1, 'a', '{}', now())"
-IMPATIENT = Patience(attempts_max=2, wait_s_first=0.0)
+IMPATIENT = RetryPolicy(attempts_max=2, wait_s_first=0.0)
 
 
 class Away(Unavailable):
@@ -49,7 +49,7 @@ class Endless:
 @pytest.fixture(scope="module")
 async def foundation(cron_addresses, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cron")
-    place = surroundings(
+    place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": cron_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
     )
     async with open_foundation(place) as foundation:
@@ -59,9 +59,9 @@ async def foundation(cron_addresses, tmp_path_factory):
 @asynccontextmanager
 async def engine(foundation, chores, *, drain_s=5.0):
     jobs = {name: job(name=name, time_limit_s=0.05 if name == "exec-slow" else 60.0) for name in chores}
-    execution = CronExecution(jobs, chores, PostgresCron(foundation.database.admin("tests")), IMPATIENT)
+    execution = JobRunner(jobs, chores, PostgresCron(foundation.database.admin("tests")), IMPATIENT)
     parts = parts_on(foundation, workflows=(), queues=(QUEUE,))
-    routines = (Routine("cron_job", execution.carry_out),)
+    routines = (SystemWorkflow("cron_job", execution.carry_out),)
     parts = dataclasses.replace(parts, routines=routines, warm_up=nothing, drain_s=drain_s)
     async with running_engine(parts) as running:
         yield running
@@ -118,7 +118,7 @@ async def test_jobs_come_to_their_ends_and_the_history_tells(foundation, cron):
 async def test_job_with_findings_logs_a_warning_whatever_its_counts_are_named(cron, cron_owner):
     counts = {"findings": 1, "job": 2, "event": 4}
     report = Report(counts=counts, findings=(JobFinding(kind="odd", subject="sub_1"),))
-    execution = CronExecution({"exec-found": job()}, {"exec-found": Counting(report)}, cron, IMPATIENT)
+    execution = JobRunner({"exec-found": job()}, {"exec-found": Counting(report)}, cron, IMPATIENT)
     await claimed(cron, "exec-found")
     await cron_owner.execute(WORKER, "an-executor")
 

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.cron.schedule import JOBS
+from core.cron.cron_expressions import CronSchedule
+from core.cron.jobs import JOBS
 from core.cron.scheduler import Scheduler
-from core.cron.timetable import CronTimetable
-from core.wiring.cron import chores_of
+from core.wiring.cron import job_handlers
 from shared.errors import Unavailable
 from tests.core.cron.jobs import Claims, EverySecond, at, job
 from tests.support import until
@@ -27,7 +27,7 @@ def test_the_schedule_is_the_documents():
 
 
 def test_every_job_has_something_to_do(cron_database):
-    assert set(chores_of(cron_database)) == set(JOBS)
+    assert set(job_handlers(cron_database)) == set(JOBS)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_job_has_something_to_do(cron_database):
     ],
 )
 def test_the_slot_before_and_the_slot_after(schedule, now, latest, following):
-    timetable = CronTimetable()
+    timetable = CronSchedule()
 
     assert timetable.latest_until(job(schedule), at(now)) == at(latest)
     assert timetable.next_after(job(schedule), at(now)) == at(following)
@@ -80,7 +80,7 @@ async def test_a_process_begins_with_what_nobody_was_there_for():
 
 
 async def test_a_slot_is_claimed_when_its_time_comes_though_the_database_was_away(monkeypatch):
-    monkeypatch.setattr("core.engine.patience.WAIT_S_FIRST", 0.0)
+    monkeypatch.setattr("core.engine.retry.WAIT_S_FIRST", 0.0)
     claims, stopping = AwayAtFirst(), asyncio.Event()
     every_second = Scheduler([job()], claims, lambda: datetime.now(UTC), EverySecond())
     attending = asyncio.create_task(every_second.attend(stopping))

@@ -8,10 +8,10 @@ import sys
 import asyncpg
 import pytest
 
-from core.beside import carry_out_runs
-from core.cron.schedule import JOBS
-from core.wiring.foundation import open_foundation
-from core.wiring.place import surroundings
+from core.cron.jobs import JOBS
+from core.processes.embedded_worker import run_worker_in_api
+from core.wiring.bootstrap import runtime
+from core.wiring.resources import open_foundation
 from tests.conftest import PROJECT
 from tests.support import until
 
@@ -41,9 +41,9 @@ async def test_a_serving_process_makes_up_for_what_was_missed(spoilable_addresse
         rows = await away.fetch(MADE_UP_FOR, LATEST)
         return {row["job"] for row in rows if row["status"] == "completed"} == LATEST
 
-    async with open_foundation(surroundings(environ)) as foundation:
+    async with open_foundation(runtime(environ)) as foundation:
         stopping = asyncio.Event()
-        serving = asyncio.create_task(carry_out_runs(foundation, stopping))
+        serving = asyncio.create_task(run_worker_in_api(foundation, stopping))
         try:
             assert await until(all_ended, timeout_s=60)
         finally:
@@ -56,7 +56,7 @@ async def test_a_process_that_only_keeps_the_time_claims_and_carries_out_nothing
     spoilable_addresses, away, tmp_path
 ):
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "scheduler"),
+        *(sys.executable, "-m", "core.cli.main", "scheduler"),
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from core.wiring.cron import chores_of
-from infrastructure.database.billing_book import PostgresBillingBook
+from core.wiring.cron import job_handlers
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 from tests.conftest import make_tenant
 from tests.core.cron.stripe_books import DAY, PRICES, StripeBooks, now
 
@@ -34,7 +34,7 @@ async def stripe(cron_owner):
 @pytest.fixture
 def carry_out(cron_database, stripe):
     async def run(name, *, is_dry_run=False):
-        report = await chores_of(cron_database, stripe, stripe)[name].carry_out(is_dry_run=is_dry_run)
+        report = await job_handlers(cron_database, stripe, stripe)[name].carry_out(is_dry_run=is_dry_run)
         return report.counts, {(finding.kind, finding.subject) for finding in report.findings}
 
     return run
@@ -42,7 +42,7 @@ def carry_out(cron_database, stripe):
 
 @pytest.fixture
 def book(cron_database):
-    return PostgresBillingBook(cron_database.admin("tests"))
+    return PostgresSubscriptionRepository(cron_database.admin("tests"))
 
 
 @pytest.fixture
@@ -252,6 +252,6 @@ async def test_what_was_paid_brings_its_credits_though_no_event_came(
 @pytest.mark.parametrize("name", ["renewal-sweep", "subscription-sync", "invoice-reconciliation"])
 async def test_without_stripe_there_is_nothing_to_compare(cron_database, stripe, name):
     del stripe
-    report = await chores_of(cron_database)[name].carry_out(is_dry_run=False)
+    report = await job_handlers(cron_database)[name].carry_out(is_dry_run=False)
 
     assert report.findings == ()

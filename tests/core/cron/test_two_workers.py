@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from core.cron.schedule import JOBS
+from core.cron.jobs import JOBS
 from tests.conftest import PROJECT
 from tests.core.cron.test_cron_twice import DUE_ACCOUNTS, MAKE_DUE, STATE
 from tests.support import until
@@ -32,7 +32,7 @@ select count(*) from cron_runs as a join cron_runs as b
 async def workers(count, environ):
     processes = [
         await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "core.cli", "worker"),
+            *(sys.executable, "-m", "core.cli.main", "worker"),
             env={**os.environ, "PYTHONPATH": str(PROJECT / "src"), **environ},
             stderr=asyncio.subprocess.DEVNULL,
         )

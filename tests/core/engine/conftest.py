@@ -6,9 +6,9 @@ import uuid
 import asyncpg
 import pytest
 
-from core.wiring.place import surroundings
+from core.wiring.bootstrap import runtime
 from features.runs.domain.run import NewRun
-from infrastructure.database.runs import PostgresRuns
+from infrastructure.database.runs.runs import PostgresRuns
 from shared.ids import RunId
 from tests.conftest import copy_of, make_tenant
 from tests.core.engine.three_steps import KIND, NOTES, run_worker
@@ -169,7 +169,7 @@ async def engine_addresses(cluster, template):
 
 @pytest.fixture(scope="module")
 def engine_place(engine_addresses, tmp_path_factory):
-    return surroundings(
+    return runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": engine_addresses.owner,

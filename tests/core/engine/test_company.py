@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from core.engine.company import Company
+from core.engine.parallel_steps import ReplayBarrier
 
 
 class Called:
@@ -19,7 +19,7 @@ async def turn_of_the_loop():
 
 
 async def test_nobody_begins_before_it_is_known_who_was_done_before():
-    company, call = Company(["a", "b"]), Called()
+    company, call = ReplayBarrier(["a", "b"]), Called()
     entering = asyncio.create_task(company.enter("a", call))
     await turn_of_the_loop()
     before = call.count
@@ -33,7 +33,7 @@ async def test_nobody_begins_before_it_is_known_who_was_done_before():
 
 
 async def test_nobody_begins_when_one_was_refused_before():
-    company, call = Company(["a", "b"]), Called()
+    company, call = ReplayBarrier(["a", "b"]), Called()
     entering = asyncio.create_task(company.enter("a", call))
     with pytest.raises(ValueError, match="refused"):
         async with company.settling("b"):
@@ -46,7 +46,7 @@ async def test_nobody_begins_when_one_was_refused_before():
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
 async def test_of_two_that_were_refused_before_both_are_told(order):
-    company, read = Company(["a", "b"]), {"a": asyncio.Event(), "b": asyncio.Event()}
+    company, read = ReplayBarrier(["a", "b"]), {"a": asyncio.Event(), "b": asyncio.Event()}
 
     async def settle(name):
         async with company.settling(name):

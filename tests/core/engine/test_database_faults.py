@@ -11,8 +11,8 @@ import pytest
 
 from core.engine.engine import running_engine
 from core.engine.schema import migrate_engine
-from core.wiring.place import Addresses, surroundings
-from infrastructure.database.embedded import embedded_postgres
+from core.wiring.bootstrap import DatabaseUrls, runtime
+from infrastructure.database.embedded_postgres import embedded_postgres
 from infrastructure.database.migrate import migrate
 from shared.ids import RunId
 from tests.conftest import make_tenant
@@ -46,7 +46,7 @@ async def the_restart(folder, *, runs_count, kills, late_count=0):
     """Two workers have runs at work, and others are started, while the server is killed. What is left when
     all have ended."""
     async with embedded_postgres(folder / "postgres", "bank") as server:
-        addresses = Addresses(
+        addresses = DatabaseUrls(
             owner=server.url("bank"),
             user=server.url("bank", "app_user"),
             admin=server.url("bank", "app_admin"),
@@ -131,7 +131,7 @@ async def test_runs_are_started_while_the_database_is_killed_again_and_again(tmp
 @pytest.mark.needs_program("pgbouncer")
 async def test_runs_are_carried_out_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
     async with transaction_pooler(engine_addresses, tmp_path) as pooled:
-        place = surroundings(
+        place = runtime(
             {
                 "OSLIRA_ENVIRONMENT": "local",
                 "OSLIRA_DATABASE_USER_URL": pooled.user,

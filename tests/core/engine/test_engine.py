@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from core.engine import keeper
+from core.engine import supervisor as keeper
 from core.engine.engine import running_engine
-from core.engine.keeper import keep_engine
 from core.engine.schema import migrate_engine
 from core.engine.state import EngineState
+from core.engine.supervisor import supervise_engine
 from tests.core.engine.three_steps import parts
 from tests.support import until
 
@@ -23,7 +23,7 @@ async def kept_engine(place):
     """The state of an engine that is kept beside the test."""
     stopping, state = asyncio.Event(), EngineState()
     async with parts(place) as opened:
-        keeping = asyncio.create_task(keep_engine(opened, stopping, state))
+        keeping = asyncio.create_task(supervise_engine(opened, stopping, state))
         yield state
         stopping.set()
         await keeping

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from core.engine.engine import running_engine
-from infrastructure.database.run_reads import PostgresRetries
+from infrastructure.database.runs.run_queries import PostgresRetries
 from tests.core.engine.three_steps import parts
 
 # As if its second step had been refused.

@@ -10,8 +10,8 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from core.settings import Settings
-from core.wiring.place import local_issuer
+from core.settings.settings import Settings
+from core.wiring.bootstrap import local_issuer
 from tests.conftest import PROJECT
 from tests.core.engine.conftest import code_of
 from tests.core.engine.three_steps import run_server
@@ -87,7 +87,7 @@ async def test_told_to_stop_it_answers_what_it_has_accepted_and_leaves_its_runs_
 async def test_the_command_answers_before_its_engine_is_there_and_ends_both(engine_addresses, tmp_path):
     port = free_port()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "serve", "--port", str(port)),
+        *(sys.executable, "-m", "core.cli.main", "serve", "--port", str(port)),
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 import pytest
 
 from core.engine.engine import running_engine
-from core.engine.execution import Finished, Workflow
-from core.engine.work import Patience, RunCancelled, StepRefused
-from features.runs.domain.run import Ending
+from core.engine.run_context import RetryPolicy, RunCancelled, StepFailed
+from core.engine.run_executor import RunResult, Workflow
+from features.runs.domain.run import RunEnd
 from shared.errors import Invalid, Unavailable
 from tests.core.engine.history import history_of
 from tests.core.engine.three_steps import parts
 from tests.support import until
 
-HASTY = Patience(attempts_max=3, wait_s_first=0.001)
-COMPLETED = Finished(Ending(status="completed", outcome="completed", credits_charged=5))
+HASTY = RetryPolicy(attempts_max=3, wait_s_first=0.001)
+COMPLETED = RunResult(RunEnd(status="completed", outcome="completed", credits_charged=5))
 
 
 class Busy(Unavailable):
@@ -127,9 +127,9 @@ async def test_a_refusal_is_not_tried_again(carry_out):
     async def refused(work):
         try:
             await step(work, call)
-        except StepRefused as refusal:
-            outcome = Ending(status="completed", outcome=refusal.code, credits_charged=1)
-            return Finished(outcome)
+        except StepFailed as refusal:
+            outcome = RunEnd(status="completed", outcome=refusal.code, credits_charged=1)
+            return RunResult(outcome)
         return COMPLETED
 
     run = await carry_out(refused)
@@ -192,8 +192,8 @@ async def test_a_cancelled_run_may_charge_for_what_was_done(engine, book):
         try:
             await step(work, endless)
         except RunCancelled as cancelled:
-            ending = Ending(status="cancelled", outcome=f"cancelled_in_{cancelled.step}", credits_charged=2)
-            return Finished(ending)
+            ending = RunEnd(status="cancelled", outcome=f"cancelled_in_{cancelled.step}", credits_charged=2)
+            return RunResult(ending)
         return COMPLETED
 
     engine.scripts["partly"] = partly

@@ -10,7 +10,7 @@ HEARD = "select count(*) from traffic.workers where gone_at is null and queues =
 
 async def test_the_command_works_until_it_is_told_to_stop(engine_addresses, engine_owner, tmp_path):
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "worker", "--queues", "runs"),
+        *(sys.executable, "-m", "core.cli.main", "worker", "--queues", "runs"),
         env={
             **os.environ,
             "PYTHONPATH": str(PROJECT / "src"),

@@ -13,17 +13,17 @@ from contextlib import asynccontextmanager
 
 import uvloop
 
-from core.engine.execution import Finished, Workflow
-from core.engine.keeper import keep_engine
 from core.engine.queues import Queue
-from core.engine.work import Work
-from core.server import serve
+from core.engine.run_context import RunContext
+from core.engine.run_executor import RunResult, Workflow
+from core.engine.supervisor import supervise_engine
+from core.processes.server import serve
+from core.processes.worker import WorkerFenced, work
+from core.wiring.bootstrap import runtime, start_logs
 from core.wiring.engine import parts_on
-from core.wiring.foundation import open_foundation
-from core.wiring.place import start_logs, surroundings
-from core.worker import GivenUp, work
-from features.runs.domain.run import Ending
-from infrastructure.database.runs import PostgresRuns
+from core.wiring.resources import open_foundation
+from features.runs.domain.run import RunEnd
+from infrastructure.database.runs.runs import PostgresRuns
 from tests.support import until
 
 KIND = "three_steps"
@@ -57,7 +57,7 @@ class ThreeSteps:
             await self.note(run.id, f"halted {place}")
             await until(self._go_on.exists, timeout_s=300)
 
-    async def carry_out(self, work: Work) -> Finished:
+    async def carry_out(self, work: RunContext) -> RunResult:
         for number in (1, 2, 3):
             await self.halt(work.run, f"before:{number}")
             total = await work.step(
@@ -72,8 +72,8 @@ class ThreeSteps:
         async def deliver() -> None:
             await self.note(work.run.id, "delivered")
 
-        ending = Ending(status="completed", outcome="completed", credits_charged=work.run.credits_held)
-        return Finished(ending, deliver)
+        ending = RunEnd(status="completed", outcome="completed", credits_charged=work.run.credits_held)
+        return RunResult(ending, deliver)
 
     async def effect(self, run, number) -> int:
         await self.note(run.id, f"step_{number}")
@@ -131,18 +131,18 @@ def run_server(environ, go_on):
     """What a process does that answers HTTP and carries out runs."""
 
     async def beside(foundation, stopping):
-        await keep_engine(three_steps_on(foundation, go_on=go_on), stopping, foundation.engine)
+        await supervise_engine(three_steps_on(foundation, go_on=go_on), stopping, foundation.engine)
 
-    here = surroundings(environ)
+    here = runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
     uvloop.run(serve(here, beside=beside))
 
 
 def run_worker(environ, go_on):
     """What a worker process does; its exit code is 1 when it was given up."""
-    here = surroundings(environ)
+    here = runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
     try:
         uvloop.run(work(duties(here, go_on=go_on)))
-    except GivenUp:
+    except WorkerFenced:
         sys.exit(1)

@@ -4,7 +4,7 @@ import jsonschema_rs
 import pytest
 
 from features.analysis.domain.leads import LeadKey
-from infrastructure.database.leads import PostgresResults
+from infrastructure.database.leads.leads import PostgresAnalysisResults
 from tests.core.business_profiles.addresses import PROFILES
 from tests.features.analysis.examples import analysis, profile
 
@@ -36,7 +36,7 @@ def save(owner, key):
             account_id=key.account_id, business_profile_id=key.business_profile_id, username=username
         )
         made = analysis(named, analysis_type, of=of, **fields)
-        return made, (await PostgresResults(owner).save(made)).lead_id
+        return made, (await PostgresAnalysisResults(owner).save(made)).lead_id
 
     return save
 

@@ -5,7 +5,7 @@ import uuid
 import msgspec
 import pytest
 
-from features.analysis.controllers.analysis_answers import AnalysisOut
+from features.analysis.controllers.analysis_schemas import AnalysisResponse
 from features.analysis.controllers.examples import ANALYSIS_EXAMPLE
 from tests.core.problems import assert_problem
 from tests.features.analysis.examples import days_before
@@ -47,7 +47,7 @@ async def test_an_answer_is_as_documented(client, headers, save, is_documented):
     for analysis_type in NAMES:
         made, lead_id = await save("ana.bakes", analysis_type)
         for path, name in (
-            (f"{ANALYSES}/{made.id}", "AnalysisOut"),
+            (f"{ANALYSES}/{made.id}", "AnalysisResponse"),
             (f"/v1/leads/{lead_id}", "KnownLeadOut"),
             (f"/v1/leads/{lead_id}/analyses", "AnalysesOut"),
             ("/v1/leads", "LeadsOut"),
@@ -101,6 +101,6 @@ async def test_what_is_not_delivered_yet_is_told_as_what_never_was(client, beare
 
 
 def test_the_documents_example_is_what_is_answered():
-    read = msgspec.convert(ANALYSIS_EXAMPLE, AnalysisOut)
+    read = msgspec.convert(ANALYSIS_EXAMPLE, AnalysisResponse)
 
     assert msgspec.json.decode(msgspec.json.encode(read)) == ANALYSIS_EXAMPLE

@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from core.wiring.notices import courier_on
+from core.wiring.webhooks import courier_on
 from tests.scripted_server import ScriptedServer
 
 ENDPOINTS = "/v1/webhooks/endpoints"

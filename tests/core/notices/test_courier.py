@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from core.wiring.notices import courier_on
+from core.wiring.webhooks import courier_on
 from tests.core.notices.conftest import DELIVERIES, ENDPOINTS, carrying
 from tests.scripted_server import ScriptedServer, http, stall
 from tests.support import until

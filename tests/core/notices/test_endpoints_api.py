@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from features.notices.domain.endpoint import TYPES
+from features.webhooks.domain.endpoint import TYPES
 from tests.core.notices.conftest import DELIVERIES, ENDPOINTS
 from tests.core.problems import assert_problem
 

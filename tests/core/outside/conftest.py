@@ -1,10 +1,10 @@
 import pytest
 
-import infrastructure.ai.sdk_anthropic  # seconds of importing, which no deadline of a test is meant for
-import infrastructure.ai.sdk_openai
+import infrastructure.ai.providers.anthropic_sdk  # takes seconds: import it outside the tests' deadlines
+import infrastructure.ai.providers.openai_sdk
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.wiring.costs import open_books
-from infrastructure.database.price_list import load_prices, read_price_list
+from infrastructure.database.costs.price_file import load_prices, read_price_list
 from tests.conftest import make_tenant
 from tests.core.outside.world import Outside
 

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from infrastructure.access import Access
 from infrastructure.ai.cloudflare import CloudflareGateway
-from shared.questions import ModelsUnavailable, Spender, Usage
+from infrastructure.provider_endpoint import ProviderEndpoint
+from shared.llm import CostOwner, ModelsUnavailable, Usage
 from tests.core.outside.faults import set_fault
 from tests.core.outside.world import ANTHROPIC, EMBEDDINGS, OPENAI
 
@@ -16,7 +16,7 @@ def real(_provider):
     """As a provider is known in production: by its key alone."""
 
     async def where():
-        return Access("", "key", is_simulated=True)
+        return ProviderEndpoint("", "key", is_simulated=True)
 
     return where
 
@@ -40,7 +40,7 @@ async def test_the_same_question_of_the_same_tenant_costs_nothing_the_second_tim
     if provider == "anthropic":
         await set_fault(outside.simulators, "openai", "/openai", "503")
     gateway, question = through_cloudflare(), outside.question()
-    other = Spender(account_id=other_tenant.account_id, run_id=outside.spender.run_id)
+    other = CostOwner(account_id=other_tenant.account_id, run_id=outside.spender.run_id)
 
     first = await gateway.answer(question)
     second = await gateway.answer(question)

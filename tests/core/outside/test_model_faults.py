@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from shared.questions import Answer, AnswerMalformed, AnswerRefused, ModelsUnavailable
+from shared.llm import Completion, CompletionMalformed, CompletionRefused, ModelsUnavailable
 from tests.core.outside.faults import (
     FAULTS,
     HANGING,
@@ -38,9 +38,9 @@ def outcome_of(fault, *, is_embedding=False):
 
 def refusal_of(fault):
     return {
-        "wrong_schema": AnswerMalformed,
-        "duplicate": AnswerMalformed,
-        "refusal": AnswerRefused,
+        "wrong_schema": CompletionMalformed,
+        "duplicate": CompletionMalformed,
+        "refusal": CompletionRefused,
     }.get(fault, ModelsUnavailable)
 
 
@@ -53,7 +53,7 @@ def carried_through(outside):
         async with asyncio.timeout(STUCK_S):
             try:
                 return await work(gateway)
-            except (ModelsUnavailable, AnswerMalformed, AnswerRefused) as refusal:
+            except (ModelsUnavailable, CompletionMalformed, CompletionRefused) as refusal:
                 return refusal
 
     return carry_through
@@ -86,7 +86,7 @@ async def test_a_fault_of_openai(outside, carried_through, accounted_for, fault,
     answer = await carried_through(fault, lambda gateway: gateway.answer(outside.question()))
 
     outcomes = await accounted_for(LIGHT)
-    assert isinstance(answer, Answer)
+    assert isinstance(answer, Completion)
     is_left = often == "for ever" or fault in LEFT_AT_ONCE
     assert answer.provider == ("anthropic" if is_left else "openai")
     assert outcomes[-1] == "answered"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.health import Health
-from core.wiring.probes import provider_probes
+from core.api.health import Health
+from core.wiring.health_checks import provider_probes
 from core.wiring.providers import utc_now
-from infrastructure.ai.probes import TASK as PROBE
-from infrastructure.breaker import BreakerRules
-from shared.questions import Usage
+from infrastructure.ai.routing.recovery_probes import TASK as PROBE
+from infrastructure.resilience.circuit_breaker import BreakerRules
+from shared.llm import Usage
 from tests.core.outside.faults import set_fault
 from tests.core.outside.world import ANTHROPIC, LIGHT, OPENAI, model_table
 from tests.support import until

@@ -6,7 +6,7 @@ import pytest
 
 from core.wiring.providers import utc_now
 from features.analysis.domain.errors import ProfileIsPrivate
-from features.analysis.domain.profile import POSTS_NEEDED
+from features.analysis.domain.profile.profile import POSTS_NEEDED
 
 NAME, PRIVATE = "ada.lovely", "private.ada"
 

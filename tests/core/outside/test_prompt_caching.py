@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.questions import Usage
+from shared.llm import Usage
 from tests.core.outside.faults import set_fault
 
 LONG = "The business sells looms to people who weave at home. " * 150

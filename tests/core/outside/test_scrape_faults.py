@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from features.analysis.application.profiles import ReadProfile
+from features.analysis.application.profile_reader import ReadProfile
 from features.analysis.domain.errors import ProfilesUnavailable
-from infrastructure.scraping.troubles import NOT_NOW_MAX, RETRIES_MAX, RETRY_AFTER_MAX_S
+from infrastructure.scraping.errors import NOT_NOW_MAX, RETRIES_MAX, RETRY_AFTER_MAX_S
 from tests.core.outside.faults import FAULTS, HANGING, LIMITED, RETRY_AFTER_S, each_of, set_fault
 from tests.core.outside.world import PROFILE_RUNS, SCRAPER_API, STUCK_S
 from tests.support import until

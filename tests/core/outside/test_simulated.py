@@ -8,8 +8,8 @@ import pytest
 
 from core.app import create_app
 from core.wiring.application import build
-from core.wiring.place import local_issuer, surroundings
-from shared.questions import Question, Spender
+from core.wiring.bootstrap import local_issuer, runtime
+from shared.llm import CostOwner, StructuredPrompt
 from tests.core.outside.world import LIGHT, Verdict
 
 PROVIDERS = ("openai", "anthropic", "apify", "scraperapi")
@@ -23,17 +23,19 @@ async def local(addresses, tmp_path_factory):
         "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("local")),
         "OSLIRA_SIMULATED_LATENCY": "0",
     }
-    async with build(surroundings(environ)) as application:
+    async with build(runtime(environ)) as application:
         yield application
 
 
 @pytest.fixture
 def spender(account_id):
-    return Spender(account_id=account_id, run_id=uuid4())
+    return CostOwner(account_id=account_id, run_id=uuid4())
 
 
 async def test_answers_and_their_rows_say_that_they_are_simulated(local, spender, owner):
-    question = Question(task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender)
+    question = StructuredPrompt(
+        task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender
+    )
 
     answers = [await local.gateway.answer(question) for _ in range(2)]
     texts = await local.gateway.embed(["a loom"], spender)

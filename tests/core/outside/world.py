@@ -7,26 +7,26 @@ from uuid import uuid4
 
 import msgspec
 
-from core.wiring.outside import PATHS
+from core.wiring.provider_endpoints import PATHS
 from core.wiring.providers import utc_now
-from features.analysis.application.profiles import Profiles
-from infrastructure.access import Access
-from infrastructure.ai.anthropic_models import AnthropicModels
-from infrastructure.ai.clocks import Clocks
-from infrastructure.ai.course import Patience
+from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_table import FILE, read_model_table
-from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
-from infrastructure.ai.openai_models import OpenAIModels
-from infrastructure.cache.folder import FolderStore
-from infrastructure.cache.profiles import CachedProfiles
-from infrastructure.database.ai_answers import PostgresAnswers
-from infrastructure.database.data_points import ProfileCachePoints
-from infrastructure.database.leases import PostgresSlots
+from infrastructure.ai.model_catalog import FILE, read_model_table
+from infrastructure.ai.providers.anthropic import AnthropicModels
+from infrastructure.ai.providers.openai import OpenAIModels
+from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
+from infrastructure.ai.routing.fallback_policy import FallbackLimits
+from infrastructure.ai.routing.time_source import TimeSource
+from infrastructure.database.ai.completion_cache import PostgresCompletionCache
+from infrastructure.database.costs.metrics import ProfileCacheMetrics
+from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.object_store.local import LocalObjectStore
+from infrastructure.object_store.profile_cache import CachedProfiles
+from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from infrastructure.scraping.failover import FailoverProfiles
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
-from shared.questions import Question, Spender
+from shared.llm import CostOwner, StructuredPrompt
 
 LIGHT = "analysis.light"
 OPENAI, ANTHROPIC = "POST /openai/v1/responses", "POST /anthropic/v1/messages"
@@ -58,7 +58,7 @@ class JumpingClock:
         await asyncio.sleep(0)
 
     def clocks(self):
-        return Clocks(monotonic_s=self.monotonic_s, sleep=self.sleep, random=lambda: 0.0)
+        return TimeSource(monotonic_s=self.monotonic_s, sleep=self.sleep, random=lambda: 0.0)
 
 
 def model_table(deadline_s=None):
@@ -75,7 +75,7 @@ class Outside:
     def __init__(self, simulators, database, books, folder, account_id):
         self.simulators = simulators
         self.clock = JumpingClock()
-        self.spender = Spender(account_id=account_id, run_id=uuid4())
+        self.spender = CostOwner(account_id=account_id, run_id=uuid4())
         self._database = database
         self._books = books
         self._folder = folder
@@ -83,13 +83,13 @@ class Outside:
 
     def where(self, provider):
         async def where():
-            return Access(self.simulators.address + PATHS[provider], "simulated", is_simulated=True)
+            return ProviderEndpoint(self.simulators.address + PATHS[provider], "simulated", is_simulated=True)
 
         return where
 
     def gateway(self, *, deadline_s=None, front=None, where=None, remembers=True, **options):
         where = where or self.where
-        answers = PostgresAnswers(self._database, remembered_for_s=3_600) if remembers else None
+        answers = PostgresCompletionCache(self._database, remembered_for_s=3_600) if remembers else None
         embeddings = OpenAIEmbeddings(where("openai"), front)
         gateway = Gateway(
             table=model_table(deadline_s),
@@ -101,7 +101,7 @@ class Outside:
             calls=self._books.calls,
             prices=self._books.prices,
             answers=answers,
-            patience=Patience(attempt_min_s=0.2),
+            patience=FallbackLimits(attempt_min_s=0.2),
             clocks=self.clock.clocks(),
             **options,
         )
@@ -110,7 +110,7 @@ class Outside:
 
     def source(self, *, database=None, **limits):
         """Apify, and ScraperAPI behind it."""
-        slots = PostgresSlots(database or self._database)
+        slots = PostgresSemaphore(database or self._database)
         books = (self._books.calls, self._books.prices)
         options = {"now": utc_now, "sleep": self.clock.sleep, "jitter": lambda: 0.0}
         limits = msgspec.structs.replace(QUICK, **limits)
@@ -122,13 +122,13 @@ class Outside:
         return FailoverProfiles(first, second)
 
     def profiles(self, *, now=utc_now, **limits):
-        objects = FolderStore(self._folder)
+        objects = LocalObjectStore(self._folder)
         self._opened.append(objects)
-        record = ProfileCachePoints(self._books.points)
-        return Profiles(self.source(**limits), CachedProfiles(objects), record, now)
+        record = ProfileCacheMetrics(self._books.points)
+        return ProfileReader(self.source(**limits), CachedProfiles(objects), record, now)
 
     def question(self, task=LIGHT, **changes):
-        asked = Question(
+        asked = StructuredPrompt(
             task=task,
             stable=("You judge profiles.", "The business sells looms."),
             question=f"Who is {uuid4().hex}?",

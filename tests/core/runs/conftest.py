@@ -2,16 +2,16 @@ import uuid
 
 import pytest
 
-from features.runs.domain.run import Ending, NewRun
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
+from features.runs.domain.run import NewRun, RunEnd
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 from shared.ids import RunId
 from tests.support import until
 
 RUNS = "/v1/runs"
 GRANT = "select ledger.grant_credits($1, 75, 'g', 'admin_grant')"  # with the bonus: 100
-DONE = Ending(status="completed", outcome="completed", credits_charged=5)
-FAILED = Ending(status="failed", outcome="provider_failure", error="provider_failure")
+DONE = RunEnd(status="completed", outcome="completed", credits_charged=5)
+FAILED = RunEnd(status="failed", outcome="provider_failure", error="provider_failure")
 
 
 class Book:

@@ -9,10 +9,10 @@ import httpx
 import pytest
 
 from core.app import create_app
-from core.progress.poll import Poll
+from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import build
-from core.wiring.place import surroundings
-from infrastructure.limits.memory import MemoryWindows
+from core.wiring.bootstrap import runtime
+from infrastructure.rate_limits.memory import MemoryWindows
 from shared.middleware.rate_limits import RateLimits
 from tests.core.problems import assert_problem
 from tests.core.runs.conftest import DONE, RUNS
@@ -30,7 +30,7 @@ where application_name = 'oslira-listener' and datname = current_database()
 def framework(monkeypatch):
     """Requests that the framework saw."""
     paths = []
-    whole = Poll.__call__
+    whole = RunPollMiddleware.__call__
 
     async def spy(self, scope, receive, send):
         app = self._app
@@ -39,9 +39,11 @@ def framework(monkeypatch):
             paths.append(scope["path"])
             await app(scope, receive, send)
 
-        await whole(Poll(noted, self._live, self._doorkeeper, self._rate_limits), scope, receive, send)
+        await whole(
+            RunPollMiddleware(noted, self._live, self._doorkeeper, self._rate_limits), scope, receive, send
+        )
 
-    monkeypatch.setattr(Poll, "__call__", spy)
+    monkeypatch.setattr(RunPollMiddleware, "__call__", spy)
     return paths
 
 
@@ -82,7 +84,7 @@ async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses,
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(surroundings({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
+    async with build(runtime({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
         app = create_app(application)
         await until(lambda: application.runs.live.is_hearing)
         run = await book.begun()
@@ -242,7 +244,7 @@ async def test_it_is_heard_again_after_the_connection_was_killed(addresses, plac
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(surroundings(environ)) as application:
+    async with build(runtime(environ)) as application:
         live, views = application.runs.live, application.runs.views
         await until(lambda: live.is_hearing)
         caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
@@ -283,7 +285,7 @@ async def test_a_pooler_of_transactions_is_not_listened_through(addresses, place
     connection = await asyncpg.connect(addresses.owner)
     count = "select count(*) from pg_stat_activity where application_name = 'oslira-listener'"
     before = await connection.fetchval(count)
-    async with build(surroundings(environ)) as application:
+    async with build(runtime(environ)) as application:
         assert not application.runs.live.is_hearing
         assert await connection.fetchval(count) == before
     await connection.close()

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from features.runs.domain.run import Ending
+from features.runs.domain.run import RunEnd
 from tests.core.problems import assert_problem
 from tests.core.runs.conftest import DONE, FAILED, RUNS
 
@@ -76,7 +76,7 @@ async def test_a_failed_run_is_tried_again_as_a_new_one_and_pays_once(owner, boo
 
 
 async def test_a_run_that_was_cancelled_is_charged_by_the_policy_and_its_retry_anew(owner, book, retry):
-    half = Ending(status="cancelled", outcome="cancelled_analyzing", credits_charged=2)
+    half = RunEnd(status="cancelled", outcome="cancelled_analyzing", credits_charged=2)
     tried = await book.ended(half)
 
     assert (await retry(tried.id)).status_code == 202
@@ -127,7 +127,7 @@ async def test_what_did_not_go_wrong_is_not_tried_again(owner, book, retry, ende
 async def test_a_run_with_parts_is_not_tried_again(book, retry):
     parent = await book.begun(kind="bulk_analysis", credits_held=0)
     await book.ended(FAILED, parent_id=parent.id)
-    await book.runs.finish(parent, Ending(status="failed", outcome="timeout", error="timeout"))
+    await book.runs.finish(parent, RunEnd(status="failed", outcome="timeout", error="timeout"))
 
     assert_problem(await retry(parent.id), 409, "run_not_retryable")
 

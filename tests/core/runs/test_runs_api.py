@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from features.runs.domain.refunds import REFUND_POLICIES
-from features.runs.domain.run import Ending
+from features.runs.domain.run import RunEnd
 from tests.core.problems import assert_problem
 from tests.core.runs.conftest import DONE, FAILED, RUNS
 from tests.infrastructure.database.rows import NEW_SCRAPE
@@ -55,7 +55,7 @@ async def test_a_run_at_work_tells_how_far_it_is_and_how_long_it_will_take(get, 
 
 
 async def test_a_run_that_has_ended_tells_what_was_charged_and_why(get, book):
-    run = await book.ended(Ending(status="failed", outcome="private", error="private"))
+    run = await book.ended(RunEnd(status="failed", outcome="private", error="private"))
 
     answer = await get(run.id)
 
@@ -94,7 +94,7 @@ async def test_a_run_with_parts_holds_and_charges_what_its_parts_do(get, book):
     assert (await get(parent.id)).json()["credits_charged"] == 5
 
     await book.runs.finish(children[1], FAILED)
-    await book.runs.finish(parent, Ending(status="completed", outcome="completed"))
+    await book.runs.finish(parent, RunEnd(status="completed", outcome="completed"))
     shown = (await get(parent.id)).json()
     assert (shown["credits_held"], shown["credits_charged"]) == (10, 5)
 
@@ -105,7 +105,7 @@ async def test_what_providers_charged_for_a_run_is_shown_to_no_tenant(client, bo
     child = await book.begun(parent_id=parent.id)
     await owner.execute(NEW_SCRAPE, book.account_id, child.id)
     await book.runs.finish(child, DONE)
-    await book.runs.finish(parent, Ending(status="completed", outcome="completed"))
+    await book.runs.finish(parent, RunEnd(status="completed", outcome="completed"))
 
     answer = await client.get(f"{RUNS}{path.format(parent.id)}", headers=book.headers)
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from core.app import create_app
-from features.runs.application.streams import STREAMS_MAX, RunStreams
-from features.runs.application.watching import LiveRuns
+from features.runs.application.event_stream import STREAMS_MAX, RunEventStreams
+from features.runs.application.live_runs import LiveRuns
 from tests.core.problems import assert_problem
 from tests.core.runs.conftest import DONE, RUNS
 from tests.support import until
@@ -193,7 +193,7 @@ async def test_a_thousand_wait_for_one_run_and_all_are_told(application, live, b
 
 async def test_nobody_waits_for_a_process_that_ends(application, client_of, book):
     views = dataclasses.replace(application.runs.views, live=LiveRuns(application.runs.views.now))
-    runs = dataclasses.replace(application.runs, live=views.live, views=views, streams=RunStreams(views))
+    runs = dataclasses.replace(application.runs, live=views.live, views=views, streams=RunEventStreams(views))
     app = dataclasses.replace(application, runs=runs)
     run = await book.begun()
     client = client_of(app)
@@ -257,7 +257,7 @@ async def test_whoever_has_seen_the_end_is_told_that_it_was_the_end(client, book
 async def test_a_stream_gives_signs_of_life_and_ends_with_the_callers_access(
     application, stream, owner, book
 ):
-    streams = RunStreams(application.runs.views, heartbeat_s=0.05)
+    streams = RunEventStreams(application.runs.views, heartbeat_s=0.05)
     runs = dataclasses.replace(application.runs, streams=streams)
     run = await book.begun()
     opened = stream(run.id, create_app(dataclasses.replace(application, runs=runs)))

@@ -5,7 +5,7 @@ import httpx
 import pytest
 
 from core.app import create_app
-from core.wiring.place import local_issuer
+from core.wiring.bootstrap import local_issuer
 from tests.core.tenancy.world import SCOPES, Mailbox, Till, World
 
 

@@ -9,9 +9,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from core.wiring.foundation import Foundation
+from core.wiring.resources import Resources
 from features.auth.domain.roles import Scope
-from infrastructure.database.leads import PostgresResults
+from infrastructure.database.leads.leads import PostgresAnalysisResults
 from infrastructure.identity.tokens import user_id_of
 from tests.core.billing.customers import Customer
 from tests.core.webhooks.stripe_world import event_of, signed
@@ -76,7 +76,7 @@ class Mailbox:
 class Till:
     """Stripe, for whoever is to have paid."""
 
-    foundation: Foundation
+    foundation: Resources
     control: httpx.AsyncClient
 
 
@@ -191,7 +191,7 @@ class World:
             "select account_id, username, business_profile_id from leads where id = $1",
             uuid.UUID(tenant.ids["lead"]),
         )
-        await PostgresResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
+        await PostgresAnalysisResults(self.owner).save(analysis(changed(LEAD_KEY, **row)))
 
     async def started(self, kind, tenant):
         match kind:

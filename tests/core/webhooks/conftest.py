@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from core.webhooks.consumer import EventConsumer
+from core.webhooks.incoming import StripeEventWorker
 from core.wiring.inbox import consumption_on
-from features.billing.application.consumption import Consumption
-from features.billing.domain.events import read_event
-from infrastructure.database.inbox_reads import PostgresEvents
+from features.billing.application.stripe_events.process import StripeEventProcessor
+from features.billing.domain.stripe_events import read_event
+from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from tests.core.webhooks.stripe_world import World, id_of
 from tests.infrastructure.database.billing.conftest import prices
 
@@ -23,8 +23,8 @@ class Desk:
     """Stripe's events taken in and worked on, one after the other, by hand."""
 
     owner: Any
-    events: PostgresEvents
-    consumption: Consumption
+    events: PostgresStripeEvents
+    consumption: StripeEventProcessor
 
     async def take(self, *payloads):
         for payload in payloads:
@@ -74,7 +74,7 @@ def world():
 @pytest.fixture
 def desk(owner, database, world):
     session = database.admin("tests")
-    return Desk(owner, PostgresEvents(database), consumption_on(session, world))
+    return Desk(owner, PostgresStripeEvents(database), consumption_on(session, world))
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def customer(owner, tenant):
 async def consuming(desk):
     """A consumer at work, and the bell that wakes it."""
     arrivals, stopping = asyncio.Event(), asyncio.Event()
-    consumer = EventConsumer(desk.consumption, arrivals)
+    consumer = StripeEventWorker(desk.consumption, arrivals)
     task = asyncio.create_task(consumer.attend(stopping))
     yield arrivals
     stopping.set()

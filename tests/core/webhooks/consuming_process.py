@@ -7,19 +7,19 @@ from datetime import timedelta
 
 import structlog
 
-from core.webhooks.consumer import EventConsumer
+from core.webhooks.incoming import StripeEventWorker
+from core.wiring.bootstrap import DatabaseUrls
 from core.wiring.inbox import consumption_on
-from core.wiring.place import Addresses
 from tests.core.webhooks.storm_world import DerivedWorld
 from tests.support import dual_client
 
 
 async def consume(url):
-    async with dual_client(Addresses(owner="", user=url, admin=url)) as database:
+    async with dual_client(DatabaseUrls(owner="", user=url, admin=url)) as database:
         session = database.admin("tests")
         consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=2))
         print("at work", flush=True)  # noqa: T201  for whoever started us
-        await EventConsumer(consumption, asyncio.Event()).attend(asyncio.Event())
+        await StripeEventWorker(consumption, asyncio.Event()).attend(asyncio.Event())
 
 
 # Nobody reads what we say after the first line, and a full pipe would stop us.

@@ -3,7 +3,7 @@
 import os
 import signal
 
-from infrastructure.database.sessions import AdminSession
+from infrastructure.database.clients import AdminClient
 
 
 class Crash(BaseException):
@@ -18,7 +18,7 @@ def kill_process():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class CrashingSession(AdminSession):
+class CrashingSession(AdminClient):
     def __init__(self, database, statements_max, crash=fall_over):
         super().__init__(database._admin_pool, "tests")  # noqa: SLF001  the application has no such session
         self._left = statements_max

@@ -3,15 +3,15 @@
 import asyncio
 import sys
 
+from core.wiring.bootstrap import DatabaseUrls
 from core.wiring.inbox import consumption_on
-from core.wiring.place import Addresses
 from tests.core.webhooks.crashes import CrashingSession, kill_process
 from tests.core.webhooks.storm_world import DerivedWorld
 from tests.support import dual_client
 
 
 async def main(url, statements_max):
-    async with dual_client(Addresses(owner="", user=url, admin=url), pool_size=2) as database:
+    async with dual_client(DatabaseUrls(owner="", user=url, admin=url), pool_size=2) as database:
         session = CrashingSession(database, statements_max, kill_process)
         consumption = consumption_on(session, DerivedWorld())
         for event in await consumption.line.claim(1):

@@ -5,8 +5,8 @@ import json
 import time
 import uuid
 
-from features.billing.application.ports import RawEvent, StripeRecords
-from features.billing.domain.events import read_event
+from features.billing.application.ports import RawEvent, StripeReader
+from features.billing.domain.stripe_events import read_event
 
 SECRET = "whsec_local_simulator"
 CREATED = 1_790_000_000
@@ -20,7 +20,7 @@ OBJECTS = {
 }
 
 
-class World(StripeRecords):
+class World(StripeReader):
     """Things by their ids. ``asked``: how often it was asked for anything."""
 
     def __init__(self):

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from features.billing.domain.errors import ShapeUnknown
-from features.billing.domain.snapshots import ReturnSnapshot
+from features.billing.domain.errors import StripeShapeUnknown
+from features.billing.domain.stripe_snapshots import ReversalSnapshot
 from tests.core.webhooks.stripe_world import event_of
 from tests.infrastructure.database.billing.snapshots import (
     STARTED_AT,
@@ -21,7 +21,7 @@ NEXT_PLAN = "select next_plan from subscriptions where stripe_subscription_id = 
 
 
 def returned(payment_id, cents, status="succeeded", kind="re"):
-    return ReturnSnapshot(
+    return ReversalSnapshot(
         id=f"{kind}_{uuid.uuid4().hex}", payment_id=payment_id, returned_cents=cents, status=status
     )
 
@@ -415,7 +415,7 @@ async def test_an_account_that_is_gone_is_told_so_and_nothing_else(desk, world, 
 
 
 async def test_a_shape_that_nobody_knows_is_not_guessed_at(desk, world, owner, tenant):
-    world.things["sub_odd"] = ShapeUnknown("subscription", "current_period_start")
+    world.things["sub_odd"] = StripeShapeUnknown("subscription", "current_period_start")
     payload = world.tell("customer.subscription.updated", "sub_odd")
 
     assert await desk.news(payload) == ["pending"]

@@ -5,9 +5,9 @@ import dataclasses
 
 import pytest
 
-from core.webhooks.consumer import EventConsumer
+from core.webhooks.incoming import StripeEventWorker
+from core.wiring.bootstrap import runtime
 from core.wiring.inbox import WebhookSecrets
-from core.wiring.place import surroundings
 from shared.errors import Unavailable
 from tests.core.problems import assert_problem
 from tests.core.webhooks.stripe_world import event_of, signed
@@ -130,7 +130,7 @@ async def test_a_body_may_be_as_large_as_any_other_and_no_larger(client):
     ],
 )
 async def test_secrets_are_those_that_were_given_or_the_simulators_own(environ, secrets):
-    assert await WebhookSecrets(surroundings(environ)).current() == secrets
+    assert await WebhookSecrets(runtime(environ)).current() == secrets
 
 
 class EmptyLine:
@@ -143,9 +143,9 @@ class EmptyLine:
 
 
 async def test_one_ring_is_one_look(monkeypatch, desk):
-    monkeypatch.setattr("core.webhooks.consumer.POLL_INTERVAL_S", 60.0)
+    monkeypatch.setattr("core.webhooks.incoming.POLL_INTERVAL_S", 60.0)
     line, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
-    consumer = EventConsumer(dataclasses.replace(desk.consumption, line=line), arrivals)
+    consumer = StripeEventWorker(dataclasses.replace(desk.consumption, line=line), arrivals)
     task = asyncio.create_task(consumer.attend(stopping))
     await until(lambda: line.looks == 1)
 

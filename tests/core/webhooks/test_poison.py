@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from features.billing.domain.inbox import FAILURES_MAX
+from features.billing.domain.event_queue import FAILURES_MAX
 from shared.errors import Unavailable
 from tests.core.webhooks.stripe_world import event_of, id_of
 from tests.infrastructure.database.billing.snapshots import checkout
@@ -120,7 +120,7 @@ async def test_a_stripe_that_takes_for_ever_is_not_waited_for(desk, world, monke
         del session_id
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("features.billing.application.consumption.LOOK_S_MAX", 0.02)
+    monkeypatch.setattr("features.billing.application.stripe_events.process.LOOK_S_MAX", 0.02)
     world.checkout = never
     await desk.take(poison)
 

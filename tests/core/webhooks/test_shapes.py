@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from infrastructure.payments.stripe_shapes import checkout_of, invoice_of, refund_of, subscription_of
+from infrastructure.payments.stripe_mapping import checkout_of, invoice_of, refund_of, subscription_of
 from tests.core.webhooks.purchases import STATE
 from tests.core.webhooks.stripe_world import World
 

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from core.engine.engine import running_engine
-from core.engine.execution import Workflow
-from core.wiring.place import surroundings
+from core.engine.run_executor import Workflow
+from core.wiring.bootstrap import runtime
 from tests.conftest import copy_of, make_tenant
 from tests.core.engine.conftest import on_plan
 from tests.core.engine.history import Listener
@@ -76,7 +76,7 @@ class Firm(NamedTuple):
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """An engine at work in this process."""
     folder = tmp_path_factory.mktemp("firm")
-    place = surroundings(
+    place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
     )
     go_on, listeners = folder / "go-on", {}

@@ -3,13 +3,13 @@
 import itertools
 import uuid
 
-from features.analysis.domain.orders import BULK_KIND
+from features.analysis.domain.requests import BULK_KIND
 from features.runs.domain.refunds import REFUND_POLICY_VERSION
 from features.runs.domain.run import NewRun
-from infrastructure.database.bulk_items import PostgresBulkItems
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.simulators.world import kind_of
+from infrastructure.database.analysis.bulk_items import PostgresBulkItems
+from infrastructure.database.runs.runs import PostgresRuns
 from shared.ids import RunId
+from simulators.instagram.profiles import kind_of
 from tests.support import until
 
 NEW_BUSINESS = """

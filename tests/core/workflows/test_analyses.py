@@ -8,10 +8,10 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from features.analysis.domain.orders import AnalysisOrder
-from infrastructure.database.anonymous_analyses import PostgresAnonymousResults
+from features.analysis.domain.requests import NewAnalysis
+from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
 from shared.ids import RunId
-from shared.questions import AnswerMalformed, AnswerRefused, ModelsUnavailable, QuestionInvalid
+from shared.llm import CompletionMalformed, CompletionRefused, ModelsUnavailable, PromptRejected
 from tests.core.engine.history import history_of, put_back
 from tests.core.outside.world import OPENAI, PROFILE_RUNS
 from tests.core.workflows.desk import FORMS, PRICES
@@ -115,9 +115,9 @@ async def test_an_analysis_for_a_business_that_was_deleted_costs_nothing(at_work
     ("error", "outcome"),
     [
         (ModelsUnavailable(CORE, 60), "provider_failure"),
-        (AnswerMalformed(CORE, "m"), "invalid_answer"),
-        (AnswerRefused(CORE, "m"), "refused_answer"),
-        (QuestionInvalid(CORE, "m"), "internal_failure"),
+        (CompletionMalformed(CORE, "m"), "invalid_answer"),
+        (CompletionRefused(CORE, "m"), "refused_answer"),
+        (PromptRejected(CORE, "m"), "internal_failure"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.code,
 )
@@ -136,7 +136,7 @@ async def test_when_one_question_fails_the_others_are_stopped_and_nothing_is_cha
 
 
 async def test_after_a_crash_a_failure_is_still_the_end_and_nobody_is_asked_again(at_work, desk):
-    at_work.analyst.refusals[OUTREACH] = AnswerRefused(OUTREACH, "m")
+    at_work.analyst.refusals[OUTREACH] = CompletionRefused(OUTREACH, "m")
     at_work.analyst.held.update({CORE, PERSONALITY})
     (run,) = await desk.ended(await desk.start())
     history = await history_of(desk.owner, run)
@@ -153,7 +153,7 @@ async def test_after_a_crash_a_failure_is_still_the_end_and_nobody_is_asked_agai
 
 async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work, desk):
     histories = []
-    for task, error in ((CORE, ModelsUnavailable(CORE, 60)), (OUTREACH, AnswerRefused(OUTREACH, "m"))):
+    for task, error in ((CORE, ModelsUnavailable(CORE, 60)), (OUTREACH, CompletionRefused(OUTREACH, "m"))):
         at_work.analyst.reset()
         at_work.analyst.refusals[task] = error
         at_work.analyst.held.update({CORE, OUTREACH, PERSONALITY} - {task})
@@ -244,7 +244,7 @@ async def test_what_an_analysis_cost_and_how_it_ended_is_noted(at_work, desk):
 
 async def test_a_visitor_is_given_a_light_analysis_without_a_business(at_work, desk, firm_database):
     visitors = PostgresAnonymousResults(firm_database)
-    order = AnalysisOrder(username=next(desk.names), analysis_type="light", business_profile_id=None)
+    order = NewAnalysis(username=next(desk.names), analysis_type="light", business_profile_id=None)
     run_id = RunId(uuid4())
     await visitors.start(run_id, order, token_hash=b"t" * 32)
 

@@ -12,8 +12,8 @@ import asyncpg
 import pytest
 
 from core.engine.schema import migrate_engine
-from core.wiring.place import Addresses
-from infrastructure.database.embedded import embedded_postgres
+from core.wiring.bootstrap import DatabaseUrls
+from infrastructure.database.embedded_postgres import embedded_postgres
 from infrastructure.database.migrate import migrate
 from tests.conftest import make_tenant
 from tests.core.engine.conftest import Workers, on_plan
@@ -83,7 +83,9 @@ async def desk_on(database, owner, runs_at_once):
 async def test_restart_under_load_fails_no_deep_analysis(tmp_path, simulators, how):
     await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 200})
     async with embedded_postgres(tmp_path / "postgres", "firm") as server:
-        addresses = Addresses(*(server.url("firm", user) for user in ("postgres", "app_user", "app_admin")))
+        addresses = DatabaseUrls(
+            *(server.url("firm", user) for user in ("postgres", "app_user", "app_admin"))
+        )
         await migrate(addresses.owner)
         await migrate_engine(addresses.owner)
         workers = Workers(addresses, tmp_path)

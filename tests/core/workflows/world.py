@@ -14,17 +14,17 @@ from types import SimpleNamespace
 
 import uvloop
 
-import infrastructure.ai.sdk_anthropic  # seconds of importing, which no worker has to spend
-import infrastructure.ai.sdk_openai
+import infrastructure.ai.providers.anthropic_sdk  # seconds of importing, which no worker has to spend
+import infrastructure.ai.providers.openai_sdk
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.queues import Queue
+from core.processes.worker import WorkerFenced, work
+from core.wiring.bootstrap import runtime, start_logs
 from core.wiring.engine import parts_on
-from core.wiring.foundation import open_foundation
-from core.wiring.place import start_logs, surroundings
-from core.wiring.workflows import Outlets, analysis_workflows, outlets_on
-from core.worker import GivenUp, work
-from features.analysis.application.profiles import Profiles
-from infrastructure.database.runs import PostgresRuns
+from core.wiring.resources import open_foundation
+from core.wiring.workflows import AnalysisOutputs, analysis_workflows, outlets_on
+from features.analysis.application.profile_reader import ProfileReader
+from infrastructure.database.runs.runs import PostgresRuns
 from tests.core.engine.three_steps import nothing
 from tests.core.outside.world import Outside
 from tests.support import until
@@ -141,12 +141,12 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
             None,
         )
         looked_up = outside.profiles(slot_wait_s=60.0, **limits)
-        profiles = Profiles(
+        profiles = ProfileReader(
             HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         outlets = outlets_on(database)
-        outlets = Outlets(HaltingResults(outlets.results, halts), outlets.visitors)
+        outlets = AnalysisOutputs(HaltingResults(outlets.results, halts), outlets.visitors)
         workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
         parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
@@ -158,7 +158,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
 
 def run_worker(simulators_address, environ, go_on):
     """What a worker process does; its exit code is 1 when it was given up."""
-    here = surroundings(environ)
+    here = runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
 
     @asynccontextmanager
@@ -168,5 +168,5 @@ def run_worker(simulators_address, environ, go_on):
 
     try:
         uvloop.run(work(parts()))
-    except GivenUp:
+    except WorkerFenced:
         sys.exit(1)

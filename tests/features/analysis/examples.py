@@ -6,30 +6,30 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.analysis import Analysis, Answers, EvidencePost
-from features.analysis.domain.answers import (
-    CommercialAnswer,
-    DeepCoreAnswer,
-    LightAnswer,
+from features.analysis.domain.analysis import Analysis, EvidencePost, ModelOutputs
+from features.analysis.domain.leads import BusinessProfileId, LeadKey
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.profile.profile import Post, Profile, Scrape
+from features.analysis.domain.prompting.model_outputs import (
+    CommercialOutput,
+    DeepCoreOutput,
+    LightOutput,
     Message,
-    OutreachAnswer,
-    PersonalityAnswer,
+    OutreachOutput,
+    PersonalityOutput,
     Point,
-    PsychographicAnswer,
+    PsychographicOutput,
     Reason,
 )
-from features.analysis.domain.cleaning import Removal
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import fit_of
-from features.analysis.domain.ideal_customer import Business, IdealCustomer
-from features.analysis.domain.leads import BusinessProfileId, LeadKey
-from features.analysis.domain.profile import Post, Profile, Scrape
-from features.analysis.domain.scoring import score_of
+from features.analysis.domain.prompting.output_sanitizer import Removal
+from features.analysis.domain.scoring.icp_match import fit_of
+from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.scoring.scoring import score_of
 from shared.ids import AccountId, RunId
-from shared.questions import Spender
+from shared.llm import CostOwner
 from tests.support import NOON
 
-SPENDER = Spender(account_id=AccountId(UUID(int=1)), run_id=UUID(int=2))
+SPENDER = CostOwner(account_id=AccountId(UUID(int=1)), run_id=UUID(int=2))
 PREFIX = """\
 <business_profile>
 <website>
@@ -94,8 +94,8 @@ JUDGEMENT = {
     "overall": 80,
     "confidence": 0.9,
 }
-LIGHT = LightAnswer(**JUDGEMENT)
-DEEP = DeepCoreAnswer(
+LIGHT = LightOutput(**JUDGEMENT)
+DEEP = DeepCoreOutput(
     **JUDGEMENT,
     audience="Home bakers.",
     content_themes=("bread",),
@@ -104,7 +104,7 @@ DEEP = DeepCoreAnswer(
     buying_signals=(),
     partnership_ideas=(),
 )
-COMMERCIAL = CommercialAnswer(
+COMMERCIAL = CommercialOutput(
     **JUDGEMENT,
     purchase_readiness="medium",
     budget_level="low",
@@ -114,7 +114,7 @@ COMMERCIAL = CommercialAnswer(
     objections=(),
     best_offer="A tasting.",
 )
-PSYCHOGRAPHIC = PsychographicAnswer(
+PSYCHOGRAPHIC = PsychographicOutput(
     summary="Patient.",
     core_values=(Point(text="Craft.", evidence=("p3",)),),
     motivations=(),
@@ -124,13 +124,13 @@ PSYCHOGRAPHIC = PsychographicAnswer(
     receptiveness=50,
     confidence=0.5,
 )
-OUTREACH = OutreachAnswer(
+OUTREACH = OutreachOutput(
     language="en",
     talking_points=(Point(text="The oven.", evidence=("p1",)),),
     avoid=("Prices.",),
     messages=(Message(channel="email", subject="Bread", opening="Hello.", message="Coffee?"),),
 )
-PERSONALITY = PersonalityAnswer(
+PERSONALITY = PersonalityOutput(
     summary="Calm.",
     tone=("plain",),
     communication_style="warm",
@@ -144,9 +144,9 @@ PERSONALITY = PersonalityAnswer(
     confidence=0.6,
 )
 ANSWERS = {
-    "light": Answers(light=LIGHT),
-    "deep": Answers(core=DEEP, outreach=OUTREACH, personality=PERSONALITY),
-    "xray": Answers(
+    "light": ModelOutputs(light=LIGHT),
+    "deep": ModelOutputs(core=DEEP, outreach=OUTREACH, personality=PERSONALITY),
+    "xray": ModelOutputs(
         psychographic=PSYCHOGRAPHIC, commercial=COMMERCIAL, outreach=OUTREACH, personality=PERSONALITY
     ),
 }

@@ -1,8 +1,8 @@
 import asyncio
 
-from features.analysis.application.ports import CacheRecord, KnownProfiles, ProfileSource
+from features.analysis.application.ports import CacheRecord, ProfileCache, ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
-from features.analysis.domain.freshness import depth_of
+from features.analysis.domain.profile.freshness import depth_of
 from tests.features.analysis.looks import look_at
 
 
@@ -30,7 +30,7 @@ class FakeSource(ProfileSource):
         return self.found(username, posts_asked=posts_max, posts=posts_max, age=self.now.age)
 
 
-class FakeKnown(KnownProfiles):
+class FakeKnown(ProfileCache):
     def __init__(self):
         self.entries = {}
 

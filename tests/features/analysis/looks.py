@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from features.analysis.domain.profile import Post, Profile, Scrape
+from features.analysis.domain.profile.profile import Post, Profile, Scrape
 from tests.support import NOON
 
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from features.analysis.domain.answers import LightAnswer, OutreachAnswer
-from features.analysis.domain.prompts import FORMS
+from features.analysis.domain.prompting.model_outputs import LightOutput, OutreachOutput
+from features.analysis.domain.prompting.prompts import FORMS
 from tests.features.analysis.examples import LIGHT, OUTREACH
 
 ALL = list(dict.fromkeys(form for forms in FORMS.values() for _, form in forms.values()))
@@ -51,18 +51,18 @@ def test_models_are_not_asked_for_addresses():
 @pytest.mark.parametrize(
     ("form", "field", "value"),
     [
-        (LightAnswer, "overall", 101),
-        (LightAnswer, "niche_fit", -1),
-        (LightAnswer, "confidence", 1.5),
-        (LightAnswer, "overall", "90"),
-        (LightAnswer, "summary", None),
-        (LightAnswer, "reasons", [{"effect": "maybe", "text": "", "evidence": []}]),
-        (OutreachAnswer, "messages", []),
-        (OutreachAnswer, "language", "evil.example"),
+        (LightOutput, "overall", 101),
+        (LightOutput, "niche_fit", -1),
+        (LightOutput, "confidence", 1.5),
+        (LightOutput, "overall", "90"),
+        (LightOutput, "summary", None),
+        (LightOutput, "reasons", [{"effect": "maybe", "text": "", "evidence": []}]),
+        (OutreachOutput, "messages", []),
+        (OutreachOutput, "language", "evil.example"),
     ],
 )
 def test_an_answer_outside_its_bounds_is_none(form, field, value):
-    filled = msgspec.to_builtins(LIGHT if form is LightAnswer else OUTREACH)
+    filled = msgspec.to_builtins(LIGHT if form is LightOutput else OUTREACH)
 
     assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(filled)), form)
     with pytest.raises(msgspec.ValidationError, match=field):

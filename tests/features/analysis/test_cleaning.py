@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.analysis.domain.cleaning import MARK, QUOTE_LENGTH_MAX, Removal, allowed_words, clean_answer
+from features.analysis.domain.prompting.output_sanitizer import (
+    MARK,
+    QUOTE_LENGTH_MAX,
+    Removal,
+    allowed_words,
+    clean_answer,
+)
 from tests.features.analysis.examples import OUTREACH, PREFIX, changed
 
 ALLOWED = allowed_words(PREFIX, "ana.bakes")

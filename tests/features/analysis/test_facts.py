@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.analysis.domain.counts import COUNT_MAX
-from features.analysis.domain.engagement import RATE_MAX, USUAL_RATE
-from features.analysis.domain.facts import TALLIES_MAX, ContentMix, Facts, Tally, facts_of
-from features.analysis.domain.profile import Post, Profile
+from features.analysis.domain.profile.counts import COUNT_MAX
+from features.analysis.domain.profile.engagement import RATE_MAX, USUAL_RATE
+from features.analysis.domain.profile.facts import TALLIES_MAX, ContentMix, Count, Facts, facts_of
+from features.analysis.domain.profile.profile import Post, Profile
 from tests.features.analysis.examples import days_before, post, profile
 from tests.support import NOON
 
@@ -198,7 +198,7 @@ def test_hashtags_count_once_a_post_in_one_spelling_and_an_order_of_their_own():
         ("art", 1),
         ("oven", 1),
     ]
-    assert facts.mentions == (Tally(text="mill", posts_count=2),)
+    assert facts.mentions == (Count(text="mill", posts_count=2),)
 
 
 def test_only_the_most_used_hashtags_are_kept():

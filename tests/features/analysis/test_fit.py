@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.analysis.domain.checks import Verdict, verdict_on
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import PLACES_MAX, WEIGHTS, Place, fit_of
-from features.analysis.domain.ideal_customer import IdealCustomer, Violation
+from features.analysis.domain.eligibility import Eligibility, verdict_on
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.scoring.icp_match import PLACES_MAX, WEIGHTS, Location, fit_of
+from features.analysis.domain.scoring.ideal_customer import IdealCustomer, Violation
 from tests.features.analysis.examples import post, profile, scrape
 from tests.support import NOON
 
@@ -63,7 +63,7 @@ def test_the_kinder_of_mean_and_median_decides(likes):
 
 
 FANCY = "\U0001d41b\U0001d42b\U0001d41e\U0001d41a\U0001d41d"  # bread
-IN_HASHTAG = Place(field="hashtag", post_id="1800003")
+IN_HASHTAG = Location(field="hashtag", post_id="1800003")
 PRIVATE = profile(is_private=True, posts=())
 
 
@@ -80,15 +80,15 @@ PRIVATE = profile(is_private=True, posts=())
     ids=["ok", "private", "not found", "restricted", "ok without a profile", "ok but private"],
 )
 def test_what_the_look_met_comes_before_bounds(look, outcome):
-    assert verdict_on(look, IdealCustomer()) == Verdict(outcome=outcome)
+    assert verdict_on(look, IdealCustomer()) == Eligibility(outcome=outcome)
     if outcome != "ok":
-        assert verdict_on(look, IdealCustomer(followers_min=10**9)) == Verdict(outcome=outcome)
+        assert verdict_on(look, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
 
 
 def test_bounds_that_are_violated_are_named_in_the_verdict():
     violation = Violation(name="followers_above_max", found=12_000, limit=5)
 
-    assert verdict_on(scrape(), IdealCustomer(followers_max=5)) == Verdict(
+    assert verdict_on(scrape(), IdealCustomer(followers_max=5)) == Eligibility(
         outcome="icp_violation", violations=(violation,)
     )
 
@@ -96,17 +96,17 @@ def test_bounds_that_are_violated_are_named_in_the_verdict():
 @pytest.mark.parametrize(
     ("term", "fields", "place"),
     [
-        ("Bakeries", {"category": "bakeries & cafés"}, Place(field="category")),
-        ("ana novak", {}, Place(field="full_name")),
-        ("SMALL OVEN", {}, Place(field="biography")),
-        ("small-oven", {}, Place(field="biography")),
-        ("bread", {"biography": FANCY}, Place(field="biography")),
-        ("loaf", {"posts": (post(3, caption="One LOAF."),)}, Place(field="caption", post_id="1800003")),
+        ("Bakeries", {"category": "bakeries & cafés"}, Location(field="category")),
+        ("ana novak", {}, Location(field="full_name")),
+        ("SMALL OVEN", {}, Location(field="biography")),
+        ("small-oven", {}, Location(field="biography")),
+        ("bread", {"biography": FANCY}, Location(field="biography")),
+        ("loaf", {"posts": (post(3, caption="One LOAF."),)}, Location(field="caption", post_id="1800003")),
         ("rye bread", {"posts": (post(3, hashtags=("RyeBread",)),)}, IN_HASHTAG),
         ("bread", {"biography": "", "posts": (post(3, hashtags=("breadlover",)),)}, IN_HASHTAG),
         ("bread", {"biography": "", "posts": (post(3, hashtags=("ryebread",)),)}, IN_HASHTAG),
         ("tea", {"posts": (post(3, hashtags=("tea",)),)}, IN_HASHTAG),
-        ("咖啡", {"biography": "我爱喝咖啡和茶"}, Place(field="biography")),
+        ("咖啡", {"biography": "我爱喝咖啡和茶"}, Location(field="biography")),
         ("咖啡", {"posts": (post(3, hashtags=("咖啡店",)),)}, IN_HASHTAG),
     ],
 )
@@ -160,7 +160,7 @@ def test_exclusions_are_found_with_their_places():
     fit = fit_of(profile(), IdealCustomer(exclusions=("oven",)))
 
     assert [(match.kind, match.term, match.places) for match in fit.exclusions] == [
-        ("exclusion", "oven", (Place(field="biography"),))
+        ("exclusion", "oven", (Location(field="biography"),))
     ]
     assert fit.matches == ()
 

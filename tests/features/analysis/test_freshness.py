@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from features.analysis.domain.freshness import (
+from features.analysis.domain.profile.freshness import (
     BIOGRAPHY_CHARACTERS_MAX,
     DEPTHS,
     TTL,
@@ -20,7 +20,7 @@ from features.analysis.domain.freshness import (
     is_follower_change,
     judge,
 )
-from features.analysis.domain.profile import POSTS_NEEDED
+from features.analysis.domain.profile.profile import POSTS_NEEDED
 from tests.features.analysis.looks import look_at
 from tests.support import NOON
 

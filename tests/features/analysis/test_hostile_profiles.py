@@ -8,28 +8,28 @@ import re
 import msgspec
 import pytest
 
-from features.analysis.domain.answers import (
-    CommercialAnswer,
-    DeepCoreAnswer,
-    LightAnswer,
-    OutreachAnswer,
-    PersonalityAnswer,
-    PsychographicAnswer,
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.prompting.model_outputs import (
+    CommercialOutput,
+    DeepCoreOutput,
+    LightOutput,
+    OutreachOutput,
+    PersonalityOutput,
+    PsychographicOutput,
 )
-from features.analysis.domain.cleaning import allowed_words, clean_answer
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.prompts import CLOSE, OPEN, questions
+from features.analysis.domain.prompting.output_sanitizer import allowed_words, clean_answer
+from features.analysis.domain.prompting.prompts import CLOSE, OPEN, questions
 from tests.features.analysis.examples import BUSINESS, PREFIX, SPENDER, changed, post, profile
 from tests.features.analysis.hostile_texts import HOSTILE, MARKER
 from tests.support import NOON
 
 FORMS = [
-    LightAnswer,
-    DeepCoreAnswer,
-    OutreachAnswer,
-    PersonalityAnswer,
-    PsychographicAnswer,
-    CommercialAnswer,
+    LightOutput,
+    DeepCoreOutput,
+    OutreachOutput,
+    PersonalityOutput,
+    PsychographicOutput,
+    CommercialOutput,
 ]
 SCHEMAS = {form: msgspec.json.schema(form) for form in FORMS}
 ALLOWED = allowed_words(PREFIX, "ana.bakes")

@@ -7,8 +7,6 @@ from uuid import UUID
 import pytest
 
 from features.analysis.domain.comparison import Snapshot, compared
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import fit_of
 from features.analysis.domain.leads import (
     CSV_COLUMNS,
     SORTS,
@@ -18,7 +16,9 @@ from features.analysis.domain.leads import (
     csv_cells,
     searchable,
 )
-from features.analysis.domain.scoring import score_of
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.scoring.icp_match import fit_of
+from features.analysis.domain.scoring.scoring import score_of
 from shared.ids import AccountId
 from tests.features.analysis.examples import (
     BUSINESS,

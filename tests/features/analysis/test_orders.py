@@ -5,19 +5,19 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from features.analysis.domain.anonymous import visitor_result
 from features.analysis.domain.bulk import checked
 from features.analysis.domain.estimates import eta_s
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import fit_of
 from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.orders import AnalysisOrder, BulkOrder
-from features.analysis.domain.scoring import score_of
-from features.analysis.domain.visitors import visitor_result
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
+from features.analysis.domain.scoring.icp_match import fit_of
+from features.analysis.domain.scoring.scoring import score_of
 from tests.features.analysis.examples import BUSINESS, LIGHT, profile
 from tests.support import NOON
 
 BUSINESS_ID = BusinessProfileId(UUID(int=7))
-BULK = BulkOrder(analysis_type="xray", business_profile_id=BUSINESS_ID, is_fresh=True, count=2)
+BULK = NewBulkAnalysis(analysis_type="xray", business_profile_id=BUSINESS_ID, is_fresh=True, count=2)
 
 
 def test_an_order_is_kept_as_its_runs_subject():
@@ -29,13 +29,13 @@ def test_an_order_is_kept_as_its_runs_subject():
         "business_profile_id": str(BUSINESS_ID),
         "is_fresh": True,
     }
-    assert msgspec.convert(order.subject, AnalysisOrder) == order
-    assert msgspec.convert(BULK.subject, BulkOrder) == BULK
+    assert msgspec.convert(order.subject, NewAnalysis) == order
+    assert msgspec.convert(BULK.subject, NewBulkAnalysis) == BULK
     assert (order.kind, order.dedup_key) == ("xray_analysis", f"analysis:xray:{BUSINESS_ID}:ann")
 
 
 def test_an_order_without_a_business_is_a_visitors():
-    order = AnalysisOrder(username="ann", analysis_type="light", business_profile_id=None)
+    order = NewAnalysis(username="ann", analysis_type="light", business_profile_id=None)
 
     assert (order.kind, order.subject["business_profile_id"]) == ("anonymous_analysis", None)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from features.analysis.domain.errors import UsernameInvalid
-from features.analysis.domain.profile import username_of
+from features.analysis.domain.profile.profile import username_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from features.analysis.application.profiles import Profiles
+from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.domain.errors import (
     ProfileIsPrivate,
     ProfileNotFound,
@@ -15,15 +15,15 @@ from features.analysis.domain.errors import (
     ProfilesUnavailable,
     UsernameInvalid,
 )
-from features.analysis.domain.freshness import TTL
+from features.analysis.domain.profile.freshness import TTL
 from shared.ids import AccountId
-from shared.questions import Spender
+from shared.llm import CostOwner
 from tests.features.analysis.fakes import FakeKnown, FakeRecord, FakeSource
 from tests.features.analysis.looks import look_at
 from tests.support import NOON
 
-ANN = Spender(account_id=AccountId(UUID(int=1)))
-BOB = Spender(account_id=AccountId(UUID(int=2)))
+ANN = CostOwner(account_id=AccountId(UUID(int=1)))
+BOB = CostOwner(account_id=AccountId(UUID(int=2)))
 SECOND = timedelta(seconds=1)
 
 
@@ -61,7 +61,7 @@ def record():
 
 @pytest.fixture
 def profiles(source, known, record, now):
-    return Profiles(source=source, known=known, record=record, now=now)
+    return ProfileReader(source=source, known=known, record=record, now=now)
 
 
 async def turns(number=10):

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from features.analysis.domain.answers import DeepCoreAnswer, OutreachAnswer, PersonalityAnswer
-from features.analysis.domain.excerpts import BUDGETS, excerpt_of
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import fit_of
-from features.analysis.domain.ideal_customer import UNDESCRIBED
-from features.analysis.domain.instructions import INSTRUCTIONS, RULES
-from features.analysis.domain.prompts import CLOSE, OPEN, questions, tokens_estimate
-from features.analysis.domain.texts import CUT_MARK
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.profile.text import CUT_MARK
+from features.analysis.domain.prompting.excerpts import BUDGETS, excerpt_of
+from features.analysis.domain.prompting.instructions import INSTRUCTIONS, RULES
+from features.analysis.domain.prompting.model_outputs import DeepCoreOutput, OutreachOutput, PersonalityOutput
+from features.analysis.domain.prompting.prompts import CLOSE, OPEN, questions, tokens_estimate
+from features.analysis.domain.scoring.icp_match import fit_of
+from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
 from tests.features.analysis.examples import BUSINESS, PREFIX, SPENDER, post, profile
 from tests.support import NOON
 
@@ -90,7 +90,7 @@ def test_each_type_asks_its_questions(analysis_type):
 def test_a_question_knows_its_form_and_who_pays():
     deep = asked()
 
-    assert [one.answer for one in deep.values()] == [DeepCoreAnswer, OutreachAnswer, PersonalityAnswer]
+    assert [one.answer for one in deep.values()] == [DeepCoreOutput, OutreachOutput, PersonalityOutput]
     assert {one.spender for one in deep.values()} == {SPENDER}
 
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from features.analysis.domain.answers import Reason
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.fit import Fit, fit_of
-from features.analysis.domain.formula import shares_of
-from features.analysis.domain.scoring import WEIGHTS, Score, score_of, tier_of
-from features.analysis.domain.signals import Signal
+from features.analysis.domain.profile.authenticity import Signal
+from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.prompting.model_outputs import Reason
+from features.analysis.domain.scoring.formula import shares_of
+from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
+from features.analysis.domain.scoring.scoring import WEIGHTS, Score, score_of, tier_of
 from tests.features.analysis.examples import (
     BUSINESS,
     COMMERCIAL,
@@ -265,7 +265,8 @@ def test_words_found_and_excluded_are_named():
 
     assert shares(fit=fit)["niche_fit"].input == "found: bread, oven; excluded: loaf"
     assert (
-        shares(fit=Fit(share=None, matches=(), exclusions=(), post_ids=frozenset()))["niche_fit"].share == 0.5
+        shares(fit=IcpMatch(share=None, matches=(), exclusions=(), post_ids=frozenset()))["niche_fit"].share
+        == 0.5
     )
 
 

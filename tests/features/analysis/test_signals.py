@@ -2,8 +2,8 @@
 
 import pytest
 
-from features.analysis.domain.facts import facts_of
-from features.analysis.domain.signals import SUSPICION, Signal, suspicion_of
+from features.analysis.domain.profile.authenticity import SUSPICION, Signal, suspicion_of
+from features.analysis.domain.profile.facts import facts_of
 from tests.features.analysis.examples import post, profile
 from tests.support import NOON
 

@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from features.analysis.application import steps as steps_module
-from features.analysis.application.conclusions import NO_BUSINESS, AnalysisRequest, conclude
-from features.analysis.application.profiles import Profiles
+from features.analysis.application.assemble_result import NO_BUSINESS, AnalysisRequest, assemble
+from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.steps import AnalysisSteps
 from features.analysis.domain.analysis import Analysis
-from features.analysis.domain.errors import BusinessGone
-from features.analysis.domain.ideal_customer import UNDESCRIBED, IdealCustomer
+from features.analysis.domain.errors import BusinessDeleted
 from features.analysis.domain.leads import BusinessProfileId
+from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, IdealCustomer
 from shared.ids import AccountId, RunId
-from shared.questions import Answer, Usage
+from shared.llm import Completion, Usage
 from tests.features.analysis.examples import BUSINESS, LIGHT, profile, scrape
 from tests.features.analysis.fakes import FakeKnown, FakeRecord
 from tests.support import NOON
@@ -46,7 +46,7 @@ class Analyst:
         self.value = value
 
     async def answer(self, question):
-        return Answer(
+        return Completion(
             value=self.value,
             provider="openai",
             model="gpt",
@@ -72,13 +72,13 @@ def request(**fields):
 
 
 def make_steps(*, found=None, business=BUSINESS, value=LIGHT):
-    profiles = Profiles(Source(found or scrape()), FakeKnown(), FakeRecord(), lambda: NOON)
+    profiles = ProfileReader(Source(found or scrape()), FakeKnown(), FakeRecord(), lambda: NOON)
     return AnalysisSteps(profiles, Analyst(value), Businesses(business))
 
 
 async def concluded(steps, asked):
     subject = await steps.consider(asked, await steps.look(asked))
-    return conclude(subject, [await steps.ask("light", subject)])
+    return assemble(subject, [await steps.ask("light", subject)])
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
@@ -98,7 +98,7 @@ async def test_whom_the_business_does_not_want_is_a_verdict_with_its_reasons():
 
 
 async def test_a_business_that_is_gone_is_an_error():
-    with pytest.raises(BusinessGone):
+    with pytest.raises(BusinessDeleted):
         await make_steps().look(request(business_profile_id=BusinessProfileId(UUID(int=8))))
 
 

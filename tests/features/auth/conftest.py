@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from features.auth.application.callers import Callers
+from features.auth.application.credentials import Credentials
 from tests.support import NOON
 
 USER_ID = uuid.UUID("7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11")
@@ -80,4 +80,4 @@ def key_ring():
 
 @pytest.fixture
 def callers(verifier, sign_ups, key_ring, clock):
-    return Callers(verifier, sign_ups, key_ring, 25, clock)
+    return Credentials(verifier, sign_ups, key_ring, 25, clock)

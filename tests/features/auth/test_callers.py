@@ -6,7 +6,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from features.auth.application import callers as callers_module
+from features.auth.application import credentials as callers_module
 from features.auth.domain.errors import TokenInvalid
 from tests.features.auth.conftest import USER_ID
 from tests.support import NOON

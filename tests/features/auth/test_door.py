@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from features.auth.application import door as door_module
-from features.auth.application.door import Door
+from features.auth.application import authentication as door_module
+from features.auth.application.authentication import Authentication
 from features.auth.domain.errors import AccountHeaderInvalid, TokenInvalid
-from features.auth.domain.roster import Standing
+from features.auth.domain.memberships import Membership
 from shared.caller import AccountNotFound, Caller
 
 USER = Caller(id=uuid.uuid4(), claims="{}")
@@ -28,7 +28,7 @@ class Callers:
 
 
 class Access:
-    standing = Standing(account_id=ACCOUNT, role="owner", plan="pro")
+    standing = Membership(account_id=ACCOUNT, role="owner", plan="pro")
 
     async def remembered_standing(self, _):
         return self.standing
@@ -53,7 +53,7 @@ def clock():
 
 @pytest.fixture
 def door(callers, clock):
-    return Door(callers, Access(), clock)
+    return Authentication(callers, Access(), clock)
 
 
 async def test_a_visit_is_the_caller_the_account_and_its_plan(door):

@@ -6,7 +6,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from features.auth.application.ports import KnownKey
+from features.auth.application.ports import StoredApiKey
 from features.auth.domain.api_keys import ApiKey, issue
 from features.auth.domain.errors import ApiKeyInvalid
 from tests.features.auth.conftest import USER_ID
@@ -17,7 +17,7 @@ from tests.support import NOON
 def issued(key_ring):
     """A key that the ring knows."""
     issued = issue(uuid.uuid4(), "live")
-    key_ring.known[issued.id] = KnownKey(key=api_key(issued.id), secret_hash=issued.secret_hash)
+    key_ring.known[issued.id] = StoredApiKey(key=api_key(issued.id), secret_hash=issued.secret_hash)
     return issued
 
 
@@ -79,7 +79,9 @@ async def test_a_wrong_secret_under_a_known_id_is_refused(callers, issued):
     ids=str,
 )
 async def test_a_key_that_is_over_or_of_another_mode_is_refused(callers, key_ring, issued, changes):
-    key_ring.known[issued.id] = KnownKey(key=api_key(issued.id, **changes), secret_hash=issued.secret_hash)
+    key_ring.known[issued.id] = StoredApiKey(
+        key=api_key(issued.id, **changes), secret_hash=issued.secret_hash
+    )
 
     with pytest.raises(ApiKeyInvalid):
         await callers.identify(f"Bearer {issued.text}")
@@ -101,7 +103,7 @@ async def test_an_unknown_key_is_refused_as_a_wrong_one_is(callers, issued):
 async def test_a_revoked_key_is_refused_within_five_seconds(callers, key_ring, clock, issued):
     await callers.identify(f"Bearer {issued.text}")
     revoked = api_key(issued.id, revoked_at=clock.now)
-    key_ring.known[issued.id] = KnownKey(key=revoked, secret_hash=issued.secret_hash)
+    key_ring.known[issued.id] = StoredApiKey(key=revoked, secret_hash=issued.secret_hash)
 
     clock.now += timedelta(seconds=4)  # and one more at the door
     with pytest.raises(ApiKeyInvalid):
@@ -120,7 +122,7 @@ async def test_a_key_is_looked_up_once_in_a_while_and_its_use_noted(callers, key
 
 async def test_a_key_is_not_remembered_beyond_its_expiry(callers, key_ring, clock, issued):
     soon = api_key(issued.id, expires_at=NOON + timedelta(seconds=1))
-    key_ring.known[issued.id] = KnownKey(key=soon, secret_hash=issued.secret_hash)
+    key_ring.known[issued.id] = StoredApiKey(key=soon, secret_hash=issued.secret_hash)
     await callers.identify(f"Bearer {issued.text}")
 
     clock.now += timedelta(seconds=1)

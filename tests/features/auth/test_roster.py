@@ -6,15 +6,15 @@ import uuid
 import pytest
 
 from features.auth.domain.errors import LastOwner, MemberNotFound, NameInvalid, OwnersOnly, PermissionMissing
+from features.auth.domain.memberships import MembershipList, tidy_name
 from features.auth.domain.roles import ALLOWED, FOR_EVERY_ROLE, ROLES
-from features.auth.domain.roster import Roster, tidy_name
 from shared.caller import AccountNotFound
 from shared.permissions import Permission
 
 USERS = {role: uuid.uuid4() for role in ROLES}
 SECOND = {role: uuid.uuid4() for role in ROLES}
 STRANGER = uuid.uuid4()
-FULL = Roster(
+FULL = MembershipList(
     {**{user: role for role, user in USERS.items()}, **{user: role for role, user in SECOND.items()}}
 )
 
@@ -71,7 +71,7 @@ def test_everybody_may_leave(role):
 
 
 def test_the_last_owner_neither_leaves_nor_steps_down():
-    roster = Roster({USERS["owner"]: "owner", USERS["admin"]: "admin"})
+    roster = MembershipList({USERS["owner"]: "owner", USERS["admin"]: "admin"})
 
     with pytest.raises(LastOwner):
         roster.check_removal(USERS["owner"], USERS["owner"])

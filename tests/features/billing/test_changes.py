@@ -6,16 +6,16 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from features.billing.domain.changes import (
+from features.billing.domain.catalog import Offer, Plan
+from features.billing.domain.payment_errors import PaymentOverdue, PreviewExpired
+from features.billing.domain.plan_changes import (
     PREVIEW_LASTS,
     asked_at,
     check_preview,
     planned_change,
     preview_id,
 )
-from features.billing.domain.offers import Offer, Plan
-from features.billing.domain.refusals import PaymentOverdue, PreviewExpired
-from features.billing.domain.subscriptions import Standing, Subscription
+from features.billing.domain.subscriptions import Subscription, SubscriptionStanding
 from tests.support import NOON
 
 CREDITS = {"growth": 250, "pro": 1500}
@@ -53,7 +53,7 @@ SUBSCRIPTION = Subscription(
     price_cents=2900,
     currency="usd",
 )
-STANDING = Standing(
+STANDING = SubscriptionStanding(
     account_id=uuid.uuid4(), plan="growth", stripe_customer_id="cus_1", subscription=SUBSCRIPTION
 )
 

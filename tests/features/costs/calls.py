@@ -2,11 +2,11 @@
 
 from uuid import uuid4
 
-from features.costs.domain.calls import ModelCall, ScrapeCall
-from shared.questions import Spender, Usage
+from features.costs.domain.provider_calls import ModelCall, ScrapeCall
+from shared.llm import CostOwner, Usage
 from tests.support import NOON
 
-NOBODY = Spender()
+NOBODY = CostOwner()
 
 
 def model_call(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from features.costs.domain.prices import PriceBook, TokenPrice, UnitPrice
-from shared.questions import Usage
+from shared.llm import Usage
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 TOKENS = st.integers(0, 10_000_000)

@@ -2,9 +2,9 @@
 
 import pytest
 
+from features.costs.domain.breakdown import CostTracker, Sale
 from features.costs.domain.prices import PriceBook
-from features.costs.domain.tracker import CostTracker, Sale
-from infrastructure.database.price_list import read_price_list
+from infrastructure.database.costs.price_file import read_price_list
 from tests.features.costs.calls import model_call, scrape
 from tests.support import NOON
 

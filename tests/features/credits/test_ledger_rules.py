@@ -6,7 +6,7 @@ import pytest
 
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
-from features.credits.domain.errors import MovementInvalid
+from features.credits.domain.errors import LedgerChangeInvalid
 from features.credits.domain.ledger import CREDITS_MAX, check_credits, check_reference
 
 
@@ -17,7 +17,7 @@ def test_credits_within_bounds_pass(credits_moved):
 
 @pytest.mark.parametrize("credits_moved", [0, -1, CREDITS_MAX + 1, 2**70, -(2**70)])
 def test_credits_out_of_bounds_are_refused(credits_moved):
-    with pytest.raises(MovementInvalid, match="whole numbers from 1 to 1000000000000"):
+    with pytest.raises(LedgerChangeInvalid, match="whole numbers from 1 to 1000000000000"):
         check_credits(credits_moved)
 
 
@@ -30,7 +30,7 @@ def test_a_printable_reference_passes(reference):
     "reference", ["", "r" * 201, "a\nb", "a\0b", "\t", "\u202e", "\ud800", "\x7f", "a\u2028"]
 )
 def test_an_empty_endless_or_unprintable_reference_is_refused(reference):
-    with pytest.raises(MovementInvalid, match="1 to 200 printable characters"):
+    with pytest.raises(LedgerChangeInvalid, match="1 to 200 printable characters"):
         check_reference(reference)
 
 
@@ -71,5 +71,5 @@ RIGHT = {
     ids=lambda value: ascii(value) if isinstance(value, dict) else value.__name__,
 )
 async def test_a_movement_that_cannot_be_right_never_reaches_the_ledger(move, wrong):
-    with pytest.raises(MovementInvalid):
+    with pytest.raises(LedgerChangeInvalid):
         await move(ACCOUNT_ID, **{**RIGHT[move], **wrong})

@@ -12,7 +12,7 @@ from features.credits.application.ports import EntryFilter
 from features.credits.application.statements import Statements
 from features.credits.domain.ledger import Entry
 from shared.caller import Caller
-from shared.pages import CursorInvalid, decode_cursor, encode_cursor
+from shared.pagination import CursorInvalid, decode_cursor, encode_cursor
 from tests.support import NOON
 
 CALLER = Caller(id=uuid.uuid4(), claims="{}")

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from features.notices.domain.delivery import Answer, Due, Verdict
+from features.webhooks.domain.delivery import ClaimedDelivery, DeliveryDecision, DeliveryResponse
 from tests.support import NOON
 
 DAY = timedelta(days=1)
 
 
 def due(**fields):
-    return Due(
+    return ClaimedDelivery(
         **{
             "account_id": uuid.uuid4(),
             "id": uuid.uuid4(),
@@ -47,21 +47,25 @@ def test_a_body_says_what_happened_and_when():
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_an_answer_of_success_is_a_delivery(status):
-    assert due(failures=7).verdict(Answer(http_status=status)) == Verdict(status="delivered")
+    assert due(failures=7).verdict(DeliveryResponse(http_status=status)) == DeliveryDecision(
+        status="delivered"
+    )
 
 
-@pytest.mark.parametrize("answer", [Answer(http_status=status) for status in (100, 300, 301, 400, 429, 503)])
+@pytest.mark.parametrize(
+    "answer", [DeliveryResponse(http_status=status) for status in (100, 300, 301, 400, 429, 503)]
+)
 def test_every_other_answer_is_tried_again(answer):
-    assert due().verdict(answer) == Verdict(status="pending", retry_in=timedelta(seconds=5))
+    assert due().verdict(answer) == DeliveryDecision(status="pending", retry_in=timedelta(seconds=5))
 
 
 def test_it_is_tried_eight_times_over_more_than_a_day():
-    verdicts = [due(failures=failures).verdict(Answer(error="timed_out")) for failures in range(8)]
+    verdicts = [due(failures=failures).verdict(DeliveryResponse(error="timed_out")) for failures in range(8)]
 
     assert [verdict.retry_in.total_seconds() for verdict in verdicts[:-1]] == [
         *(5, 300, 1_800, 7_200, 18_000, 36_000, 36_000)
     ]
-    assert verdicts[-1] == Verdict(status="dead")
+    assert verdicts[-1] == DeliveryDecision(status="dead")
 
 
 @pytest.mark.parametrize(
@@ -74,25 +78,29 @@ def test_it_is_tried_eight_times_over_more_than_a_day():
     ],
 )
 def test_a_receiver_may_ask_for_more_time_but_not_for_more_than_a_day(failures, asked_for_s, expected):
-    answer = Answer(http_status=503, retry_after_s=asked_for_s)
+    answer = DeliveryResponse(http_status=503, retry_after_s=asked_for_s)
 
     assert due(failures=failures).verdict(answer).retry_in == expected
 
 
 def test_gone_disables_the_endpoint():
-    assert due().verdict(Answer(http_status=410)) == Verdict(status="failed", disables="gone")
+    assert due().verdict(DeliveryResponse(http_status=410)) == DeliveryDecision(
+        status="failed", disables="gone"
+    )
 
 
 @pytest.mark.parametrize(
     ("failing_for", "expected"),
     [
-        (5 * DAY, Verdict(status="pending", retry_in=timedelta(seconds=5))),
-        (5 * DAY + timedelta(seconds=1), Verdict(status="failed", disables="failing")),
+        (5 * DAY, DeliveryDecision(status="pending", retry_in=timedelta(seconds=5))),
+        (5 * DAY + timedelta(seconds=1), DeliveryDecision(status="failed", disables="failing")),
     ],
 )
 def test_five_days_of_failure_disable_the_endpoint(failing_for, expected):
-    assert due(failing_since=NOON - failing_for).verdict(Answer(http_status=500)) == expected
+    assert due(failing_since=NOON - failing_for).verdict(DeliveryResponse(http_status=500)) == expected
 
 
 def test_one_success_after_five_days_disables_nothing():
-    assert due(failing_since=NOON - 9 * DAY).verdict(Answer(http_status=200)) == Verdict(status="delivered")
+    assert due(failing_since=NOON - 9 * DAY).verdict(DeliveryResponse(http_status=200)) == DeliveryDecision(
+        status="delivered"
+    )

@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from features.notices.domain.endpoint import ROTATION_OVERLAP, EndpointId, signing_versions
-from features.notices.domain.signature import Secrets, message_id, signed_headers
+from features.webhooks.domain.endpoint import ROTATION_OVERLAP, EndpointId, signing_versions
+from features.webhooks.domain.signature import SigningSecrets, message_id, signed_headers
 from shared.ids import AccountId
 from tests.support import NOON
 
 ACCOUNT, ENDPOINT = AccountId(uuid.uuid4()), EndpointId(uuid.uuid4())
-SECRETS = Secrets(b"k" * 32)
+SECRETS = SigningSecrets(b"k" * 32)
 BODY = '{"type":"run.completed","data":{"name":"Zoë"}}'.encode()
 
 
@@ -47,7 +47,7 @@ def test_while_rotating_either_secret_verifies(version):
 )
 def test_another_secret_does_not_verify(account, endpoint, version, key):
     with pytest.raises(WebhookVerificationError, match="No matching signature"):
-        verified(Secrets(key).secret(account, endpoint, version), signed(1))
+        verified(SigningSecrets(key).secret(account, endpoint, version), signed(1))
 
 
 def test_what_was_changed_on_its_way_does_not_verify():

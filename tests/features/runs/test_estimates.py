@@ -13,8 +13,8 @@ from features.runs.domain.estimates import (
     seconds_left,
     step_times,
 )
-from features.runs.domain.run import Run, StepBegun
-from features.runs.domain.view import Children, ResultLink, Sight, run_out
+from features.runs.domain.run import Run, StepStarted
+from features.runs.domain.view import Children, ResultLink, RunSnapshot, run_out
 from tests.support import NOON
 
 TIMES = StepTimes(total_s=20.0, steps_s=(("scrape", 8.0), ("core", 10.5), ("save", 0.2)))
@@ -25,7 +25,7 @@ def after(seconds):
 
 
 def sample(total_s, **begun_s):
-    steps = tuple(StepBegun(step, after(seconds)) for step, seconds in begun_s.items())
+    steps = tuple(StepStarted(step, after(seconds)) for step, seconds in begun_s.items())
     return Sample(started_at=NOON, ended_at=after(total_s), steps=steps)
 
 
@@ -50,7 +50,7 @@ def a_run(**changes):
 
 
 def shown(run, *, children=None, at=NOON, figures=None, links=None):
-    sight = Sight(run=run, children=children or Children())
+    sight = RunSnapshot(run=run, children=children or Children())
     return run_out(sight, links=links or {}, times=TIMES, figures=figures, at=at)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from features.runs.domain.run import ENDED, NEXT, Ending, may_become
+from features.runs.domain.run import ENDED, NEXT, RunEnd, may_become
 
 
 @pytest.mark.parametrize("ended", sorted(ENDED))
@@ -39,4 +39,4 @@ def test_a_run_that_no_worker_has_is_not_completed(status):
 )
 def test_an_end_that_contradicts_itself_is_a_mistake_of_ours(ending):
     with pytest.raises(AssertionError):
-        Ending(**ending)
+        RunEnd(**ending)

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from features.runs.application import watching
+from features.runs.application import live_runs as watching
 from features.runs.application.estimates import Estimates
-from features.runs.application.views import RunViews
-from features.runs.application.watching import FRESH_S_MAX, HEARD_MAX, LiveRuns, rendered
+from features.runs.application.live_runs import FRESH_S_MAX, HEARD_MAX, LiveRuns, rendered
+from features.runs.application.run_queries import RunQueries
 from features.runs.domain.errors import RunNotFound
-from features.runs.domain.view import Children, Sight
+from features.runs.domain.view import Children, RunSnapshot
 from shared.caller import Caller
 from tests.features.runs.test_estimates import a_run, figures, shown
 from tests.support import NOON
@@ -42,7 +42,7 @@ class Row:
     async def find(self, caller, run_id):
         del caller
         self.reads += 1
-        return Sight(run=self.run, children=Children()) if run_id == self.run.id else None
+        return RunSnapshot(run=self.run, children=Children()) if run_id == self.run.id else None
 
     async def samples(self, kind):
         del kind
@@ -77,7 +77,7 @@ def row():
 
 @pytest.fixture
 def views(row, live, clocks):
-    return RunViews(row, row, Estimates(row, now_s=clocks.now_s), live, {}, clocks.now)
+    return RunQueries(row, row, Estimates(row, now_s=clocks.now_s), live, {}, clocks.now)
 
 
 def view_of(live, run=None):

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from infrastructure.access import Access
-from infrastructure.ai.provider import Capabilities, ModelRequest
-from infrastructure.ai.schemas import answer_schema
+from infrastructure.ai.providers.base import Capabilities, ModelRequest
+from infrastructure.ai.structured.json_schema import answer_schema
+from infrastructure.provider_endpoint import ProviderEndpoint
 from shared.ids import AccountId
-from shared.questions import Spender
+from shared.llm import CostOwner
 
 KEY = "sk-canary-0123456789"
 ACCOUNT_ID = AccountId(uuid.UUID("0b5e0f3c-8d1c-4a51-9a54-6d7c2a1e9f10"))
@@ -35,7 +35,7 @@ def request(**changes):
         output_tokens_max=900,
         cache_key="tenant-light",
         answer_key="5f2c",
-        spender=Spender(account_id=ACCOUNT_ID),
+        spender=CostOwner(account_id=ACCOUNT_ID),
         task="light",
         is_fresh=False,
     )
@@ -44,6 +44,6 @@ def request(**changes):
 
 def at(url, *, key=KEY, is_simulated=False):
     async def where():
-        return Access(url, key, is_simulated)
+        return ProviderEndpoint(url, key, is_simulated)
 
     return where

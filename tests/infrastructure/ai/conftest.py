@@ -1,10 +1,10 @@
 import pytest
 
-import infrastructure.ai.sdk_anthropic  # seconds of importing, which no deadline of a test is meant for
-import infrastructure.ai.sdk_openai  # noqa: F401
-from infrastructure.ai.anthropic_models import AnthropicModels
-from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
-from infrastructure.ai.openai_models import OpenAIModels
+import infrastructure.ai.providers.anthropic_sdk  # takes seconds: import it outside the tests' deadlines
+import infrastructure.ai.providers.openai_sdk  # noqa: F401
+from infrastructure.ai.providers.anthropic import AnthropicModels
+from infrastructure.ai.providers.openai import OpenAIModels
+from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
 from tests.infrastructure.ai.calls import at, request
 from tests.scripted_server import ScriptedServer
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from infrastructure.ai.clocks import Clocks
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_table import read_model_table
-from infrastructure.ai.provider import EmbeddingReply, ModelReply, ProviderTrouble
+from infrastructure.ai.model_catalog import read_model_table
+from infrastructure.ai.providers.base import EmbeddingReply, ModelReply, ProviderError
+from infrastructure.ai.routing.time_source import TimeSource
 from shared.ids import AccountId
-from shared.questions import Question, Spender, Usage
+from shared.llm import CostOwner, StructuredPrompt, Usage
 
 TABLE = """
 [models.first]
@@ -52,9 +52,9 @@ attempts_max = 3
 """
 START = datetime(2026, 1, 1, tzinfo=UTC)
 USAGE = Usage(tokens_in=100, tokens_out=10)
-ALICE = Spender(account_id=AccountId(uuid.UUID(int=1)))
-BOB = Spender(account_id=AccountId(uuid.UUID(int=2)))
-NOBODY = Spender()
+ALICE = CostOwner(account_id=AccountId(uuid.UUID(int=1)))
+BOB = CostOwner(account_id=AccountId(uuid.UUID(int=2)))
+NOBODY = CostOwner()
 
 
 class Score(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ def reply(text='{"score": 7}', end="complete", **options):
 
 
 def trouble(kind, *, was_sent=True, retry_after_s=None):
-    return ProviderTrouble(
+    return ProviderError(
         kind, was_sent=was_sent, is_simulated=True, retry_after_s=retry_after_s, detail="503"
     )
 
@@ -188,7 +188,7 @@ class World:
             calls=self.calls,
             prices=self.prices,
             answers=answers,
-            clocks=Clocks(
+            clocks=TimeSource(
                 now=lambda: START + timedelta(seconds=self.now_s()),
                 monotonic_s=self.now_s,
                 sleep=self._sleep,
@@ -229,4 +229,4 @@ class World:
 
 def question(text="How good?", *, task="write", spender=ALICE, answer=Score, **options):
     options.setdefault("stable", ("You judge.", "About us."))
-    return Question(task=task, question=text, answer=answer, spender=spender, **options)
+    return StructuredPrompt(task=task, question=text, answer=answer, spender=spender, **options)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
-from shared.questions import AnswerMalformed, AnswerRefused, ModelsUnavailable, QuestionInvalid
+from shared.llm import CompletionMalformed, CompletionRefused, ModelsUnavailable, PromptRejected
 from tests.infrastructure.ai.fakes import World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
 
@@ -169,7 +169,7 @@ def test_malformed_answers_everywhere_are_said_to_be_so():
 
     outcome, _ = run(after(world))
 
-    assert isinstance(outcome, AnswerMalformed)
+    assert isinstance(outcome, CompletionMalformed)
     assert [row.provider for row in world.rows] == ["openai", "openai", "anthropic"]
 
 
@@ -205,7 +205,7 @@ def test_a_refusal_is_put_to_the_other_model_once():
 
     outcome, _ = run(after(world))
 
-    assert isinstance(outcome, AnswerRefused)
+    assert isinstance(outcome, CompletionRefused)
     assert outcome.model == "second"
     assert [row.outcome for row in world.rows] == ["refused", "refused"]
 
@@ -216,7 +216,7 @@ def test_a_refusal_remains_one_when_the_other_model_is_not_there():
 
     outcome, _ = run(after(world))
 
-    assert isinstance(outcome, AnswerRefused)
+    assert isinstance(outcome, CompletionRefused)
 
 
 def test_what_is_invalid_is_put_to_a_model_with_more_room_and_to_no_other():
@@ -227,7 +227,7 @@ def test_what_is_invalid_is_put_to_a_model_with_more_room_and_to_no_other():
     narrow_outcome, _ = run(after(narrower))
 
     assert wide_outcome.provider == "anthropic"
-    assert isinstance(narrow_outcome, QuestionInvalid)
+    assert isinstance(narrow_outcome, PromptRejected)
     assert narrower.asked == 2
 
 
@@ -237,7 +237,7 @@ def test_what_is_invalid_is_not_asked_twice():
 
     outcome, _ = run(after(world, task="lonely"))
 
-    assert isinstance(outcome, QuestionInvalid)
+    assert isinstance(outcome, PromptRejected)
     assert world.asked == 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from shared.questions import Usage
+from shared.llm import Usage
 from tests.infrastructure.ai.fakes import ALICE, NOBODY, START, TABLE, USAGE, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
 

@@ -7,12 +7,12 @@ import warnings
 
 import pytest
 
-from infrastructure.access import Access
-from infrastructure.ai.anthropic_models import AnthropicModels
 from infrastructure.ai.cloudflare import CloudflareGateway
-from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
-from infrastructure.ai.openai_models import OpenAIModels
-from infrastructure.ai.provider import ProviderTrouble
+from infrastructure.ai.providers.anthropic import AnthropicModels
+from infrastructure.ai.providers.base import ProviderError
+from infrastructure.ai.providers.openai import OpenAIModels
+from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
+from infrastructure.provider_endpoint import ProviderEndpoint
 from tests.infrastructure.ai.calls import KEY, at, request
 from tests.infrastructure.ai.test_faults import HALF, LONG, trouble
 from tests.infrastructure.ai.test_wire import answer, read
@@ -43,7 +43,7 @@ async def test_a_rotated_key_is_used_from_the_next_call_on_and_calls_under_way_a
     keys, proceed = ["first"], asyncio.Event()
 
     async def where():
-        return Access(server.url, keys[-1])
+        return ProviderEndpoint(server.url, keys[-1])
 
     async def when_told(*_):
         await proceed.wait()
@@ -118,7 +118,7 @@ async def test_a_client_may_be_prepared_ahead_and_that_never_fails(server):
 
     async def where():
         asked.append(1)
-        return Access(server.url, KEY if len(asked) > 1 else "")
+        return ProviderEndpoint(server.url, KEY if len(asked) > 1 else "")
 
     models = OpenAIModels(where)
 
@@ -177,7 +177,7 @@ def test_a_gateway_does_not_show_its_token():
 async def test_raising_troubles_keeps_nothing_of_the_sdk(server, call):
     server.script(http(500))
 
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await call()
 
     frames = [frame.filename for frame in traceback.extract_tb(raised.value.__traceback__)]

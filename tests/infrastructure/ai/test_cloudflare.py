@@ -3,11 +3,11 @@ import uuid
 
 import pytest
 
-from infrastructure.ai.anthropic_models import AnthropicModels
 from infrastructure.ai.cloudflare import BASE, CloudflareGateway
-from infrastructure.ai.openai_embeddings import OpenAIEmbeddings
-from infrastructure.ai.openai_models import OpenAIModels
-from shared.questions import Spender, Usage
+from infrastructure.ai.providers.anthropic import AnthropicModels
+from infrastructure.ai.providers.openai import OpenAIModels
+from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
+from shared.llm import CostOwner, Usage
 from tests.infrastructure.ai.calls import ACCOUNT_ID, KEY, at, request
 from tests.infrastructure.ai.test_wire import answer, read
 from tests.scripted_server import http
@@ -48,7 +48,7 @@ def test_it_is_where_cloudflare_says():
     ("kind", "path"), [(OpenAIModels, "/openai/responses"), (AnthropicModels, "/anthropic/v1/messages")]
 )
 async def test_a_question_goes_through_it_with_its_tenants_own_cache_entry(through, server, kind, path):
-    await through(kind, spender=Spender(account_id=ACCOUNT_ID, run_id=RUN_ID), answer_key="5f2c")
+    await through(kind, spender=CostOwner(account_id=ACCOUNT_ID, run_id=RUN_ID), answer_key="5f2c")
 
     asked = server.asked[0]
     sent = {name: value for name, value in asked.headers.items() if name.startswith("cf-aig")}
@@ -84,7 +84,7 @@ async def test_without_a_time_to_keep_nothing_is_kept_and_without_a_token_none_i
 
 
 async def test_what_a_header_cannot_hold_is_escaped(through, server):
-    await through(OpenAIModels, spender=Spender(), task="Prüfung\r\nx: y")
+    await through(OpenAIModels, spender=CostOwner(), task="Prüfung\r\nx: y")
 
     assert json.loads(server.asked[0].headers["cf-aig-metadata"]) == {"task": "Prüfung\r\nx: y"}
 

@@ -1,7 +1,7 @@
 import pytest
 
-from infrastructure.ai.provider import EmbeddingReply
-from shared.questions import EmbeddedTexts, ModelsUnavailable, QuestionInvalid, Usage
+from infrastructure.ai.providers.base import EmbeddingReply
+from shared.llm import EmbeddedTexts, ModelsUnavailable, PromptRejected, Usage
 from tests.infrastructure.ai.fakes import ALICE, World, trouble
 from tests.infrastructure.ai.virtual_time import run
 
@@ -9,7 +9,7 @@ from tests.infrastructure.ai.virtual_time import run
 async def embedded(world, texts):
     try:
         return await world.gateway.embed(texts, ALICE)
-    except (ModelsUnavailable, QuestionInvalid) as error:
+    except (ModelsUnavailable, PromptRejected) as error:
         return error
 
 
@@ -104,4 +104,4 @@ def test_an_outage_ends_within_the_attempts_and_opens_the_breaker():
 def test_a_text_that_is_too_long_is_said_to_be_so():
     world = World(first=[trouble("invalid")])
 
-    assert isinstance(run(embedded(world, ["x" * 100_000])), QuestionInvalid)
+    assert isinstance(run(embedded(world, ["x" * 100_000])), PromptRejected)

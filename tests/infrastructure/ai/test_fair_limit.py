@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from infrastructure.ai.limits import FairLimit
+from infrastructure.ai.routing.fair_semaphore import FairSemaphore
 from tests.infrastructure.ai.fakes import ALICE, BOB, World
 from tests.infrastructure.ai.virtual_time import run
 
@@ -43,7 +43,7 @@ def test_accounts_are_served_in_turns_and_each_in_its_order():
         limit.release()
 
     async def queue():
-        limit = FairLimit(1)
+        limit = FairSemaphore(1)
         await asyncio.gather(
             *(work(limit, "a", number) for number in range(4)),
             *(work(limit, "b", number) for number in range(2)),
@@ -111,7 +111,7 @@ def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
 
 def test_a_turn_that_comes_in_the_moment_of_leaving_is_passed_on():
     async def leave_when_called():
-        limit = FairLimit(1)
+        limit = FairSemaphore(1)
         await limit.acquire("a")
         leaving, staying = (asyncio.create_task(limit.acquire(party)) for party in "bc")
         await asyncio.sleep(0)
@@ -139,7 +139,7 @@ def test_no_place_is_lost_however_waiters_and_holders_are_cancelled(seed):
             limit.release()
 
     async def storm():
-        limit = FairLimit(3)
+        limit = FairSemaphore(3)
         tasks = [asyncio.create_task(work(limit, chance.randrange(5))) for _ in range(200)]
         for _ in range(100):
             await asyncio.sleep(chance.random() / 5)

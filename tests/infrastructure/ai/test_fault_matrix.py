@@ -4,12 +4,12 @@ and a row for each attempt.
 
 import pytest
 
-from shared.questions import (
-    Answer,
-    AnswerMalformed,
-    AnswerRefused,
+from shared.llm import (
+    Completion,
+    CompletionMalformed,
+    CompletionRefused,
     ModelsUnavailable,
-    QuestionInvalid,
+    PromptRejected,
 )
 from tests.infrastructure.ai.fakes import World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
@@ -46,7 +46,7 @@ FAULTS = {
     "half a character": reply('{"score": "\ud800"}'),
     "not a number": reply('{"score": NaN}'),
 }
-NAMED = (ModelsUnavailable, AnswerMalformed, AnswerRefused, QuestionInvalid)
+NAMED = (ModelsUnavailable, CompletionMalformed, CompletionRefused, PromptRejected)
 DEADLINE_S = 60
 ATTEMPTS_MAX = 5
 
@@ -68,7 +68,7 @@ def test_a_fault_at_any_place_ends_in_an_answer_or_a_named_error(fault, task, pl
 
     outcome, took_s, places = run(carried_through(world, task))
 
-    assert isinstance(outcome, (Answer, *NAMED))
+    assert isinstance(outcome, (Completion, *NAMED))
     assert took_s <= DEADLINE_S + 2
     assert world.asked <= ATTEMPTS_MAX
     assert [row.attempt for row in world.rows] == list(range(1, world.asked + 1))
@@ -112,7 +112,9 @@ def test_a_lonely_model_that_stumbles_once_answers(fault):
 
     outcome, _, _ = run(carried_through(world, "lonely"))
 
-    expected = ModelsUnavailable if fault in ("rate limited for ever", "unavailable for an hour") else Answer
+    expected = (
+        ModelsUnavailable if fault in ("rate limited for ever", "unavailable for an hour") else Completion
+    )
     assert isinstance(outcome, expected)
 
 

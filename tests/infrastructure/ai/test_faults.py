@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from infrastructure.ai.provider import ProviderTrouble
+from infrastructure.ai.providers.base import ProviderError
 from tests.infrastructure.ai.calls import at, request
 from tests.infrastructure.ai.test_wire import read
 from tests.scripted_server import drip, hang_up, http, reset, stall
@@ -64,7 +64,7 @@ SPOKEN = {
 
 
 async def trouble(call, **options):
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await call(**options)
     return raised.value
 
@@ -196,7 +196,7 @@ async def test_thirty_calls_go_at_once_and_leave_their_connections_to_the_next(s
 async def test_vectors_that_are_not_one_for_each_text_are_garbled(server, embeddings, data):
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await embeddings.embed(("a", "b"), model="m", dimensions=None, deadline_s=5)
 
     assert raised.value.trouble == "garbled"
@@ -206,7 +206,7 @@ async def test_vectors_of_another_size_than_asked_are_garbled(server, embeddings
     data = [{"index": 0, "embedding": [1.0, 2.0]}]
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
-    with pytest.raises(ProviderTrouble):
+    with pytest.raises(ProviderError):
         await embeddings.embed(("a",), model="m", dimensions=3, deadline_s=5)
 
 
@@ -216,7 +216,7 @@ async def test_an_answer_without_its_usage_does_not_pass_for_free(server, openai
     body = {"object": "response", "status": status, "model": "m", "output": [], "usage": usage}
     server.script(http(200, body))
 
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await openai.ask(request(), deadline_s=5)
 
     assert raised.value.trouble == "garbled"
@@ -227,7 +227,7 @@ async def test_an_answer_that_is_still_to_come_is_none(server, openai, status):
     body = read("openai/response_text")["body"] | {"status": status}
     server.script(http(200, body))
 
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await openai.ask(request(), deadline_s=5)
 
     assert raised.value.trouble == "garbled"

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from infrastructure.ai.forms import Malformed, form_of
+from infrastructure.ai.structured.response_format import Malformed, form_of
 from tests.infrastructure.ai.fakes import Score
 
 

@@ -1,4 +1,4 @@
-from infrastructure.ai.latencies import Latencies
+from infrastructure.ai.routing.latencies import Latencies
 
 
 class Clock:

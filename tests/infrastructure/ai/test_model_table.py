@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.ai.model_table import ModelTableInvalid, UnknownTask, read_model_table
-from infrastructure.ai.route import legs_of
-from shared.questions import ModelsUnavailable
+from infrastructure.ai.model_catalog import ModelCatalogInvalid, UnknownTask, read_model_table
+from infrastructure.ai.routing.candidates import legs_of
+from shared.llm import ModelsUnavailable
 
 TODAY = date(2026, 11, 16)
 MODEL = 'provider = "openai"\ncontext_tokens_max = 100\noutput_tokens_max = 100\n'
@@ -161,7 +161,7 @@ def test_an_unknown_task_is_named():
     ],
 )
 def test_wrong_data_is_refused_in_words(text, message):
-    with pytest.raises(ModelTableInvalid, match=message):
+    with pytest.raises(ModelCatalogInvalid, match=message):
         read_model_table(text=text)
 
 
@@ -170,7 +170,7 @@ def test_wrong_data_is_refused_in_words(text, message):
     [({"nothing": "gpt-5"}, "the task nothing"), ({"analysis.light": "gpt-9"}, "gpt-9 is named as a model")],
 )
 def test_a_wrong_setting_is_refused_in_words(setting, message):
-    with pytest.raises(ModelTableInvalid, match=message):
+    with pytest.raises(ModelCatalogInvalid, match=message):
         read_model_table(setting)
 
 

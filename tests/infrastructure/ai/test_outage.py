@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from infrastructure.ai.probes import TASK as PROBE
-from shared.questions import ModelsUnavailable
+from infrastructure.ai.routing.recovery_probes import TASK as PROBE
+from shared.llm import ModelsUnavailable
 from tests.infrastructure.ai.fakes import NOBODY, World, trouble
 from tests.infrastructure.ai.virtual_time import run
 

@@ -10,8 +10,8 @@ from openai.types import EmbeddingCreateParams
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from infrastructure.ai.provider import Capabilities
-from shared.questions import Spender
+from infrastructure.ai.providers.base import Capabilities
+from shared.llm import CostOwner
 from tests.infrastructure.ai.calls import ACCOUNT_ID, KEY, request
 from tests.infrastructure.ai.test_wire import answer, read
 
@@ -114,7 +114,7 @@ async def test_the_account_is_known_to_them_by_a_pseudonym_alone(sending, server
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_who_has_no_account_has_no_pseudonym(sending, provider):
-    body = await sending(provider, spender=Spender())
+    body = await sending(provider, spender=CostOwner())
 
     assert not {"safety_identifier", "metadata"} & body.keys()
 

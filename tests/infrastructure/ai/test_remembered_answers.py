@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from shared.errors import Unavailable
-from shared.questions import Usage
+from shared.llm import Usage
 from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, FakeAnswers, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec import Meta
 
-from infrastructure.ai.schemas import Remembered, answer_schema, for_anthropic, for_openai
+from infrastructure.ai.structured.json_schema import Remembered, answer_schema, for_anthropic, for_openai
 
 T = TypeVar("T")
 Score = Annotated[int, Meta(ge=0, le=100, description="0 to 100")]

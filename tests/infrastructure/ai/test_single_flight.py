@@ -5,8 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from shared.flights import Flights
-from shared.questions import AnswerRefused, ModelsUnavailable, Usage
+from shared.llm import CompletionRefused, ModelsUnavailable, Usage
+from shared.single_flight import SingleFlight
 from tests.infrastructure.ai.fakes import ALICE, BOB, NOBODY, World, reply, trouble
 from tests.infrastructure.ai.virtual_time import run
 
@@ -81,8 +81,8 @@ def test_when_it_fails_everybody_hears_the_same_in_an_error_of_their_own():
 
     first, second = run(two())
 
-    assert (type(first), str(first)) == (AnswerRefused, str(second))
-    assert type(second) is AnswerRefused
+    assert (type(first), str(first)) == (CompletionRefused, str(second))
+    assert type(second) is CompletionRefused
     assert first is not second
     assert [(row.outcome, row.cache) for row in world.rows] == [
         ("refused", "none"),
@@ -159,7 +159,7 @@ def test_closing_tells_those_who_wait_to_try_again():
 
 
 def test_nothing_is_held_when_everything_has_ended():
-    flights = Flights()
+    flights = SingleFlight()
 
     async def fail():
         await asyncio.sleep(1)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.ai.troubles import asked_wait_s, code_of
+from infrastructure.ai.providers.errors import asked_wait_s, code_of
 from shared.retry_after import RETRY_AFTER_MAX_S
 
 

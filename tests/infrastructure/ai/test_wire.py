@@ -15,8 +15,8 @@ from openai.types import CreateEmbeddingResponse
 from openai.types.responses import Response
 from openai.types.shared import ErrorObject
 
-from infrastructure.ai.provider import ProviderTrouble
-from shared.questions import Usage
+from infrastructure.ai.providers.base import ProviderError
+from shared.llm import Usage
 from tests.infrastructure.ai.calls import KEY, request
 from tests.scripted_server import http
 
@@ -148,7 +148,7 @@ async def test_answers_are_read(asking, name):
 
 @pytest.mark.parametrize("name", TROUBLES)
 async def test_troubles_are_named(asking, name):
-    with pytest.raises(ProviderTrouble) as raised:
+    with pytest.raises(ProviderError) as raised:
         await asking(name)
 
     trouble = raised.value

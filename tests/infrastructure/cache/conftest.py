@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 import pytest
 from moto.server import ThreadedMotoServer
 
-from infrastructure.cache.bucket import BucketAccess, BucketStore
-from infrastructure.cache.folder import FolderStore
+from infrastructure.object_store.local import LocalObjectStore
+from infrastructure.object_store.s3 import S3Endpoint, S3ObjectStore
 from tests.infrastructure.cache.memory_store import MemoryStore
 
 
@@ -30,7 +30,7 @@ def bucket_access(bucket_server):
     """A bucket of this session's own."""
     import boto3  # noqa: PLC0415  slow; most sessions do without it
 
-    access = BucketAccess(
+    access = S3Endpoint(
         bucket=f"objects-{uuid.uuid4().hex}",
         endpoint_url=bucket_server,
         access_key_id="test",
@@ -49,13 +49,13 @@ def bucket_access(bucket_server):
 
 @pytest.fixture(scope="session")
 async def bucket_store(bucket_access):
-    async with closing(BucketStore(bucket_access)) as store:
+    async with closing(S3ObjectStore(bucket_access)) as store:
         yield store
 
 
 @pytest.fixture
 async def folder_store(tmp_path):
-    async with closing(FolderStore(tmp_path / "objects")) as store:
+    async with closing(LocalObjectStore(tmp_path / "objects")) as store:
         yield store
 
 

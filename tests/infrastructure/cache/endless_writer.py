@@ -5,11 +5,11 @@ import sys
 from itertools import cycle
 from pathlib import Path
 
-from infrastructure.cache.folder import FolderStore
+from infrastructure.object_store.local import LocalObjectStore
 
 
 async def write(folder, key):
-    store = FolderStore(folder)
+    store = LocalObjectStore(folder)
     for number in cycle(range(256)):
         await store.put(key, bytes([number]) * 300_000)
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
-from infrastructure.cache.objects import (
+from infrastructure.object_store.port import (
     PAGE_MAX,
     ObjectStore,
     ObjectStoreUnavailable,

@@ -10,14 +10,14 @@ import boto3
 import msgspec
 import pytest
 
-from infrastructure.cache.bucket import BucketAccess, BucketStore, Patience
-from infrastructure.cache.objects import OBJECT_BYTES_MAX, ObjectStoreUnavailable
+from infrastructure.object_store.port import OBJECT_BYTES_MAX, ObjectStoreUnavailable
+from infrastructure.object_store.s3 import S3Endpoint, S3ObjectStore, S3RetryLimits
 from tests.infrastructure.cache.conftest import closing
 from tests.infrastructure.cache.faulty_server import faulty_server
 from tests.support import free_port
 
 PROJECT = Path(__file__).parents[3]
-HURRIED = Patience(connect_s=0.5, read_s=0.3, attempts_max=1, deadline_s=2.0)
+HURRIED = S3RetryLimits(connect_s=0.5, read_s=0.3, attempts_max=1, deadline_s=2.0)
 SLACK_S = 3.0  # of a machine that does a lot beside
 CALLS = {
     "get": lambda store: store.get("one"),
@@ -48,7 +48,7 @@ async def faulty():
 
 
 def access_to(port, host="127.0.0.1"):
-    return BucketAccess(
+    return S3Endpoint(
         bucket="objects",
         endpoint_url=f"http://{host}:{port}",
         access_key_id="canary-id",
@@ -58,7 +58,7 @@ def access_to(port, host="127.0.0.1"):
 
 @pytest.fixture(scope="module")
 async def hurried_store(faulty):
-    async with closing(BucketStore(access_to(faulty.port), patience=HURRIED)) as store:
+    async with closing(S3ObjectStore(access_to(faulty.port), patience=HURRIED)) as store:
         # What boto3 takes to load is nobody's fault here.
         faulty.begin("<ListBucketResult/>")
         while True:
@@ -104,14 +104,16 @@ async def test_a_byte_at_a_time_does_not_outlast_the_deadline(hurried_store, fau
 
 
 async def test_where_nobody_listens_the_reason_is_told():
-    async with closing(BucketStore(access_to(free_port()), patience=Patience(attempts_max=1))) as store:
+    async with closing(
+        S3ObjectStore(access_to(free_port()), patience=S3RetryLimits(attempts_max=1))
+    ) as store:
         with pytest.raises(ObjectStoreUnavailable, match="EndpointConnectionError"):
             await store.get("one")
 
 
 async def test_a_passing_fault_is_tried_again_once(faulty):
-    patience = Patience(read_s=0.3, attempts_max=2)
-    async with closing(BucketStore(access_to(faulty.port), patience=patience)) as store:
+    patience = S3RetryLimits(read_s=0.3, attempts_max=2)
+    async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
         faulty.begin("503", "content")
 
         assert await store.get("one") == b"content"
@@ -119,8 +121,8 @@ async def test_a_passing_fault_is_tried_again_once(faulty):
 
 
 async def test_a_lasting_fault_is_not_tried_a_third_time(faulty):
-    patience = Patience(read_s=0.3, attempts_max=2)
-    async with closing(BucketStore(access_to(faulty.port), patience=patience)) as store:
+    patience = S3RetryLimits(read_s=0.3, attempts_max=2)
+    async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
         faulty.begin("reset")
 
         with pytest.raises(ObjectStoreUnavailable):
@@ -140,7 +142,7 @@ async def test_more_callers_than_threads_all_hear_within_the_deadline(hurried_st
 
 async def test_a_bucket_that_is_not_there_is_not_a_missing_object(bucket_access):
     nowhere = msgspec.structs.replace(bucket_access, bucket="nowhere")
-    async with closing(BucketStore(nowhere)) as store:
+    async with closing(S3ObjectStore(nowhere)) as store:
         with pytest.raises(ObjectStoreUnavailable, match="NoSuchBucket"):
             await store.get("one")
         with pytest.raises(ObjectStoreUnavailable, match="404"):
@@ -155,7 +157,7 @@ async def test_what_is_not_said_is_taken_from_the_environment(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    async with closing(BucketStore(BucketAccess(bucket=bucket_access.bucket))) as store:
+    async with closing(S3ObjectStore(S3Endpoint(bucket=bucket_access.bucket))) as store:
         await store.put(prefix + "one", b"1")
 
     assert await bucket_store.get(prefix + "one") == b"1"
@@ -199,7 +201,7 @@ async def faulty_head():
 
     async def put():
         port = server.sockets[0].getsockname()[1]
-        async with closing(BucketStore(access_to(port, "localhost"))) as store:
+        async with closing(S3ObjectStore(access_to(port, "localhost"))) as store:
             await store.put("one", b"1")
         return heads[0]
 
@@ -213,7 +215,7 @@ def test_a_secret_is_not_shown():
 
 
 def test_boto3_is_not_loaded_before_it_is_needed():
-    code = "import sys, infrastructure.cache.bucket as b; print('boto3' in sys.modules)"
+    code = "import sys, infrastructure.object_store.s3 as b; print('boto3' in sys.modules)"
 
     said = subprocess.run(
         [sys.executable, "-c", code],

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.cache.folder import LEFTOVER_AGE_S, SWEEP_INTERVAL_S, FolderStore
-from infrastructure.cache.objects import OBJECT_BYTES_MAX, ObjectStoreUnavailable
+from infrastructure.object_store.local import LEFTOVER_AGE_S, SWEEP_INTERVAL_S, LocalObjectStore
+from infrastructure.object_store.port import OBJECT_BYTES_MAX, ObjectStoreUnavailable
 from tests.infrastructure.cache.conftest import closing
 from tests.support import until
 
@@ -35,7 +35,7 @@ def now():
 
 @pytest.fixture
 async def timed_store(folder, now):
-    async with closing(FolderStore(folder, now_s=lambda: now[0])) as store:
+    async with closing(LocalObjectStore(folder, now_s=lambda: now[0])) as store:
         yield store
 
 
@@ -135,7 +135,7 @@ async def test_a_draft_that_cannot_be_moved_to_its_place_is_removed(folder_store
 
 async def test_where_nothing_may_be_written_the_reason_is_told_without_the_path(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    async with closing(FolderStore(tmp_path / "file" / "objects")) as store:
+    async with closing(LocalObjectStore(tmp_path / "file" / "objects")) as store:
         for attempt in (store.put("one", b"1"), store.get("one"), store.probe()):
             with pytest.raises(ObjectStoreUnavailable) as refused:
                 await attempt

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from infrastructure.cache.objects import KEY_CHARACTERS_MAX, OBJECT_BYTES_MAX, ObjectStoreUnavailable, is_key
+from infrastructure.object_store.port import (
+    KEY_CHARACTERS_MAX,
+    OBJECT_BYTES_MAX,
+    ObjectStoreUnavailable,
+    is_key,
+)
 
 NO_KEYS = [
     "",

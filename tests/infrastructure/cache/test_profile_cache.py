@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from features.analysis.domain.profile import Post
-from infrastructure.cache.entries import JSON_BYTES_MAX, MAGIC
-from infrastructure.cache.profiles import CachedProfiles
+from features.analysis.domain.profile.profile import Post
+from infrastructure.object_store.profile_cache import CachedProfiles
+from infrastructure.object_store.profile_codec import JSON_BYTES_MAX, MAGIC
 from tests.features.analysis.looks import look_at
 from tests.infrastructure.cache.memory_store import MemoryStore
 from tests.support import NOON

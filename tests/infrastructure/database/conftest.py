@@ -2,8 +2,8 @@ import uuid
 
 import pytest
 
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 from tests.conftest import make_tenant
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from infrastructure.database.embedded import EmbeddedPostgres
+from infrastructure.database.embedded_postgres import EmbeddedPostgres
 
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.start()

@@ -3,8 +3,8 @@
 import asyncio
 import sys
 
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.sessions import connect
+from infrastructure.database.clients import connect
+from infrastructure.database.semaphore import PostgresSemaphore
 
 
 async def main(url, name, lifetime_s):
@@ -13,7 +13,7 @@ async def main(url, name, lifetime_s):
 
     async with (
         connect(user_url=address, admin_url=address, pool_size=2, statement_cache=True) as database,
-        PostgresSlots(database, lifetime_s=float(lifetime_s)).acquire(name, 1),
+        PostgresSemaphore(database, lifetime_s=float(lifetime_s)).acquire(name, 1),
     ):
         print("held", flush=True)  # noqa: T201
         await asyncio.Event().wait()

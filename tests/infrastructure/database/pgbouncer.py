@@ -4,8 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qs, urlsplit
 
-from core.wiring.place import Addresses
-from infrastructure.database.embedded import _server_owner
+from core.wiring.bootstrap import DatabaseUrls
+from infrastructure.database.embedded_postgres import _server_owner
 from tests.optional_programs import path_of
 from tests.support import answers, free_port, until
 
@@ -64,4 +64,4 @@ async def transaction_pooler(addresses, folder):
         one_pooler(addresses.user, folder, "app_user") as user,
         one_pooler(addresses.admin, folder, "app_admin") as admin,
     ):
-        yield Addresses(owner="", user=user, admin=admin)
+        yield DatabaseUrls(owner="", user=user, admin=admin)

@@ -1,6 +1,6 @@
 import uuid
 
-from infrastructure.database.leads import PostgresResults
+from infrastructure.database.leads.leads import PostgresAnalysisResults
 from tests.features.analysis.examples import LEAD_KEY, analysis, changed
 
 NEW_PROFILE = """
@@ -30,7 +30,7 @@ async def new_analysis(owner, account_id, **fields):
     """A light one, of a lead of a business that the account has; and the lead's id."""
     business_id = await owner.fetchval(ANY_PROFILE, account_id)
     made = analysis(changed(LEAD_KEY, account_id=account_id, business_profile_id=business_id, **fields))
-    return made, (await PostgresResults(owner).save(made)).lead_id
+    return made, (await PostgresAnalysisResults(owner).save(made)).lead_id
 
 
 NEW_SUBSCRIPTION = """

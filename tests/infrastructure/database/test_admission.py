@@ -5,11 +5,11 @@ import uuid
 
 import pytest
 
-from features.runs.domain.run import Ending
+from features.runs.domain.run import RunEnd
 from tests.conftest import make_tenant
 from tests.infrastructure.database.run_rows import credits_of, findings, in_queue, new_run
 
-DONE = Ending(status="completed", outcome="completed", credits_charged=1)
+DONE = RunEnd(status="completed", outcome="completed", credits_charged=1)
 NEXT = """
 update dbos.workflow_status as w set status = 'PENDING' from (
     select workflow_uuid from dbos.workflow_status
@@ -316,7 +316,7 @@ async def the_rivals(desk, tenant, *, rounds):
 
 
 def paid(run):
-    return Ending(status="completed", outcome="completed", credits_charged=run.credits_held)
+    return RunEnd(status="completed", outcome="completed", credits_charged=run.credits_held)
 
 
 @pytest.fixture
@@ -370,7 +370,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
         for run_id in (parent, *children):
             _, run = await runs.begin(tenant.account_id, run_id, executor=desk.executor, attempts_max=9)
             if not run.is_ended:
-                assert await runs.finish(run, Ending(status="cancelled", outcome="cancelled")) == "done"
+                assert await runs.finish(run, RunEnd(status="cancelled", outcome="cancelled")) == "done"
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(200, marks=pytest.mark.battery)], ids=["a few", "many"])

@@ -5,15 +5,15 @@ import hashlib
 
 import pytest
 
-from infrastructure.ai.answers import StoredAnswer
-from infrastructure.database import sweeps
-from infrastructure.database.ai_answers import PostgresAnswers
-from infrastructure.database.sweeps import INTERVAL_S
+from infrastructure.ai.completion_cache import CachedCompletion
+from infrastructure.database import expiry as sweeps
+from infrastructure.database.ai.completion_cache import PostgresCompletionCache
+from infrastructure.database.expiry import INTERVAL_S
 from tests.support import until
 
 KEY = hashlib.sha256(b"question").digest()
-ANSWER = StoredAnswer(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
-LONG = StoredAnswer(text='"' + "word " * 1_000 + '"', provider="p", model="m", is_simulated=False)
+ANSWER = CachedCompletion(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
+LONG = CachedCompletion(text='"' + "word " * 1_000 + '"', provider="p", model="m", is_simulated=False)
 EXPIRE = "update ai_answers set expires_at = now() - interval '1 second' where account_id = $1"
 
 
@@ -31,7 +31,7 @@ def clock():
 
 @pytest.fixture
 async def answers(database, clock):
-    answers = PostgresAnswers(database, now_s=clock)
+    answers = PostgresCompletionCache(database, now_s=clock)
     yield answers
     await answers.close()
 
@@ -63,7 +63,7 @@ async def test_many_at_once_each_get_their_own(answers, tenant, other_tenant):
         return account_id, hashlib.sha256(bytes([number])).digest()
 
     def answer(number):
-        return StoredAnswer(text=f"{number}" * number * 30, provider="p", model="m", is_simulated=False)
+        return CachedCompletion(text=f"{number}" * number * 30, provider="p", model="m", is_simulated=False)
 
     await asyncio.gather(*(answers.keep(*numbered(number), answer(number)) for number in range(1, 100)))
 

@@ -1,4 +1,4 @@
-from infrastructure.database.analysis_costs import REMEMBERED_FOR_S, PostgresPrices
+from infrastructure.database.analysis.prices import REMEMBERED_FOR_S, PostgresPrices
 from tests.support import dual_client
 
 

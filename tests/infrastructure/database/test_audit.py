@@ -73,7 +73,7 @@ async def books(spoilable_addresses):
 async def audit(spoilable_addresses):
     """The command as an operator runs it."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "core.cli", "credits", "audit"),
+        *(sys.executable, "-m", "core.cli.main", "credits", "audit"),
         env={
             **os.environ,
             "OSLIRA_ENVIRONMENT": "local",

@@ -5,10 +5,10 @@ import uuid
 import pytest
 
 from features.analysis.domain.bulk import BulkItem, Counts, Rejection
-from features.runs.domain.run import Ending, NewRun
-from infrastructure.database.bulk_items import PostgresBulkItems
-from infrastructure.database.runs import PostgresRuns
-from infrastructure.database.workers import PostgresWorkerRegistry
+from features.runs.domain.run import NewRun, RunEnd
+from infrastructure.database.analysis.bulk_items import PostgresBulkItems
+from infrastructure.database.runs.runs import PostgresRuns
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 from shared.ids import RunId
 
 NAMES = [(1, "ada"), (2, "bob"), (4, "cleo"), (5, "dora")]
@@ -76,7 +76,7 @@ async def end(session, runs):
 
     async def end(run, status, outcome):
         _, begun = await runs.begin(run.account_id, run.id, executor=executor, attempts_max=3)
-        assert await runs.finish(begun, Ending(status=status, outcome=outcome)) == "done"
+        assert await runs.finish(begun, RunEnd(status=status, outcome=outcome)) == "done"
 
     return end
 

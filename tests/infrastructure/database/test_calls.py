@@ -8,11 +8,12 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from infrastructure.database import journal, later
-from infrastructure.database.calls import PostgresCallLog
-from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.database import durable_log as journal
+from infrastructure.database import write_behind as later
+from infrastructure.database.clients import DatabaseUnavailable
+from infrastructure.database.costs.provider_calls import PostgresCallLog
 from shared.ids import UserId
-from shared.questions import Spender, Usage
+from shared.llm import CostOwner, Usage
 from tests.conftest import make_tenant
 from tests.features.costs.calls import model_call, scrape
 from tests.support import NOON, until
@@ -56,7 +57,7 @@ async def log(gate):
 
 @pytest.fixture
 def spender(tenant):
-    return Spender(account_id=tenant.account_id, user_id=UserId(uuid4()), run_id=uuid4())
+    return CostOwner(account_id=tenant.account_id, user_id=UserId(uuid4()), run_id=uuid4())
 
 
 async def test_a_model_call_is_written_with_everything_it_says(log, owner, spender):
@@ -268,7 +269,9 @@ async def test_an_account_that_is_gone_does_not_take_its_costs_along(log, owner)
 
     await asyncio.gather(
         *(
-            log.record_model_call(model_call(1, spender=Spender(account_id=tenant.account_id, run_id=run_id)))
+            log.record_model_call(
+                model_call(1, spender=CostOwner(account_id=tenant.account_id, run_id=run_id))
+            )
             for tenant in (gone, stays)
         )
     )

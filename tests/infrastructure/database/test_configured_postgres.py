@@ -7,9 +7,9 @@ import asyncpg
 import pytest
 
 from core.wiring.application import build
-from core.wiring.place import surroundings
-from infrastructure.database.embedded import OPTIONS, EmbeddedPostgres
-from infrastructure.database.migrate import MigrationRefused, migrate
+from core.wiring.bootstrap import runtime
+from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
+from infrastructure.database.migrate import MigrationFailed, migrate
 from infrastructure.database.urls import role_password, role_url
 from shared.caller import Caller
 from shared.ids import UserId
@@ -62,7 +62,7 @@ async def execute(url, statements):
 @needs_postgres
 async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
     await migrate(owner_url)
-    place = surroundings(
+    place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)}
     )
     user_id = UserId(uuid.uuid4())
@@ -114,7 +114,7 @@ async def test_an_owner_under_row_level_security_is_told_what_to_do(owner_url, d
     await superuser.execute(f"alter role {name} nobypassrls")
     await superuser.close()
 
-    with pytest.raises(MigrationRefused, match=f'alter role "{name}" bypassrls'):
+    with pytest.raises(MigrationFailed, match=f'alter role "{name}" bypassrls'):
         await migrate(owner_url)
 
 

@@ -8,12 +8,12 @@ import asyncpg
 import pytest
 
 from features.costs.application.run_costs import RunCosts
+from features.costs.domain.breakdown import CostTracker, Sale
 from features.costs.domain.reports import Window
-from features.costs.domain.tracker import CostTracker, Sale
-from infrastructure.database.calls import PostgresCallLog
-from infrastructure.database.cost_reports import PostgresFigures, PostgresRunLedger
+from infrastructure.database.costs.provider_calls import PostgresCallLog
+from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
 from shared.ids import UserId
-from shared.questions import Spender, Usage
+from shared.llm import CostOwner, Usage
 from tests.conftest import copy_of, make_tenant
 from tests.features.costs.calls import model_call, scrape
 from tests.infrastructure.database.test_price_list import BOOK
@@ -63,13 +63,13 @@ async def calls(database):
 
 @pytest.fixture
 def figures(database):
-    return PostgresFigures(database)
+    return PostgresCostFigures(database)
 
 
 async def spend(calls, owner, *costs):
     """A new account whose calls cost that; all of one user."""
     tenant = await make_tenant(owner)
-    spender = Spender(account_id=tenant.account_id, user_id=tenant.caller.user_id)
+    spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
     for cost in costs:
         await calls.record_model_call(model_call(cost, spender=spender))
     return tenant
@@ -101,7 +101,7 @@ async def test_an_accounts_users_are_told_with_what_each_has_spent(calls, owner,
     tenant = await spend(calls, owner, 5)
     colleague = UserId(uuid4())
     for user_id, cost in ((colleague, 7), (None, 1)):
-        spender = Spender(account_id=tenant.account_id, user_id=user_id)
+        spender = CostOwner(account_id=tenant.account_id, user_id=user_id)
         await calls.record_model_call(model_call(cost, spender=spender))
 
     (account,) = (await figures.spenders(WINDOW, share_percent=80, lines_max=10)).accounts
@@ -263,7 +263,7 @@ async def test_the_last_instant_does_not_belong_to_the_window(calls, figures):
 async def test_what_is_written_down_says_what_the_tracker_says(addresses, owner, tenant):
     """And it does so in another process, which has only the database."""
     run_id = uuid4()
-    spender = Spender(account_id=tenant.account_id, run_id=run_id)
+    spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
     await owner.execute("select ledger.place_hold($1, 5, $2, 'analysis')", tenant.account_id, f"run:{run_id}")
     await owner.execute("select ledger.settle_hold($1, $2, 5)", tenant.account_id, f"run:{run_id}")
@@ -276,7 +276,7 @@ async def test_what_is_written_down_says_what_the_tracker_says(addresses, owner,
         for call in (scrape(3_000_000, spender=spender), scrape(1, spender=spender)):
             tracker.add(call)
             await log.record_scrape(call)
-        await log.record_model_call(model_call(1_000, spender=Spender(run_id=uuid4())))
+        await log.record_model_call(model_call(1_000, spender=CostOwner(run_id=uuid4())))
 
     async with dual_client(addresses) as database:
         found = await RunCosts(PostgresRunLedger(database), 970_000_000).breakdown(run_id)

@@ -7,24 +7,24 @@ from uuid import uuid4
 import pytest
 
 from features.analysis.application.ports import CacheRecord
-from infrastructure.database import sweeps
-from infrastructure.database.data_points import AnalysisPoints, PostgresDataPoints, ProfileCachePoints
+from infrastructure.database import expiry as sweeps
+from infrastructure.database.costs.metrics import AnalysisMetrics, PostgresMetrics, ProfileCacheMetrics
 from shared.ids import UserId
-from shared.questions import Spender
+from shared.llm import CostOwner
 
 POINTS = "select kind, account_id, user_id, blobs, doubles from traffic.data_points where user_id = $1"
 
 
 @pytest.fixture
 async def points(database):
-    points = PostgresDataPoints(database)
+    points = PostgresMetrics(database)
     yield points
     await points.close()
 
 
 @pytest.fixture
 def spender(tenant):
-    return Spender(account_id=tenant.account_id, user_id=UserId(uuid4()))
+    return CostOwner(account_id=tenant.account_id, user_id=UserId(uuid4()))
 
 
 async def test_a_point_has_its_kind_texts_and_numbers_and_who_it_is_about(points, owner, spender):
@@ -43,7 +43,7 @@ async def test_a_point_has_its_kind_texts_and_numbers_and_who_it_is_about(points
 async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
     run_id = uuid4()
 
-    AnalysisPoints(points)(
+    AnalysisMetrics(points)(
         run_id=run_id,
         username="natgeo",
         analysis_type="deep",
@@ -66,7 +66,7 @@ async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner
     [(True, 60.5, ["natgeo", "fresh", "hit"]), (False, None, ["natgeo", "fresh", "miss"])],
 )
 async def test_a_look_into_the_profile_cache_is_a_point(points, owner, spender, is_hit, age_s, blobs):
-    record: CacheRecord = ProfileCachePoints(points)
+    record: CacheRecord = ProfileCacheMetrics(points)
 
     record(is_hit=is_hit, reason="fresh", username="natgeo", age_s=age_s, spender=spender)
     await points.close()
@@ -99,7 +99,7 @@ async def test_old_points_go_and_young_ones_stay(database, owner, spender, monke
         spender.user_id,
     )
     monkeypatch.setattr(sweeps, "INTERVAL_S", 0.0)
-    points = PostgresDataPoints(database)
+    points = PostgresMetrics(database)
 
     points.write("new", blobs=(), doubles=(), user_id=spender.user_id)
     await points.close()

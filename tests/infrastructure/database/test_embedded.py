@@ -9,7 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from infrastructure.database.embedded import EmbeddedPostgres, PostgresDidNotStart, embedded_postgres
+from infrastructure.database.embedded_postgres import EmbeddedPostgres, PostgresStartFailed, embedded_postgres
 from tests.support import until
 
 USER = Path(__file__).parent / "embedded_user.py"
@@ -111,5 +111,5 @@ async def test_a_folder_with_a_long_path_works(tmp_path):
 async def test_a_start_that_fails_says_what_the_server_said(tmp_path):
     server = EmbeddedPostgres(tmp_path / "postgres", options=("no_such_setting=1",))
 
-    with pytest.raises(PostgresDidNotStart, match="no_such_setting"):
+    with pytest.raises(PostgresStartFailed, match="no_such_setting"):
         server.start()

@@ -8,11 +8,11 @@ import uuid
 import asyncpg
 import pytest
 
-from core.wiring.place import Addresses
-from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
-from infrastructure.database.embedded import embedded_postgres
+from core.wiring.bootstrap import DatabaseUrls
+from infrastructure.database.clients import DatabaseUnavailable
+from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
+from infrastructure.database.embedded_postgres import embedded_postgres
 from infrastructure.database.migrate import migrate
-from infrastructure.database.sessions import DatabaseUnavailable
 from tests.conftest import make_tenant
 from tests.support import dual_client, until
 
@@ -29,7 +29,7 @@ async def the_bank(folder, *, kills, writers):
             "select ledger.grant_credits($1, $2, 'g', 'purchase')", tenant.account_id, CREDITS
         )
         await owner.close()
-        addresses = Addresses(
+        addresses = DatabaseUrls(
             owner="", user=server.url("bank", "app_user"), admin=server.url("bank", "app_admin")
         )
         async with dual_client(addresses) as database:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infrastructure.database.runs import WORK_KEPT_FOR
+from infrastructure.database.runs.runs import WORK_KEPT_FOR
 from tests.infrastructure.database.run_rows import new_run
 
 ENDED_AT = """

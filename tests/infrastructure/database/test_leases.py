@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import asyncpg
 import pytest
 
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.sessions import DatabaseUnavailable
-from infrastructure.slots import SlotLost
+from infrastructure.database.clients import DatabaseUnavailable
+from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.resilience.semaphore import SlotLost
 from shared.errors import Unavailable
 from tests.infrastructure.database.pgbouncer import transaction_pooler
 from tests.support import dual_client, until
@@ -53,7 +53,7 @@ def flaky(database):
 
 @asynccontextmanager
 async def slots_on(database, **options):
-    slots = PostgresSlots(database, jitter=quick, **options)
+    slots = PostgresSemaphore(database, jitter=quick, **options)
     yield slots
     await slots.close()
 

@@ -11,7 +11,7 @@ from features.credits.domain.errors import (
     ReferenceReused,
     RefundExceedsCharge,
 )
-from infrastructure.database.credits import PostgresCreditReader, PostgresLedger
+from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
 from shared.caller import AccountNotFound
 from shared.ids import AccountId
 from tests.support import NOON

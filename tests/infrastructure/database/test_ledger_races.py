@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from features.credits.domain.errors import HoldIsClosed, InsufficientCredits
-from infrastructure.database.credits import PostgresLedger
+from infrastructure.database.credits.ledger import PostgresLedger
 from tests.support import until
 
 KILLED = Path(__file__).parent / "killed_client.py"

@@ -8,17 +8,17 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
-from features.notices.domain.delivery import Answer, Verdict
-from infrastructure.database.outbox import PostgresOutbox
+from features.webhooks.domain.delivery import DeliveryDecision, DeliveryResponse
+from infrastructure.database.webhooks.outbox import PostgresOutbox
 from tests.conftest import make_tenant
 from tests.infrastructure.database.rows import new_endpoint
 from tests.support import until
 
 LEASE = timedelta(seconds=60)
-DELIVERED = (Answer(http_status=200, duration_ms=5), Verdict(status="delivered"))
+DELIVERED = (DeliveryResponse(http_status=200, duration_ms=5), DeliveryDecision(status="delivered"))
 RETRIED = (
-    Answer(error="timed_out", duration_ms=9),
-    Verdict(status="pending", retry_in=timedelta(minutes=5)),
+    DeliveryResponse(error="timed_out", duration_ms=9),
+    DeliveryDecision(status="pending", retry_in=timedelta(minutes=5)),
 )
 START = (
     "select (runs.start($1, $2, $3, '{\"username\": \"ada\"}', $4, 'analysis', 'nobody_listens', $5)).outcome"
@@ -297,7 +297,9 @@ async def test_an_endpoint_that_is_gone_is_disabled_with_all_that_waits_for_it(o
     first, second, third = await claimed_of(outbox, account_id)
     await emitted(owner, account_id)
 
-    await outbox.settle(first, Answer(http_status=410), Verdict(status="failed", disables="gone"))
+    await outbox.settle(
+        first, DeliveryResponse(http_status=410), DeliveryDecision(status="failed", disables="gone")
+    )
     await outbox.settle(second, *RETRIED)
     await outbox.settle(third, *DELIVERED)
 

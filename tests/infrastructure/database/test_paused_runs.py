@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from features.runs.domain.run import Ending
+from features.runs.domain.run import RunEnd
 from tests.infrastructure.database.run_rows import credits_of, findings, in_queue, make_older, new_run
 
 STEP = "waiting_for_credits"
@@ -56,7 +56,7 @@ async def test_the_worker_that_paused_a_run_writes_no_more(runs, pause):
 
     assert await runs.progress(run, 60, step="late") == "fenced"
     assert await runs.pause(run, 60, step="late", credits_needed=1) == "fenced"
-    assert await runs.finish(run, Ending(status="completed", outcome="completed")) == "fenced"
+    assert await runs.finish(run, RunEnd(status="completed", outcome="completed")) == "fenced"
 
 
 async def test_work_from_before_the_pause_does_not_begin_the_run(runs, owner, executor, tenant, pause):

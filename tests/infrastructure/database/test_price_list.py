@@ -7,9 +7,9 @@ import asyncpg
 import pytest
 
 from features.costs.domain.prices import PriceBook
-from infrastructure.database.price_list import PricesRefused, load_prices, read_price_list
-from infrastructure.database.prices import REFRESHED_AFTER_S, TRIED_AGAIN_AFTER_S, PostgresPriceBook
-from shared.questions import Usage
+from infrastructure.database.costs.price_file import PriceFileInvalid, load_prices, read_price_list
+from infrastructure.database.costs.prices import REFRESHED_AFTER_S, TRIED_AGAIN_AFTER_S, PostgresPriceBook
+from shared.llm import Usage
 from tests.infrastructure.database.test_traffic import Clock, FlakyDatabase
 from tests.support import NOON, dual_client, until
 
@@ -82,13 +82,13 @@ def write(tmp_path):
 def test_what_is_no_price_is_refused(write, price):
     (line,) = read_price_list(write(input=price)).tokens
 
-    with pytest.raises(PricesRefused, match="is not a price"):
+    with pytest.raises(PriceFileInvalid, match="is not a price"):
         _ = line.price
 
 
 @pytest.mark.parametrize("change", [{"input": "x"}, {"typo": "1"}, {"effective_from": "soon"}])
 def test_a_file_that_is_none_is_refused_by_name(write, change):
-    with pytest.raises(PricesRefused, match=r"prices\.json is not a list of prices"):
+    with pytest.raises(PriceFileInvalid, match=r"prices\.json is not a list of prices"):
         read_price_list(write(**change))
 
 
@@ -111,7 +111,7 @@ async def test_prices_are_loaded_once_however_often(spoilable_addresses, spoilab
 async def test_a_price_is_never_changed_silently(spoilable_addresses, spoilable_owner, write):
     await load_prices(spoilable_addresses.owner, read_price_list(write()))
 
-    with pytest.raises(PricesRefused, match="openai m from 2026-01-01 is another"):
+    with pytest.raises(PriceFileInvalid, match="openai m from 2026-01-01 is another"):
         await load_prices(spoilable_addresses.owner, read_price_list(write(output="3")))
 
     assert await spoilable_owner.fetchval("select output_nanodollars from token_prices") == 2_000_000_000

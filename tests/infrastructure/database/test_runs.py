@@ -5,12 +5,12 @@ import asyncio
 import asyncpg
 import pytest
 
-from features.runs.domain.run import Ending
+from features.runs.domain.run import RunEnd
 from tests.infrastructure.database.run_rows import credits_of, findings, in_queue, make_older, new_run
 
-DONE = Ending(status="completed", outcome="completed", credits_charged=5)
-STOPPED = Ending(status="cancelled", outcome="cancelled")
-BROKEN = Ending(status="failed", outcome="internal_failure", error="internal_error")
+DONE = RunEnd(status="completed", outcome="completed", credits_charged=5)
+STOPPED = RunEnd(status="cancelled", outcome="cancelled")
+BROKEN = RunEnd(status="failed", outcome="internal_failure", error="internal_error")
 
 
 async def begun(runs, executor, new):
@@ -87,7 +87,7 @@ async def test_what_has_ended_is_no_duplicate(runs, rich, executor):
 async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
     run = await begun(runs, executor, new_run(tenant, credits_held=0))
 
-    assert await runs.finish(run, Ending(status="completed", outcome="completed")) == "done"
+    assert await runs.finish(run, RunEnd(status="completed", outcome="completed")) == "done"
     assert await credits_of(owner, tenant) == (0, 0)
 
 

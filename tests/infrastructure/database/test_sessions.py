@@ -7,8 +7,8 @@ from contextlib import suppress
 
 import pytest
 
-from core.wiring.place import Addresses
-from infrastructure.database.sessions import DatabaseUnavailable
+from core.wiring.bootstrap import DatabaseUrls
+from infrastructure.database.clients import DatabaseUnavailable
 from tests.conftest import make_tenant
 from tests.infrastructure.database.pgbouncer import transaction_pooler
 from tests.support import claims_of, dual_client
@@ -197,7 +197,7 @@ async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
     nowhere = f"postgresql://x@/x?host={tmp_path}"
 
     with pytest.raises(DatabaseUnavailable):
-        async with dual_client(Addresses(owner="", user=nowhere, admin=nowhere)):
+        async with dual_client(DatabaseUrls(owner="", user=nowhere, admin=nowhere)):
             pass
 
 

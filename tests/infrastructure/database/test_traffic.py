@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from infrastructure.database import sweeps
-from infrastructure.database.attempts import PostgresAttempts
-from infrastructure.database.rate_limits import LIMITS_REMEMBERED_FOR_S, PostgresLimits, PostgresWindows
-from infrastructure.database.requests import PostgresRequestLog
-from infrastructure.database.sessions import DatabaseUnavailable
-from infrastructure.database.sweeps import INTERVAL_S, ROWS_MAX
-from shared.middleware.analytics import RequestPoint
+from infrastructure.database import expiry as sweeps
+from infrastructure.database.clients import DatabaseUnavailable
+from infrastructure.database.expiry import INTERVAL_S, ROWS_MAX
+from infrastructure.database.http.idempotency_keys import PostgresIdempotencyKeys
+from infrastructure.database.http.rate_limits import LIMITS_REMEMBERED_FOR_S, PostgresLimits, PostgresWindows
+from infrastructure.database.http.request_log import PostgresRequestLog
 from shared.middleware.rate_limits import Limit
+from shared.middleware.request_log import RequestLogEntry
 
 LIMIT = Limit("read", 5, 60)
 
@@ -203,7 +203,7 @@ async def test_old_keys_and_points_go_and_young_ones_stay(database, owner, monke
 
 
 async def use_a_key(database):
-    attempts = PostgresAttempts(database)
+    attempts = PostgresIdempotencyKeys(database)
     attempt = uuid.uuid4()
     await attempts.begin(b"k" * 32, b"f" * 32, attempt)
     await attempts.finish(b"k" * 32, attempt, b"answer")
@@ -212,5 +212,5 @@ async def use_a_key(database):
 
 async def write_a_point(database):
     log = PostgresRequestLog(database)
-    log.record(RequestPoint(time.time(), "GET", "/new", 200, 1.0, None, None, None, "r"))
+    log.record(RequestLogEntry(time.time(), "GET", "/new", 200, 1.0, None, None, None, "r"))
     await log.close()

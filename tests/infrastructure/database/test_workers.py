@@ -5,8 +5,8 @@ import uuid
 import asyncpg
 import pytest
 
-from infrastructure.database.probes import DatabaseProbes
-from infrastructure.database.workers import PostgresWorkerRegistry
+from infrastructure.database.health_checks import DatabaseHealthChecks
+from infrastructure.database.runs.workers import PostgresWorkerRegistry
 from tests.conftest import make_tenant
 from tests.support import dual_client
 
@@ -129,7 +129,7 @@ async def test_the_health_page_hears_of_those_who_take_work_and_of_runs_that_wai
     account_id = (await make_tenant(look)).account_id
     await look.execute(QUEUED, account_id, [None, 5, 90])  # one waits for its account's turn
 
-    found = await DatabaseProbes(client).work()
+    found = await DatabaseHealthChecks(client).work()
 
     assert (found.executors, found.queued_count) == ([alive], 2)
     assert 90 <= found.oldest_wait_s < 100

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from infrastructure.egress.client import EgressClient
-from infrastructure.egress.guard import Guard
-from infrastructure.egress.policy import EgressPolicy
+from infrastructure.egress.ip_policy import IpPolicy
+from infrastructure.egress.ssrf_guard import SsrfGuard
 from tests.scripted_server import ScriptedServer
 
-LOOPBACK = EgressPolicy(https_only=False, ports=None, allowed=(ipaddress.ip_network("127.0.0.0/8"),))
+LOOPBACK = IpPolicy(https_only=False, ports=None, allowed=(ipaddress.ip_network("127.0.0.0/8"),))
 
 
 async def to_loopback(host, port):
@@ -35,7 +35,7 @@ async def client_of():
     clients = []
 
     def make(resolve=to_loopback, policy=LOOPBACK, **options):
-        clients.append(EgressClient(Guard(policy, resolve), **options))
+        clients.append(EgressClient(SsrfGuard(policy, resolve), **options))
         return clients[-1]
 
     yield make

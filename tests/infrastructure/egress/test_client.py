@@ -5,8 +5,8 @@ import ssl
 
 import pytest
 
-from infrastructure.egress.guard import EgressFailed
-from infrastructure.egress.policy import EgressPolicy
+from infrastructure.egress.ip_policy import IpPolicy
+from infrastructure.egress.ssrf_guard import EgressFailed
 from tests.scripted_server import drip, hang_up, http, reset, stall
 from tests.support import free_port
 
@@ -61,7 +61,7 @@ async def test_a_name_that_has_moved_inside_since_the_last_request_is_refused(cl
 
 
 async def test_nothing_is_sent_to_an_address_that_is_not_public(client_of, server):
-    client = client_of(policy=EgressPolicy(https_only=False, ports=None))
+    client = client_of(policy=IpPolicy(https_only=False, ports=None))
     server.script(http(200))
 
     with pytest.raises(EgressFailed, match="address_forbidden"):
@@ -82,7 +82,7 @@ async def test_what_is_objected_to_is_not_even_looked_up(client_of, url):
         return ["127.0.0.1"]
 
     with pytest.raises(EgressFailed, match="address_forbidden"):
-        await client_of(resolve, EgressPolicy()).send("POST", url, POSTED)
+        await client_of(resolve, IpPolicy()).send("POST", url, POSTED)
     assert asked == []
 
 

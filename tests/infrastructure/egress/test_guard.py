@@ -4,12 +4,12 @@ import ipaddress
 
 import pytest
 
-from infrastructure.egress.guard import EgressFailed, Guard
-from infrastructure.egress.policy import EgressPolicy
-from infrastructure.egress.target import target_of
+from infrastructure.egress.ip_policy import IpPolicy
+from infrastructure.egress.ssrf_guard import EgressFailed, SsrfGuard
+from infrastructure.egress.url import target_of
 from tests.infrastructure.egress.urls import INSIDE, MALFORMED, PUBLIC
 
-LOCAL = EgressPolicy(https_only=False, ports=None, allowed=(ipaddress.ip_network("127.0.0.0/8"),))
+LOCAL = IpPolicy(https_only=False, ports=None, allowed=(ipaddress.ip_network("127.0.0.0/8"),))
 
 
 def guard(*addresses, policy=None):
@@ -17,7 +17,7 @@ def guard(*addresses, policy=None):
         del host, port
         return list(addresses)
 
-    return Guard(policy or EgressPolicy(), resolve)
+    return SsrfGuard(policy or IpPolicy(), resolve)
 
 
 def test_the_corpus_is_large():
@@ -82,7 +82,7 @@ async def test_a_name_that_nobody_knows_is_told_as_such():
         raise OSError(host, port)
 
     with pytest.raises(EgressFailed, match="host_unknown"):
-        await Guard(EgressPolicy(), resolve).addresses("hooks.example", 443)
+        await SsrfGuard(IpPolicy(), resolve).addresses("hooks.example", 443)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000/x", "http://localhost:9000", "https://hooks.example"])

@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from infrastructure.egress.guard import EgressFailed, Guard
+from infrastructure.egress.ip_policy import IpPolicy
 from infrastructure.egress.lookups import Lookups, egress_account
-from infrastructure.egress.policy import EgressPolicy
+from infrastructure.egress.ssrf_guard import EgressFailed, SsrfGuard
 from tests.support import until
 
 
@@ -59,7 +59,7 @@ async def test_one_account_occupies_two_threads_and_others_are_not_delayed(resol
 
 async def test_lookup_that_timed_out_counts_until_its_thread_is_free(resolver):
     lookups, account_id = Lookups(resolver.look_up, timeout_s=0.05), uuid.uuid4()
-    guard = Guard(EgressPolicy(), lookups.resolve)
+    guard = SsrfGuard(IpPolicy(), lookups.resolve)
     egress_account.set(account_id)
 
     for _ in range(5):

@@ -2,7 +2,7 @@ import uuid
 
 import pytest
 
-from infrastructure.egress.webhooks import WebhookSender
+from infrastructure.egress.webhook_sender import WebhookSender
 from tests.scripted_server import hang_up, http
 from tests.support import NOON
 

@@ -9,19 +9,19 @@ from features.billing.domain.errors import (
     BillingNotConfigured,
     PaymentsRefused,
     PaymentsUnavailable,
-    StripeHasNone,
+    StripeObjectMissing,
 )
-from infrastructure.access import Access
-from infrastructure.payments.stripe_desk import API_VERSION, StripeDesk
+from infrastructure.payments.stripe_client import API_VERSION, StripeApi
+from infrastructure.provider_endpoint import ProviderEndpoint
 from tests.support import free_port
 
 
 @pytest.fixture
 async def desk(simulators):
     async def where():
-        return Access(f"{simulators.address}/stripe", "simulated", is_simulated=True)
+        return ProviderEndpoint(f"{simulators.address}/stripe", "simulated", is_simulated=True)
 
-    desk = StripeDesk(where)
+    desk = StripeApi(where)
     yield desk
     await desk.close()
 
@@ -57,7 +57,7 @@ async def test_a_key_that_was_used_for_something_else_is_refused(desk):
 
 async def test_what_stripe_does_not_have_is_none(desk):
     assert await desk.find("/v1/subscriptions/sub_nobody") is None
-    with pytest.raises(StripeHasNone):
+    with pytest.raises(StripeObjectMissing):
         await desk.get("/v1/subscriptions/sub_nobody")
     assert desk.failure is None
 
@@ -92,9 +92,9 @@ async def test_nobody_there_is_no_answer():
     address = f"http://127.0.0.1:{free_port()}"
 
     async def where():
-        return Access(address, "sk_test_secret")
+        return ProviderEndpoint(address, "sk_test_secret")
 
-    desk = StripeDesk(where)
+    desk = StripeApi(where)
     with pytest.raises(PaymentsUnavailable, match="no_answer"):
         await desk.get("/v1/customers/cus_1")
     await desk.close()
@@ -102,11 +102,11 @@ async def test_nobody_there_is_no_answer():
 
 async def test_without_a_key_every_call_says_so():
     with pytest.raises(BillingNotConfigured):
-        await StripeDesk(None).get("/v1/customers/cus_1")
+        await StripeApi(None).get("/v1/customers/cus_1")
 
 
 async def test_a_list_is_read_to_its_end(desk, monkeypatch):
-    monkeypatch.setattr("infrastructure.payments.stripe_desk.PAGE_LENGTH", 2)
+    monkeypatch.setattr("infrastructure.payments.stripe_client.PAGE_LENGTH", 2)
     made = [
         (await desk.post("/v1/customers", uuid.uuid4().hex, email="a@example.com"))["id"] for _ in range(5)
     ]

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from features.billing.domain.errors import ShapeUnknown
-from infrastructure.payments.stripe_shapes import (
+from features.billing.domain.errors import StripeShapeUnknown
+from infrastructure.payments.stripe_mapping import (
     checkout_of,
     dispute_of,
     invoice_of,
@@ -202,7 +202,7 @@ def test_an_upgrades_invoice_names_the_larger_plan_and_no_period_of_its_own():
     ],
 )
 def test_what_no_rule_can_do_without_is_missed(read, document, field):
-    with pytest.raises(ShapeUnknown) as refusal:
+    with pytest.raises(StripeShapeUnknown) as refusal:
         read(document)
 
     assert refusal.value.field == field

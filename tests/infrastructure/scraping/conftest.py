@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from features.costs.domain.prices import PriceBook
-from infrastructure.access import Access
+from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from tests.infrastructure.scraping.apify_server import ApifyServer
 
@@ -92,7 +92,7 @@ def prices():
 def make_profiles(server, calls, prices, sleeps):
     def make(slots=None, **limits):
         async def where():
-            return Access(server.url, KEY, is_simulated=True)
+            return ProviderEndpoint(server.url, KEY, is_simulated=True)
 
         limits = {"poll_s": 0.05, "call_s": 0.4, "look_s": 20.0, **limits}
         return ApifyProfiles(

@@ -9,16 +9,16 @@ import pytest
 from apify_client._models import ListOfRunsResponse, RunResponse
 
 from features.analysis.domain.errors import ProfilesUnavailable
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.sessions import DatabaseUnavailable
+from infrastructure.database.clients import DatabaseUnavailable
+from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.resilience.semaphore import SlotLost, SlotsBusy
 from infrastructure.scraping.failover import FailoverProfiles
-from infrastructure.slots import SlotLost, SlotsBusy
-from shared.questions import Spender
+from shared.llm import CostOwner
 from tests.infrastructure.scraping.apify_server import WIRE, Fault, api_error
 from tests.infrastructure.scraping.conftest import OpenSlots
 from tests.support import until
 
-SPENDER = Spender()
+SPENDER = CostOwner()
 NASA = WIRE["profile"]["item"]
 
 
@@ -366,7 +366,7 @@ async def test_slot_failure_passes_as_itself_and_does_not_open_the_breaker(
 
 
 async def test_slot_that_is_not_free_in_time_is_reported_as_busy(make_profiles, server, database):
-    slots = PostgresSlots(database)
+    slots = PostgresSemaphore(database)
     async with slots.acquire("scrapes", 1):
         with pytest.raises(SlotsBusy):
             await look(make_profiles(slots, at_once_max=1, slot_wait_s=0.2))
@@ -377,7 +377,7 @@ async def test_slot_that_is_not_free_in_time_is_reported_as_busy(make_profiles, 
 
 async def test_a_look_whose_slot_is_lost_stops_its_run(make_profiles, server, calls, database, owner):
     server.never_ends = True
-    slots = PostgresSlots(database, lifetime_s=0.3)
+    slots = PostgresSemaphore(database, lifetime_s=0.3)
     task = await begun(make_profiles(slots), server, "wait")
     await owner.execute("delete from traffic.leases where name = 'scrapes'")
 

@@ -3,9 +3,9 @@ import asyncio
 import pytest
 
 from features.analysis.domain.errors import ProfilesUnavailable
+from infrastructure.resilience.semaphore import SlotsBusy
 from infrastructure.scraping.failover import FailoverProfiles
-from infrastructure.slots import SlotsBusy
-from shared.questions import Spender
+from shared.llm import CostOwner
 
 
 class Source:
@@ -54,7 +54,7 @@ def both(first, second, clock):
     profiles = FailoverProfiles(first, second, now_s=clock)
 
     async def look(posts_max=12):
-        return await profiles.look("nasa", posts_max=posts_max, spender=Spender())
+        return await profiles.look("nasa", posts_max=posts_max, spender=CostOwner())
 
     return look
 

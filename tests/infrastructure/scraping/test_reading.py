@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from features.analysis.domain.profile import Profile
-from infrastructure.scraping.instagram_items import read_posts, read_profile
-from infrastructure.scraping.instagram_web import read_web_profile
-from infrastructure.scraping.reading import (
+from features.analysis.domain.profile.profile import Profile
+from infrastructure.scraping.apify_mapping import read_posts, read_profile
+from infrastructure.scraping.errors import ScrapeError
+from infrastructure.scraping.field_parsing import (
     address,
     count,
     flag,
@@ -19,7 +19,7 @@ from infrastructure.scraping.reading import (
     told_count,
     usernames,
 )
-from infrastructure.scraping.troubles import ScrapeTrouble
+from infrastructure.scraping.web_profile_mapping import read_web_profile
 from tests.infrastructure.scraping.apify_server import WIRE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -62,9 +62,9 @@ def test_a_count_that_is_not_told_is_none_at_all(value, number):
 def test_followers_that_are_no_number_are_not_taken_for_nobody(value):
     user = {"username": "ada", "edge_followed_by": {"count": value}}
 
-    with pytest.raises(ScrapeTrouble, match="not a count"):
+    with pytest.raises(ScrapeError, match="not a count"):
         read_profile([{"username": "ada", "followersCount": value}], "ada", now=NOW)
-    with pytest.raises(ScrapeTrouble, match="not a count"):
+    with pytest.raises(ScrapeError, match="not a count"):
         read_web_profile({"data": {"user": user}}, "ada", now=NOW)
 
 
@@ -150,7 +150,7 @@ NASTY = [
 def read_or_none(read):
     try:
         return read()
-    except ScrapeTrouble:
+    except ScrapeError:
         return None
 
 
@@ -181,9 +181,9 @@ def test_whatever_stands_in_a_page_is_read_or_named_as_trouble(field):
 @pytest.mark.parametrize("value", NASTY, ids=ascii)
 def test_whatever_comes_instead_of_a_document_is_read_or_named_as_trouble(value):
     assert read_posts([value], now=NOW) == ()
-    with pytest.raises(ScrapeTrouble):
+    with pytest.raises(ScrapeError):
         read_web_profile(value, "nasa", now=NOW)
-    with pytest.raises(ScrapeTrouble):
+    with pytest.raises(ScrapeError):
         read_profile([value], "nasa", now=NOW)
 
 

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from features.analysis.domain.errors import ProfilesUnavailable
-from infrastructure.access import Access
+from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
-from shared.questions import Spender
+from shared.llm import CostOwner
 from tests.infrastructure.scraping.apify_server import WIRE, Fault, _write
 from tests.infrastructure.scraping.conftest import now
 from tests.support import until
@@ -88,7 +88,7 @@ async def page():
 @pytest.fixture
 async def profiles(page, calls, prices, sleeps):
     async def where():
-        return Access(page.url, KEY, is_simulated=True)
+        return ProviderEndpoint(page.url, KEY, is_simulated=True)
 
     profiles = ScraperApiProfiles(
         where, calls, prices, now=now, answer_s=0.8, look_s=20, sleep=sleeps, jitter=lambda: 0.0
@@ -98,7 +98,7 @@ async def profiles(page, calls, prices, sleeps):
 
 
 async def look(profiles, username="natgeo"):
-    return await profiles.look(username, posts_max=12, spender=Spender())
+    return await profiles.look(username, posts_max=12, spender=CostOwner())
 
 
 def natgeo(**changes):
@@ -268,7 +268,7 @@ async def test_who_is_cancelled_hangs_up_and_is_written_down(profiles, page, cal
 
 async def test_who_wants_more_than_it_can_show_asked_the_wrong_one(profiles):
     with pytest.raises(AssertionError):
-        await profiles.look("natgeo", posts_max=50, spender=Spender())
+        await profiles.look("natgeo", posts_max=50, spender=CostOwner())
 
 
 async def test_the_key_reaches_neither_a_log_nor_an_error(profiles, page, caplog, capsys):

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from features.analysis.domain.errors import ProfilesUnavailable
-from infrastructure.database.leases import PostgresSlots
+from infrastructure.database.semaphore import PostgresSemaphore
 from tests.infrastructure.scraping.conftest import OpenSlots
 from tests.infrastructure.scraping.test_apify import look, made_post, nasa
 from tests.support import until
@@ -101,7 +101,7 @@ async def test_who_is_cancelled_again_and_again_leaves_neither_run(side_by_side,
 
 
 async def test_the_second_run_takes_a_second_slot_or_waits_for_the_first(make_profiles, deep, database):
-    slots = PostgresSlots(database)
+    slots = PostgresSemaphore(database)
     alone = make_profiles(slots, at_once_max=1)
     deep.endless = {PROFILE}
     task = asyncio.create_task(look(alone, posts_max=50))

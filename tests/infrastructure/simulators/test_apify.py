@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from apify_client.errors import ApifyApiError, NotFoundError
 
-from infrastructure.simulators.instagram_items import profile_item
-from infrastructure.simulators.world import KINDS
+from simulators.instagram.instagram_items import profile_item
+from simulators.instagram.profiles import KINDS
 from tests.support import until
 
 pytestmark = pytest.mark.usefixtures("simulators")

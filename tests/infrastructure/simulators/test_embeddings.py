@@ -1,6 +1,6 @@
 import pytest
 
-from infrastructure.simulators.embeddings import embed
+from simulators.ai.embeddings import embed
 
 
 def nearness(first, second, dimensions=1_536):

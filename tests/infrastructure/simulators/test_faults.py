@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from infrastructure.simulators.reset import DESCRIPTORS, reset_connection
+from simulators.faults.tcp_reset import DESCRIPTORS, reset_connection
 from tests.support import until
 
 ROUTE = "/openai/v1/responses"

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from infrastructure.simulators.latency import RUN, Fixed, Latencies, Lognormal, Uniform
+from simulators.faults.latency import RUN, Fixed, Latencies, Lognormal, Uniform
 
 
 def draws(latency, count=4_000):

@@ -8,8 +8,8 @@ import pytest
 from openai.types import CreateEmbeddingResponse, Model
 from openai.types.responses import Response
 
-from infrastructure.simulators.answers import Answers
-from infrastructure.simulators.embeddings import embed
+from simulators.ai.completions import Completions
+from simulators.ai.embeddings import embed
 
 pytestmark = pytest.mark.usefixtures("simulators")
 
@@ -54,7 +54,7 @@ async def test_the_text_is_of_the_schema_that_was_asked_for(ask, closed):
     value = json.loads((await ask(schema=schema)).output_text)
 
     # Computed here, in another process than the one that answered.
-    assert value == Answers([STABLE], "followers: 12,345").value(schema)
+    assert value == Completions([STABLE], "followers: 12,345").value(schema)
     assert value["followers_count"] == 12345
     assert value["verdict"] in {"low", "high"}
     assert 2 <= len(value["reasons"]) <= 4

@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from infrastructure.simulators.supervisor import Simulators, SimulatorsNotStarted
+from simulators.supervisor import Simulators, SimulatorsNotStarted
 from tests.simulated import AUDIENCE, ISSUER
 from tests.support import answers, until
 
@@ -43,7 +43,7 @@ async def test_a_process_that_cannot_start_is_an_error_and_not_a_wait(tmp_path):
 
 PARENT = """
 import asyncio, sys
-from infrastructure.simulators.supervisor import Simulators
+from simulators.supervisor import Simulators
 
 async def main():
     print(await Simulators(sys.argv[1:]).address(), flush=True)
@@ -73,7 +73,7 @@ async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
 
 async def test_told_to_stop_it_waits_for_no_answer_that_never_comes(tmp_path):
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "infrastructure.simulators.process", str(tmp_path), ISSUER, AUDIENCE),
+        *(sys.executable, "-m", "simulators.process", str(tmp_path), ISSUER, AUDIENCE),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

@@ -1,4 +1,4 @@
-from infrastructure.simulators.prompt_memory import PromptMemory
+from simulators.ai.prompt_cache import PromptCache
 
 
 class Clock:
@@ -13,7 +13,7 @@ def cached(memory, prompt, owner="key"):
 
 
 def test_a_beginning_counts_in_whole_blocks():
-    memory = PromptMemory()
+    memory = PromptCache()
     cached(memory, "a" * 4 * 1_400)
 
     assert cached(memory, "a" * 4 * 1_300 + "b" * 4_000) == 1_024 + 2 * 128
@@ -21,7 +21,7 @@ def test_a_beginning_counts_in_whole_blocks():
 
 
 def test_nobody_has_what_another_asked():
-    memory = PromptMemory()
+    memory = PromptCache()
     cached(memory, "a" * 5_000)
 
     assert cached(memory, "a" * 5_000, owner="other") == 0
@@ -29,7 +29,7 @@ def test_nobody_has_what_another_asked():
 
 def test_it_is_forgotten_in_time():
     clock = Clock()
-    memory = PromptMemory(now=clock)
+    memory = PromptCache(now=clock)
     cached(memory, "a" * 5_000)
     clock.now = 61.0
 
@@ -37,7 +37,7 @@ def test_it_is_forgotten_in_time():
 
 
 def test_the_oldest_make_room():
-    memory = PromptMemory(prefixes_max=2)
+    memory = PromptCache(prefixes_max=2)
     for letter in "abc":
         cached(memory, letter * 4 * 1_100)
 

@@ -10,8 +10,8 @@ from supabase import AsyncClient, AsyncClientOptions, AuthApiError
 from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.tokens import LocalIssuer, user_id_of
 from infrastructure.identity.verifier import JwtVerifier
-from infrastructure.simulators.supabase import SERVICE_ROLE_KEY
-from infrastructure.simulators.supervisor import Simulators
+from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supervisor import Simulators
 from tests.simulated import AUDIENCE, ISSUER
 
 KEYS = {"apikey": SERVICE_ROLE_KEY, "Authorization": f"Bearer {SERVICE_ROLE_KEY}"}

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from infrastructure.simulators.instagram_items import profile_item
-from infrastructure.simulators.world import kind_of, person_of, posted_at
+from simulators.instagram.instagram_items import profile_item
+from simulators.instagram.profiles import kind_of, person_of, posted_at
 
 NOW = datetime(2026, 3, 4, 15, tzinfo=UTC)
 NAMES = [f"somebody.{number}" for number in range(2_000)]

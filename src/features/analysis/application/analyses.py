@@ -1,11 +1,11 @@
 from dataclasses import dataclass
 
 from features.analysis.application.ports import AnalysisFilter, AnalysisStore
-from features.analysis.domain.analysis import AnalysisEntry, KeptAnalysis
+from features.analysis.domain.analysis import AnalysisEntry, StoredAnalysis
 from features.analysis.domain.errors import AnalysisNotFound
 from shared.caller import Caller
 from shared.ids import RunId
-from shared.pages import Page, Place, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Analyses:
         self, caller: Caller, only: AnalysisFilter, *, cursor: str | None, limit: int
     ) -> Page[AnalysisEntry]:
         found = await self.store.list(caller, only, after=decode_place(cursor), analyses_max=limit + 1)
-        return page_of(found or [], limit, lambda entry: Place(entry.created_at, entry.id))
+        return page_of(found or [], limit, lambda entry: Cursor(entry.created_at, entry.id))
 
-    async def get(self, caller: Caller, analysis_id: RunId) -> KeptAnalysis:
+    async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis:
         kept = await self.store.get(caller, analysis_id)
         if kept is None:
             raise AnalysisNotFound

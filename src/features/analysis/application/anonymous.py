@@ -5,10 +5,10 @@ import secrets
 from dataclasses import dataclass
 from uuid import uuid4
 
-from features.analysis.application.ports import AnonymousResults, VisitorAnalysis, VisitorRun
+from features.analysis.application.ports import AnonymousAnalysis, AnonymousResults, AnonymousRun
 from features.analysis.domain.errors import AnonymousAnalysisNotFound
-from features.analysis.domain.orders import AnalysisOrder
-from features.analysis.domain.profile import username_of
+from features.analysis.domain.profile.profile import username_of
+from features.analysis.domain.requests import NewAnalysis
 from shared.ids import RunId
 
 TOKEN_BYTES = 32
@@ -18,14 +18,14 @@ TOKEN_BYTES = 32
 class AnonymousAnalyses:
     results: AnonymousResults
 
-    async def start(self, username: str) -> tuple[VisitorRun, str]:
+    async def start(self, username: str) -> tuple[AnonymousRun, str]:
         """The run, and the token, which is told this once."""
-        order = AnalysisOrder(username=username_of(username), analysis_type="light", business_profile_id=None)
+        order = NewAnalysis(username=username_of(username), analysis_type="light", business_profile_id=None)
         token = secrets.token_urlsafe(TOKEN_BYTES)
         started = await self.results.start(RunId(uuid4()), order, token_hash=_hash(token))
         return started, token
 
-    async def get(self, token: str) -> VisitorAnalysis:
+    async def get(self, token: str) -> AnonymousAnalysis:
         found = await self.results.find(_hash(token))
         if found is None:
             raise AnonymousAnalysisNotFound

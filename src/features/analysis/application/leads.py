@@ -2,11 +2,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from features.analysis.application.ports import AnalysisFilter, AnalysisStore, LeadFilter, LeadStore
-from features.analysis.domain.analysis import AnalysisEntry, KnownLead
+from features.analysis.domain.analysis import AnalysisEntry, ExistingLead
 from features.analysis.domain.errors import LeadNotFound
 from features.analysis.domain.leads import SORTS, Lead, LeadId, Sort
 from shared.caller import Caller
-from shared.pages import Page, Place, SortedPlace, decode_place, decode_sorted, encode_sorted, page_of
+from shared.pagination import Cursor, Page, SortedCursor, decode_place, decode_sorted, encode_sorted, page_of
 
 EXPORT_CHUNK = 1_000
 
@@ -36,7 +36,7 @@ class Leads:
         """All of them in chunks, by username, because that never changes: each once, whatever is analysed
         meanwhile. No transaction stays open while a client reads slowly.
         """
-        after: SortedPlace | None = None
+        after: SortedCursor | None = None
         while True:
             chunk = await self.store.list(caller, only, sort="username", after=after, leads_max=EXPORT_CHUNK)
             yield chunk
@@ -44,7 +44,7 @@ class Leads:
                 return
             after = _place(chunk[-1], "username")
 
-    async def get(self, caller: Caller, lead_id: LeadId) -> KnownLead:
+    async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead:
         """The comparison is part of the lead, and does not look at how far back the plan goes."""
         known = await self.store.get(caller, lead_id)
         if known is None:
@@ -59,7 +59,7 @@ class Leads:
         )
         if found is None:
             raise LeadNotFound
-        return page_of(found, limit, lambda entry: Place(entry.created_at, entry.id))
+        return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))
 
     async def delete(self, caller: Caller, lead_id: LeadId) -> None:
         """Its analyses are hidden with it. Who is analysed again is a new lead."""
@@ -74,5 +74,5 @@ class Leads:
         return lead
 
 
-def _place(lead: Lead, sort: Sort) -> SortedPlace:
-    return SortedPlace(lead.sorted_by(sort), lead.id)
+def _place(lead: Lead, sort: Sort) -> SortedCursor:
+    return SortedCursor(lead.sorted_by(sort), lead.id)

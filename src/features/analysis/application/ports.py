@@ -7,19 +7,19 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.analysis import Analysis, AnalysisEntry, KeptAnalysis, KnownLead, SavedLead
+from features.analysis.domain.analysis import Analysis, AnalysisEntry, ExistingLead, SavedLead, StoredAnalysis
+from features.analysis.domain.anonymous import AnonymousResult
 from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
-from features.analysis.domain.checks import OwnFetch
-from features.analysis.domain.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.eligibility import OwnFetch
 from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, Sort
-from features.analysis.domain.orders import AnalysisOrder, BulkOrder
-from features.analysis.domain.profile import AnalysisType, Scrape
-from features.analysis.domain.scoring import Tier
-from features.analysis.domain.visitors import VisitorResult
+from features.analysis.domain.profile.profile import AnalysisType, Scrape
+from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
+from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
+from features.analysis.domain.scoring.scoring import Tier
 from shared.caller import Caller
 from shared.ids import AccountId, RunId, UserId
-from shared.pages import Place, SortedPlace
-from shared.questions import Answer, Question, Spender
+from shared.llm import Completion, CostOwner, StructuredPrompt
+from shared.pagination import Cursor, SortedCursor
 
 T = TypeVar("T")
 GivenUp = Literal["cancelled", "skipped"]  # an item that was never started
@@ -31,16 +31,16 @@ class ProfileSource(Protocol):
     other end.
     """
 
-    async def look(self, username: str, *, posts_max: int, spender: Spender) -> Scrape: ...
+    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape: ...
 
 
-class Analyst(Protocol):
+class CompletionProvider(Protocol):
     """Kept by the AI gateway."""
 
-    async def answer(self, question: Question[T]) -> Answer[T]: ...
+    async def answer(self, question: StructuredPrompt[T]) -> Completion[T]: ...
 
 
-class KnownProfiles(Protocol):
+class ProfileCache(Protocol):
     """Profiles that were looked at before. What cannot be read is not there; what cannot be kept is
     looked at again. Never fails.
     """
@@ -58,7 +58,7 @@ class CacheRecord(Protocol):
     """Takes a data point and returns at once. Never fails."""
 
     def __call__(
-        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: Spender
+        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: CostOwner
     ) -> None: ...
 
 
@@ -85,10 +85,10 @@ class LeadStore(Protocol):
     """What a caller may see and change. Raises AccountNotFound or AccountNotChosen."""
 
     async def list(
-        self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedPlace | None, leads_max: int
+        self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
     ) -> list[Lead]: ...
 
-    async def get(self, caller: Caller, lead_id: LeadId) -> KnownLead | None:
+    async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead | None:
         """None also when it is deleted."""
         ...
 
@@ -109,12 +109,12 @@ class AnalysisStore(Protocol):
     """What a caller may see: nothing of leads that are deleted. Raises as LeadStore does."""
 
     async def list(
-        self, caller: Caller, only: AnalysisFilter, *, after: Place | None, analyses_max: int
+        self, caller: Caller, only: AnalysisFilter, *, after: Cursor | None, analyses_max: int
     ) -> list[AnalysisEntry] | None:
         """Newest first, as far back as the account's plan goes. None when there is no such lead."""
         ...
 
-    async def get(self, caller: Caller, analysis_id: RunId) -> KeptAnalysis | None: ...
+    async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis | None: ...
 
 
 class Businesses(Protocol):
@@ -138,11 +138,11 @@ class AnalysisRecord(Protocol):
         cost_nanodollars: int | None,
         duration_ms: float,
         score: float | None,
-        spender: Spender,
+        spender: CostOwner,
     ) -> None: ...
 
 
-class Results(Protocol):
+class AnalysisResults(Protocol):
     async def save(self, analysis: Analysis) -> SavedLead:
         """The lead, new or brought up to date, and the analysis. Joins the admin transaction that is open;
         may be repeated.
@@ -164,7 +164,7 @@ class Durations(Protocol):
     async def of(self, kind: str) -> StepSeconds: ...
 
 
-class Payer(msgspec.Struct, frozen=True, kw_only=True):
+class RunPayer(msgspec.Struct, frozen=True, kw_only=True):
     """Whose credits, and who spends them: a person or a key."""
 
     account_id: AccountId
@@ -183,7 +183,7 @@ class AnalysisRuns(Protocol):
     """Kept by the runs slice. Every start may be repeated by its id."""
 
     async def start(
-        self, run_id: RunId, payer: Payer, order: AnalysisOrder, *, credits_held: int
+        self, run_id: RunId, payer: RunPayer, order: NewAnalysis, *, credits_held: int
     ) -> StartedRun:
         """Credits, run and queue in one round trip, or nothing. Raises InsufficientCredits,
         ApiKeyCapReached, BusinessProfileNotFound, AccountNotFound and LightLimitReached.
@@ -191,7 +191,7 @@ class AnalysisRuns(Protocol):
         ...
 
     async def start_bulk(
-        self, run_id: RunId, payer: Payer, order: BulkOrder, rows: Checked, *, credits_each: int
+        self, run_id: RunId, payer: RunPayer, order: NewBulkAnalysis, rows: Checked, *, credits_each: int
     ) -> StartedRun:
         """Raises InsufficientCredits when its first item cannot be paid, and AccountNotFound."""
         ...
@@ -203,7 +203,7 @@ class Prices(Protocol):
         ...
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class AnalysisQuotas(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for the caller's account before anything is started."""
 
     plan: str
@@ -216,16 +216,16 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     duplicate_run_id: RunId | None
 
 
-class TermsReader(Protocol):
+class AnalysisQuotaReader(Protocol):
     async def terms(
         self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
-    ) -> Terms:
+    ) -> AnalysisQuotas:
         """Raises BusinessProfileNotFound, and what is wrong with the account."""
         ...
 
 
 class FetchReader(Protocol):
-    async def fetches(self, caller: Caller, order: AnalysisOrder) -> list[OwnFetch]:
+    async def fetches(self, caller: Caller, order: NewAnalysis) -> list[OwnFetch]:
         """What the account's own runs found out about the profile, the newest first. Never what other
         accounts fetched.
         """
@@ -240,33 +240,33 @@ class BulkReader(Protocol):
         ...
 
 
-class VisitorRun(msgspec.Struct, frozen=True, kw_only=True):
+class AnonymousRun(msgspec.Struct, frozen=True, kw_only=True):
     run_id: RunId
     status: str
     expires_at: datetime
 
 
-class VisitorAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+class AnonymousAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     progress: int
     current_step: str | None
     outcome: str | None
-    result: VisitorResult | None
+    result: AnonymousResult | None
     expires_at: datetime
 
 
 class AnonymousResults(Protocol):
     """What visitors without an account are shown, by tokens of which only the hashes are kept."""
 
-    async def start(self, run_id: RunId, order: AnalysisOrder, *, token_hash: bytes) -> VisitorRun:
+    async def start(self, run_id: RunId, order: NewAnalysis, *, token_hash: bytes) -> AnonymousRun:
         """Visitors who ask for the same share the run that is in progress. Raises LightLimitReached."""
         ...
 
-    async def save(self, run_id: RunId, result: VisitorResult) -> None:
+    async def save(self, run_id: RunId, result: AnonymousResult) -> None:
         """Joins the admin transaction that is open; may be repeated."""
         ...
 
-    async def find(self, token_hash: bytes) -> VisitorAnalysis | None:
+    async def find(self, token_hash: bytes) -> AnonymousAnalysis | None:
         """None when there is none, or its time is over."""
         ...
 

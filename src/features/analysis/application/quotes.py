@@ -4,16 +4,22 @@ from dataclasses import dataclass
 
 import msgspec
 
-from features.analysis.application.ports import Durations, FetchReader, Prices, Terms, TermsReader
-from features.analysis.domain.checks import Verdict
+from features.analysis.application.ports import (
+    AnalysisQuotaReader,
+    AnalysisQuotas,
+    Durations,
+    FetchReader,
+    Prices,
+)
+from features.analysis.domain.eligibility import Eligibility
 from features.analysis.domain.estimates import eta_s
-from features.analysis.domain.freshness import judge
-from features.analysis.domain.ideal_customer import IdealCustomer
-from features.analysis.domain.orders import AnalysisOrder
+from features.analysis.domain.profile.freshness import judge
+from features.analysis.domain.requests import NewAnalysis
+from features.analysis.domain.scoring.ideal_customer import IdealCustomer
 from shared.caller import Caller
-from shared.ports import Clock
+from shared.clock import Clock
 
-Known = tuple[bool, Verdict | None]
+Known = tuple[bool, Eligibility | None]
 
 NOTHING_KNOWN: Known = (False, None)
 
@@ -38,9 +44,9 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     credits: int
-    terms: Terms
+    terms: AnalysisQuotas
     is_cached: bool
-    checks: Verdict | None
+    checks: Eligibility | None
     eta_s: int
     refund: RefundTerms
 
@@ -54,14 +60,14 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 class Quotes:
     """Quotes write nothing and fetch no profile."""
 
-    terms: TermsReader
+    terms: AnalysisQuotaReader
     prices: Prices
     fetches: FetchReader
     durations: Durations
     refund: RefundTerms
     now: Clock
 
-    async def quote(self, caller: Caller, order: AnalysisOrder) -> Quote:
+    async def quote(self, caller: Caller, order: NewAnalysis) -> Quote:
         assert order.business_profile_id is not None, "visitors pay nothing"
         terms = await self.terms.terms(caller, order.business_profile_id, dedup_key=order.dedup_key)
         times = await self.durations.of(order.kind)
@@ -77,7 +83,7 @@ class Quotes:
             refund=self.refund,
         )
 
-    async def _known(self, caller: Caller, order: AnalysisOrder, customer: IdealCustomer) -> Known:
+    async def _known(self, caller: Caller, order: NewAnalysis, customer: IdealCustomer) -> Known:
         """From the account's own runs. The profile cache would reveal what other accounts fetched."""
         now = self.now()
         for fetch in await self.fetches.fetches(caller, order):

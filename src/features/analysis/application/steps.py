@@ -5,46 +5,46 @@ from dataclasses import dataclass
 
 import msgspec
 
-from features.analysis.application.conclusions import (
+from features.analysis.application.assemble_result import (
+    AnalysisInput,
     AnalysisRequest,
-    Answered,
-    Considered,
+    CompletedPrompts,
     considered,
 )
-from features.analysis.application.ports import Analyst, Businesses
-from features.analysis.application.profiles import REFUSALS, Profiles, ReadProfile
-from features.analysis.domain.analysis import Answers
-from features.analysis.domain.checks import CheckOutcome, Verdict, verdict_on
-from features.analysis.domain.cleaning import clean_answer
+from features.analysis.application.ports import Businesses, CompletionProvider
+from features.analysis.application.profile_reader import REFUSALS, ProfileReader, ReadProfile
+from features.analysis.domain.analysis import ModelOutputs
+from features.analysis.domain.eligibility import CheckOutcome, Eligibility, verdict_on
 from features.analysis.domain.errors import (
-    BusinessGone,
+    BusinessDeleted,
     ProfileIsPrivate,
     ProfileNotFound,
     ProfileRestricted,
 )
-from features.analysis.domain.ideal_customer import UNDESCRIBED, Business
-from features.analysis.domain.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.prompting.output_sanitizer import clean_answer
+from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, Business
 
 # Letters times words to look for: beyond that it takes so long that a thread does it.
 COMPARISONS_MAX = 500_000
 OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in REFUSALS.items()}
 
 
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
+class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):
     """``read`` is there when the verdict is ok. The business is as it was at that moment."""
 
-    verdict: Verdict
+    verdict: Eligibility
     business: Business
     read: ReadProfile | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysisSteps:
-    profiles: Profiles
-    analyst: Analyst
+    profiles: ProfileReader
+    analyst: CompletionProvider
     businesses: Businesses
 
-    async def look(self, request: AnalysisRequest) -> Looked:
+    async def look(self, request: AnalysisRequest) -> ScrapedProfile:
         """Whom nobody can see, or nobody wants, is a verdict and no error. Raises BusinessGone and
         ProfilesUnavailable.
         """
@@ -57,22 +57,24 @@ class AnalysisSteps:
                 is_bypassed=request.is_fresh,
             )
         except (ProfileIsPrivate, ProfileNotFound, ProfileRestricted) as refusal:
-            return Looked(verdict=Verdict(outcome=OUTCOMES[type(refusal)]), business=business)
+            return ScrapedProfile(verdict=Eligibility(outcome=OUTCOMES[type(refusal)]), business=business)
         verdict = verdict_on(_scrape(read, request.analysis_type), business.ideal_customer)
-        return Looked(verdict=verdict, business=business, read=read if verdict.outcome == "ok" else None)
+        return ScrapedProfile(
+            verdict=verdict, business=business, read=read if verdict.outcome == "ok" else None
+        )
 
-    async def consider(self, request: AnalysisRequest, looked: Looked) -> Considered:
+    async def consider(self, request: AnalysisRequest, looked: ScrapedProfile) -> AnalysisInput:
         assert looked.read is not None, "only what was seen can be considered"
         if _comparisons(looked.read, looked.business) > COMPARISONS_MAX:
             return await asyncio.to_thread(considered, request, looked.read, looked.business)
         return considered(request, looked.read, looked.business)
 
-    async def ask(self, name: str, subject: Considered) -> Answered:
+    async def ask(self, name: str, subject: AnalysisInput) -> CompletedPrompts:
         """Raises ModelsUnavailable, AnswerMalformed, AnswerRefused and QuestionInvalid."""
         answer = await self.analyst.answer(subject.questions[name])
         cleaned = clean_answer(answer.value, subject.allowed_words)
-        return Answered(
-            answers=msgspec.structs.replace(Answers(), **{name: cleaned.answer}),
+        return CompletedPrompts(
+            answers=msgspec.structs.replace(ModelOutputs(), **{name: cleaned.answer}),
             removals=tuple(
                 msgspec.structs.replace(removal, field=f"{name}.{removal.field}")
                 for removal in cleaned.removals
@@ -86,7 +88,7 @@ class AnalysisSteps:
             return UNDESCRIBED
         found = await self.businesses.find(request.account_id, request.business_profile_id)
         if found is None:
-            raise BusinessGone(str(request.business_profile_id))
+            raise BusinessDeleted(str(request.business_profile_id))
         return found
 
 

@@ -12,27 +12,32 @@ from litestar.params import FromPath, FromQuery, QueryParameter
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.ports import AnalysisFilter
 from features.analysis.application.quotes import Quotes
-from features.analysis.application.starts import AnalysisStarts
-from features.analysis.controllers.analysis_answers import AnalysesOut, AnalysisOut, analysis_out, entry_out
-from features.analysis.controllers.bodies import AnalysisBody
+from features.analysis.application.start_analysis import StartAnalysis
+from features.analysis.controllers.analysis_schemas import (
+    AnalysesResponse,
+    AnalysisResponse,
+    analysis_out,
+    entry_out,
+)
 from features.analysis.controllers.examples import ANALYSIS_EXAMPLE, ENTRY_EXAMPLE
 from features.analysis.controllers.lead_queries import OfBusiness
-from features.analysis.controllers.quote_answers import QUOTE_EXAMPLE, QuoteOut, quote_out
-from features.analysis.controllers.start_answers import (
+from features.analysis.controllers.quote_schemas import QUOTE_EXAMPLE, QuoteResponse, quote_out
+from features.analysis.controllers.request_schemas import AnalysisBody
+from features.analysis.controllers.start_schemas import (
     POLL_AFTER_S,
     STARTED_EXAMPLE,
-    StartedOut,
+    StartedResponse,
     started_out,
 )
 from features.analysis.domain.leads import BusinessProfileId, LeadId
-from features.analysis.domain.profile import AnalysisType
+from features.analysis.domain.profile.profile import AnalysisType
 from shared.caller import Caller
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
+from shared.http.route_policy import counts_as, needs
 from shared.ids import RunId
-from shared.middleware.access import counts_as, needs
-from shared.middleware.answer_headers import RETRY_AFTER, RUN_LOCATION
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 OfLead = Annotated[UUID | None, QueryParameter(description="Of this lead alone.")]
 OfType = Annotated[AnalysisType | None, QueryParameter(name="type", description="Of this type alone.")]
@@ -54,26 +59,26 @@ class AnalysesController(Controller):
         response_headers=(RUN_LOCATION, RETRY_AFTER),
         responses={
             202: ResponseSpec(
-                StartedOut,
+                StartedResponse,
                 description="The run; `Location` is where to follow it",
                 examples=[Example(value=STARTED_EXAMPLE)],
             ),
             200: ResponseSpec(
-                QuoteOut,
+                QuoteResponse,
                 description="With `dry_run=true`: what it would cost",
                 examples=[Example(value=QUOTE_EXAMPLE)],
             ),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
     async def start(
         self,
         request: Asked,
         data: AnalysisBody,
-        analysis_starts: NamedDependency[AnalysisStarts],
+        analysis_starts: NamedDependency[StartAnalysis],
         quotes: NamedDependency[Quotes],
         dry_run: FromQuery[bool] = False,  # noqa: FBT002  a query has names
-    ) -> Response[StartedOut | QuoteOut]:
+    ) -> Response[StartedResponse | QuoteResponse]:
         """Analyse a profile on behalf of a business. The price is set aside now and charged by how the run
         ends, see `GET /v1/refund-policy`. While the same analysis is in progress you get its run, and pay
         once.
@@ -95,7 +100,7 @@ class AnalysesController(Controller):
         summary="List",
         responses={
             200: ResponseSpec(
-                AnalysesOut,
+                AnalysesResponse,
                 description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
             ),
@@ -110,7 +115,7 @@ class AnalysesController(Controller):
         analysis_type: OfType = None,
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> AnalysesOut:
+    ) -> AnalysesResponse:
         """What the account's runs have delivered, newest first, as far back as the account's plan goes.
         Those of deleted leads are not among them.
         """
@@ -120,7 +125,9 @@ class AnalysesController(Controller):
             analysis_type=analysis_type,
         )
         page = await analyses.page(request.user, only, cursor=cursor, limit=limit)
-        return AnalysesOut(items=[entry_out(entry) for entry in page.items], next_cursor=page.next_cursor)
+        return AnalysesResponse(
+            items=[entry_out(entry) for entry in page.items], next_cursor=page.next_cursor
+        )
 
     @get(
         "/{analysis_id:uuid}",
@@ -128,11 +135,11 @@ class AnalysesController(Controller):
         summary="Get",
         responses={
             200: ResponseSpec(
-                AnalysisOut, description="All of it", examples=[Example(value=ANALYSIS_EXAMPLE)]
+                AnalysisResponse, description="All of it", examples=[Example(value=ANALYSIS_EXAMPLE)]
             ),
         },
     )
-    async def read(self, request: Asked, analysis_id: FromPath[UUID], analyses: Kept) -> AnalysisOut:
+    async def read(self, request: Asked, analysis_id: FromPath[UUID], analyses: Kept) -> AnalysisResponse:
         """An analysis has its run's id, and is here from the moment its run has completed. However old it
         is, it can be read by its id.
 

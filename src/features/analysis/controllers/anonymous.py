@@ -12,12 +12,12 @@ from litestar.openapi.spec import Example
 from litestar.params import PathParameter
 
 from features.analysis.application.anonymous import AnonymousAnalyses
-from features.analysis.controllers.bodies import AnonymousBody
-from features.analysis.controllers.start_answers import POLL_AFTER_S, RUN_EXAMPLE
-from features.analysis.domain.visitors import VisitorResult
-from shared.middleware.access import PUBLIC, counts_as
-from shared.middleware.answer_headers import RETRY_AFTER
-from shared.middleware.problems import refusals
+from features.analysis.controllers.request_schemas import AnonymousBody
+from features.analysis.controllers.start_schemas import POLL_AFTER_S, RUN_EXAMPLE
+from features.analysis.domain.anonymous import AnonymousResult
+from shared.http.problems import problem_responses
+from shared.http.response_headers import RETRY_AFTER
+from shared.http.route_policy import PUBLIC, counts_as
 
 PATH = "/v1/analyses/anonymous"
 UNFINISHED = frozenset({"queued", "processing", "paused"})
@@ -27,7 +27,7 @@ Token = Annotated[str, PathParameter(description="As it was told when the analys
 Analyses = NamedDependency[AnonymousAnalyses]
 
 
-class AnonymousStartedOut(msgspec.Struct, frozen=True, kw_only=True):
+class AnonymousStartedResponse(msgspec.Struct, frozen=True, kw_only=True):
     run_id: UUID
     status: str
     poll_url: str
@@ -35,12 +35,12 @@ class AnonymousStartedOut(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-class AnonymousOut(msgspec.Struct, frozen=True, kw_only=True):
+class AnonymousResponse(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     progress: int
     current_step: str | None
     outcome: str | None
-    result: VisitorResult | None
+    result: AnonymousResult | None
     expires_at: datetime
 
 
@@ -93,19 +93,21 @@ class AnonymousController(Controller):
         response_headers=(RETRY_AFTER,),
         responses={
             202: ResponseSpec(
-                AnonymousStartedOut,
+                AnonymousStartedResponse,
                 description="The run, and the token that opens its result",
                 examples=[Example(value=ANONYMOUS_STARTED_EXAMPLE)],
             ),
-            **refusals(422, 503),
+            **problem_responses(422, 503),
         },
     )
-    async def start(self, data: AnonymousBody, anonymous_analyses: Analyses) -> Response[AnonymousStartedOut]:
+    async def start(
+        self, data: AnonymousBody, anonymous_analyses: Analyses
+    ) -> Response[AnonymousStartedResponse]:
         """A light analysis for free, a few times an hour. Keep the token: whoever has it can read the
         result for 24 hours, and nobody else.
         """
         started, token = await anonymous_analyses.start(data.username)
-        out = AnonymousStartedOut(
+        out = AnonymousStartedResponse(
             run_id=started.run_id,
             status=started.status,
             poll_url=f"{PATH}/{token}",
@@ -123,17 +125,17 @@ class AnonymousController(Controller):
         response_headers=(RETRY_AFTER,),
         responses={
             200: ResponseSpec(
-                AnonymousOut,
+                AnonymousResponse,
                 description="How far it is, and its result",
                 examples=[Example(value=ANONYMOUS_EXAMPLE)],
             ),
-            **refusals(404, 503),
+            **problem_responses(404, 503),
         },
     )
-    async def read(self, token: Token, anonymous_analyses: Analyses) -> Response[AnonymousOut]:
+    async def read(self, token: Token, anonymous_analyses: Analyses) -> Response[AnonymousResponse]:
         """How far an analysis without an account is, and its result when there is one. `outcome` says how it
         ended.
         """
         found = await anonymous_analyses.get(token)
         waiting = {"Retry-After": POLL_AFTER_S} if found.status in UNFINISHED else {}
-        return Response(AnonymousOut(**msgspec.structs.asdict(found)), headers={**NOT_KEPT, **waiting})
+        return Response(AnonymousResponse(**msgspec.structs.asdict(found)), headers={**NOT_KEPT, **waiting})

@@ -9,30 +9,30 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery
 
-from features.analysis.application.bulk_starts import BulkStarts
-from features.analysis.controllers.bodies import BulkBody
-from features.analysis.controllers.bulk_answers import (
+from features.analysis.application.start_bulk import StartBulk
+from features.analysis.controllers.bulk_schemas import (
     BULK_EXAMPLE,
     BULK_QUOTE_EXAMPLE,
     BULK_STARTED_EXAMPLE,
-    BulkOut,
-    BulkQuoteOut,
-    BulkStartedOut,
+    BulkQuoteResponse,
+    BulkResponse,
+    BulkStartedResponse,
     bulk_out,
     bulk_quote_out,
     bulk_started_out,
 )
-from features.analysis.controllers.start_answers import POLL_AFTER_S
+from features.analysis.controllers.request_schemas import BulkBody
+from features.analysis.controllers.start_schemas import POLL_AFTER_S
 from shared.caller import Caller
+from shared.http.pagination_parameters import Limit, PositionCursor
+from shared.http.problems import problem_responses
+from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
+from shared.http.route_policy import counts_as, needs
 from shared.ids import RunId
-from shared.middleware.access import counts_as, needs
-from shared.middleware.answer_headers import RETRY_AFTER, RUN_LOCATION
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Limit, PositionCursor
-from shared.middleware.problems import refusals
 
 Asked = Request[Caller, Any, Any]
-Starts = NamedDependency[BulkStarts]
+Starts = NamedDependency[StartBulk]
 
 
 class BulkController(Controller):
@@ -48,16 +48,16 @@ class BulkController(Controller):
         response_headers=(RUN_LOCATION, RETRY_AFTER),
         responses={
             202: ResponseSpec(
-                BulkStartedOut,
+                BulkStartedResponse,
                 description="The run, and which rows it does not include",
                 examples=[Example(value=BULK_STARTED_EXAMPLE)],
             ),
             200: ResponseSpec(
-                BulkQuoteOut,
+                BulkQuoteResponse,
                 description="With `dry_run=true`: what it would include and cost",
                 examples=[Example(value=BULK_QUOTE_EXAMPLE)],
             ),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
     async def start(
@@ -66,7 +66,7 @@ class BulkController(Controller):
         data: BulkBody,
         bulk_starts: Starts,
         dry_run: FromQuery[bool] = False,  # noqa: FBT002  a query has names
-    ) -> Response[BulkStartedOut | BulkQuoteOut]:
+    ) -> Response[BulkStartedResponse | BulkQuoteResponse]:
         """Analyse many profiles on behalf of a business, as many as your plan allows at once. Rows that are
         no usernames, or the same as an earlier row, are left out, and `rejected` says why.
 
@@ -90,7 +90,7 @@ class BulkController(Controller):
         opt=needs("runs:read"),
         responses={
             200: ResponseSpec(
-                BulkOut, description="A page of its profiles", examples=[Example(value=BULK_EXAMPLE)]
+                BulkResponse, description="A page of its profiles", examples=[Example(value=BULK_EXAMPLE)]
             )
         },
     )
@@ -101,7 +101,7 @@ class BulkController(Controller):
         bulk_starts: Starts,
         cursor: PositionCursor = None,
         limit: Limit = 50,
-    ) -> BulkOut:
+    ) -> BulkResponse:
         """How each profile of a bulk analysis is, in the order in which they were sent. `counts` and
         `rejected` are about all of them, on every page. Follow `next_cursor` until it is null.
         """

@@ -8,16 +8,16 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.controllers.analysis_answers import AnalysisEntryOut, entry_out
-from features.analysis.controllers.model_answers import Out
-from features.analysis.domain.analysis import KnownLead
+from features.analysis.controllers.analysis_schemas import AnalysisEntryResponse, entry_out
+from features.analysis.controllers.model_output_schemas import ResponseBody
+from features.analysis.domain.analysis import ExistingLead
 from features.analysis.domain.comparison import Comparison
 from features.analysis.domain.leads import CSV_COLUMNS, Lead, csv_cells
-from features.analysis.domain.profile import AnalysisType, Platform
-from features.analysis.domain.scoring import Tier
+from features.analysis.domain.profile.profile import AnalysisType, Platform
+from features.analysis.domain.scoring.scoring import Tier
 
 
-class LeadOut(Out, frozen=True, kw_only=True):
+class LeadResponse(ResponseBody, frozen=True, kw_only=True):
     id: UUID
     business_profile_id: UUID
     platform: Platform
@@ -45,22 +45,22 @@ class LeadOut(Out, frozen=True, kw_only=True):
     version: int
 
 
-class LeadsOut(Out, frozen=True, kw_only=True):
-    items: list[LeadOut]
+class LeadsResponse(ResponseBody, frozen=True, kw_only=True):
+    items: list[LeadResponse]
     next_cursor: str | None
 
 
-class KnownLeadOut(LeadOut, frozen=True, kw_only=True):
-    latest_analysis: AnalysisEntryOut
+class KnownLeadResponse(LeadResponse, frozen=True, kw_only=True):
+    latest_analysis: AnalysisEntryResponse
     comparison: Comparison | None
 
 
-def lead_out(lead: Lead) -> LeadOut:
-    return msgspec.convert(_fields(lead), LeadOut)
+def lead_out(lead: Lead) -> LeadResponse:
+    return msgspec.convert(_fields(lead), LeadResponse)
 
 
-def known_lead_out(known: KnownLead) -> KnownLeadOut:
-    return KnownLeadOut(
+def known_lead_out(known: ExistingLead) -> KnownLeadResponse:
+    return KnownLeadResponse(
         **msgspec.structs.asdict(lead_out(known.lead)),
         latest_analysis=entry_out(known.latest),
         comparison=known.comparison,

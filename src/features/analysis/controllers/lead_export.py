@@ -12,7 +12,7 @@ from features.analysis.controllers.lead_answers import csv_text
 from features.analysis.controllers.lead_queries import FILTERED, Only
 from features.analysis.domain.leads import CSV_COLUMNS, Lead
 from shared.caller import Caller
-from shared.middleware.access import needs
+from shared.http.route_policy import needs
 
 
 class LeadExportController(Controller):

@@ -8,10 +8,10 @@ from litestar.params import FromQuery, QueryParameter
 
 from features.analysis.application.ports import LeadFilter
 from features.analysis.domain.leads import SORTS, BusinessProfileId
-from features.analysis.domain.profile import AnalysisType
-from features.analysis.domain.scoring import Tier
-from shared.middleware.parameters import cursor_of
-from shared.pages import sorted_pattern
+from features.analysis.domain.profile.profile import AnalysisType
+from features.analysis.domain.scoring.scoring import Tier
+from shared.http.pagination_parameters import cursor_of
+from shared.pagination import sorted_pattern
 
 WORDS_LENGTH_MAX = 100
 NICHE_LENGTH_MAX = 500

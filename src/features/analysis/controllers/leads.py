@@ -8,23 +8,23 @@ from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery
 
 from features.analysis.application.leads import Leads
-from features.analysis.controllers.analysis_answers import AnalysesOut, entry_out
+from features.analysis.controllers.analysis_schemas import AnalysesResponse, entry_out
 from features.analysis.controllers.examples import COMPARISON_EXAMPLE, ENTRY_EXAMPLE, LEAD_EXAMPLE
 from features.analysis.controllers.lead_answers import (
-    KnownLeadOut,
-    LeadOut,
-    LeadsOut,
+    KnownLeadResponse,
+    LeadResponse,
+    LeadsResponse,
     known_lead_out,
     lead_out,
 )
 from features.analysis.controllers.lead_queries import FILTERED, Only, SortedCursor
 from features.analysis.domain.leads import LeadId, Sort
 from shared.caller import Caller
-from shared.middleware.access import needs
-from shared.middleware.answer_headers import ENTITY_TAG
-from shared.middleware.entity_tags import REVALIDATED, IfNoneMatch, entity_tag, is_known
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
+from shared.http.etag import REVALIDATED, IfNoneMatch, entity_tag, is_known
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import ENTITY_TAG
+from shared.http.route_policy import needs
 
 WRITE = needs("leads:write")
 KNOWN_LEAD_EXAMPLE = {
@@ -49,7 +49,7 @@ class LeadsController(Controller):
         summary="List",
         responses={
             200: ResponseSpec(
-                LeadsOut,
+                LeadsResponse,
                 description="A page",
                 examples=[Example(value={"items": [LEAD_EXAMPLE], "next_cursor": None})],
             ),
@@ -63,7 +63,7 @@ class LeadsController(Controller):
         sort: FromQuery[Sort] = "-last_analysed_at",
         cursor: SortedCursor = None,
         limit: Limit = 50,
-    ) -> LeadsOut:
+    ) -> LeadsResponse:
         """Whom the account has had analysed, each as the last analysis left them. Filters narrow each other
         down. A minus in `sort` puts the greatest first.
 
@@ -72,7 +72,7 @@ class LeadsController(Controller):
         still be restored, and no others.
         """
         page = await leads.page(request.user, only, sort=sort, cursor=cursor, limit=limit)
-        return LeadsOut(items=[lead_out(lead) for lead in page.items], next_cursor=page.next_cursor)
+        return LeadsResponse(items=[lead_out(lead) for lead in page.items], next_cursor=page.next_cursor)
 
     @get(
         "/{lead_id:uuid}",
@@ -81,7 +81,7 @@ class LeadsController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: ResponseSpec(
-                KnownLeadOut,
+                KnownLeadResponse,
                 description="The lead; `ETag` is its version",
                 examples=[Example(value=KNOWN_LEAD_EXAMPLE)],
             ),
@@ -90,7 +90,7 @@ class LeadsController(Controller):
     )
     async def read(
         self, request: Asked, lead_id: FromPath[UUID], leads: Kept, if_none_match: IfNoneMatch = None
-    ) -> Response[KnownLeadOut | None]:
+    ) -> Response[KnownLeadResponse | None]:
         """One lead, the last analysis in short, and what has changed since the one before; `comparison` is
         null when there was none. Send the `ETag` in `If-None-Match` to learn only whether it has changed.
         """
@@ -106,7 +106,7 @@ class LeadsController(Controller):
         summary="History",
         responses={
             200: ResponseSpec(
-                AnalysesOut,
+                AnalysesResponse,
                 description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
             ),
@@ -119,10 +119,12 @@ class LeadsController(Controller):
         leads: Kept,
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> AnalysesOut:
+    ) -> AnalysesResponse:
         """The lead's analyses, newest first, as far back as the account's plan goes."""
         page = await leads.history(request.user, LeadId(lead_id), cursor=cursor, limit=limit)
-        return AnalysesOut(items=[entry_out(entry) for entry in page.items], next_cursor=page.next_cursor)
+        return AnalysesResponse(
+            items=[entry_out(entry) for entry in page.items], next_cursor=page.next_cursor
+        )
 
     @delete(
         "/{lead_id:uuid}",
@@ -146,14 +148,14 @@ class LeadsController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: ResponseSpec(
-                LeadOut,
+                LeadResponse,
                 description="The lead as it is now; `ETag` is its new version",
                 examples=[Example(value=LEAD_EXAMPLE)],
             ),
-            **refusals(409),
+            **problem_responses(409),
         },
     )
-    async def restore(self, request: Asked, lead_id: FromPath[UUID], leads: Kept) -> Response[LeadOut]:
+    async def restore(self, request: Asked, lead_id: FromPath[UUID], leads: Kept) -> Response[LeadResponse]:
         """Bring back a lead that was deleted within the last 30 days, with its analyses. One that is not
         deleted stays as it is. If the same person was analysed again for the same business, the answer is
         409 `lead_taken`.

@@ -6,35 +6,35 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.answers import (
-    CommercialAnswer,
-    DeepCoreAnswer,
-    LightAnswer,
-    OutreachAnswer,
-    PersonalityAnswer,
-    PsychographicAnswer,
-)
-from features.analysis.domain.cleaning import Removal
 from features.analysis.domain.comparison import Comparison
-from features.analysis.domain.facts import Facts
-from features.analysis.domain.fit import Fit
 from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, LeadKey
-from features.analysis.domain.profile import AnalysisType, Profile
-from features.analysis.domain.scoring import Score, Tier
+from features.analysis.domain.profile.facts import Facts
+from features.analysis.domain.profile.profile import AnalysisType, Profile
+from features.analysis.domain.prompting.model_outputs import (
+    CommercialOutput,
+    DeepCoreOutput,
+    LightOutput,
+    OutreachOutput,
+    PersonalityOutput,
+    PsychographicOutput,
+)
+from features.analysis.domain.prompting.output_sanitizer import Removal
+from features.analysis.domain.scoring.icp_match import IcpMatch
+from features.analysis.domain.scoring.scoring import Score, Tier
 from shared.ids import RunId
 
 CAPTION_LENGTH_MAX = 280
 
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ModelOutputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which there are depends on the type, see ``prompts.FORMS``; the names are the same."""
 
-    light: LightAnswer | None = None
-    core: DeepCoreAnswer | None = None
-    outreach: OutreachAnswer | None = None
-    personality: PersonalityAnswer | None = None
-    psychographic: PsychographicAnswer | None = None
-    commercial: CommercialAnswer | None = None
+    light: LightOutput | None = None
+    core: DeepCoreOutput | None = None
+    outreach: OutreachOutput | None = None
+    personality: PersonalityOutput | None = None
+    psychographic: PsychographicOutput | None = None
+    commercial: CommercialOutput | None = None
 
 
 class EvidencePost(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +58,10 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     analysis_type: AnalysisType
     profile: Profile
     facts: Facts
-    fit: Fit
+    fit: IcpMatch
     score: Score
     niche: str
-    answers: Answers
+    answers: ModelOutputs
     evidence: tuple[EvidencePost, ...]
     removals: tuple[Removal, ...]  # what was taken out of the answers, see ``cleaning``
     models: tuple[str, ...]  # provider/model, each once
@@ -93,13 +93,13 @@ class AnalysisEntry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class KeptAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+class StoredAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     analysis: Analysis
     lead_id: LeadId
     created_at: datetime
 
 
-class KnownLead(msgspec.Struct, frozen=True, kw_only=True):
+class ExistingLead(msgspec.Struct, frozen=True, kw_only=True):
     """``comparison`` is to the look before the last one; None when there was none."""
 
     lead: Lead

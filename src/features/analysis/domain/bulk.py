@@ -7,8 +7,8 @@ from typing import Literal
 import msgspec
 
 from features.analysis.domain.errors import UsernameInvalid
-from features.analysis.domain.orders import BulkOrder
-from features.analysis.domain.profile import username_of
+from features.analysis.domain.profile.profile import username_of
+from features.analysis.domain.requests import NewBulkAnalysis
 from shared.ids import AccountId, RunId
 
 ItemStatus = Literal["waiting", "started", "completed", "failed", "cancelled", "skipped"]
@@ -70,7 +70,7 @@ class BulkPage(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     progress: int
     current_step: str | None
-    order: BulkOrder
+    order: NewBulkAnalysis
     created_at: datetime
     ended_at: datetime | None
     counts: dict[ItemStatus, int]  # of all its items; what is not there is 0

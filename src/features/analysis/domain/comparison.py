@@ -4,9 +4,9 @@ from datetime import datetime
 
 import msgspec
 
-from features.analysis.domain.facts import Facts
-from features.analysis.domain.profile import AnalysisType
-from features.analysis.domain.scoring import ComponentName, Score, Tier
+from features.analysis.domain.profile.facts import Facts
+from features.analysis.domain.profile.profile import AnalysisType
+from features.analysis.domain.scoring.scoring import ComponentName, Score, Tier
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,7 +59,7 @@ class ProfilesUnavailable(Unavailable):
         return f"@{self.username} could not be looked at now. Try again in {self.retry_after_s} s."
 
 
-class BusinessGone(NotFound):
+class BusinessDeleted(NotFound):
     """It was there when the analysis was asked for."""
 
     code = "business_gone"
@@ -148,7 +148,7 @@ class LeadNotFound(NotFound):
         return "There is no such lead, or it is not yours."
 
 
-class LeadTaken(Conflict):
+class LeadAlreadyExists(Conflict):
     code = "lead_taken"
 
     def __init__(self, username: str) -> None:

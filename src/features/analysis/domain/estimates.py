@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from features.analysis.domain.profile import AnalysisType
+from features.analysis.domain.profile.profile import AnalysisType
 
 LOOK = "scrape"  # the step that a remembered profile saves
 # Until there are analyses to learn from.

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.profile import AnalysisType, Platform
-from features.analysis.domain.scoring import Tier
-from features.analysis.domain.texts import plain
+from features.analysis.domain.profile.profile import AnalysisType, Platform
+from features.analysis.domain.profile.text import plain
+from features.analysis.domain.scoring.scoring import Tier
 from shared.ids import AccountId
 
 LeadId = NewType("LeadId", UUID)

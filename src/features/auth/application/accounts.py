@@ -2,10 +2,10 @@ from dataclasses import dataclass
 
 from features.auth.application import ports
 from features.auth.domain.errors import TooManyAccounts
-from features.auth.domain.roster import Account, tidy_name
+from features.auth.domain.memberships import Account, tidy_name
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId
-from shared.pages import Page, Place, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 OWNED_MAX = 20
 
@@ -18,7 +18,7 @@ class Accounts:
 
     async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
         found = await self.accounts.mine(caller, before=decode_place(cursor), accounts_max=limit + 1)
-        return page_of(found, limit, lambda account: Place(account.created_at, account.id))
+        return page_of(found, limit, lambda account: Cursor(account.created_at, account.id))
 
     async def deleted(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
         """Last deleted first. All are read, and the page is cut from them: they are few."""
@@ -59,6 +59,6 @@ class Accounts:
         return await self.get(caller, account_id)
 
 
-def _deletion(account: Account) -> Place:
+def _deletion(account: Account) -> Cursor:
     assert account.deleted_at is not None, "only what was deleted is listed here"
-    return Place(account.deleted_at, account.id)
+    return Cursor(account.deleted_at, account.id)

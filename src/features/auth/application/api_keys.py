@@ -7,13 +7,13 @@ import msgspec
 
 from features.auth.application import ports
 from features.auth.application.ports import KeySettings
-from features.auth.domain.api_keys import ApiKey, Issued, Mode, check_expiry, issue
-from features.auth.domain.errors import ApiKeyIsOver, ApiKeyNotFound, TooManyApiKeys
-from features.auth.domain.roster import tidy_name
+from features.auth.domain.api_keys import ApiKey, IssuedApiKey, Mode, check_expiry, issue
+from features.auth.domain.errors import ApiKeyEnded, ApiKeyNotFound, TooManyApiKeys
+from features.auth.domain.memberships import tidy_name
 from shared.caller import Caller, no_account
+from shared.clock import Clock
 from shared.ids import AccountId
-from shared.pages import Page, Place, decode_place, page_of
-from shared.ports import Clock
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 VALID_MAX = 100
 
@@ -60,7 +60,7 @@ class ApiKeys:
         old = await self.get(caller, old_id)
         now = self.now()
         if not old.is_valid(now):
-            raise ApiKeyIsOver
+            raise ApiKeyEnded
         issued = issue(new_id, old.mode)
         key = msgspec.structs.replace(
             old, id=new_id, last_used_at=None, created_by=caller.user_id, created_at=now
@@ -70,7 +70,7 @@ class ApiKeys:
             await self.keys.expire(old, now + overlap)
         return new
 
-    async def _add(self, caller: Caller, issued: Issued, key: ApiKey) -> NewKey:
+    async def _add(self, caller: Caller, issued: IssuedApiKey, key: ApiKey) -> NewKey:
         """The role is checked under the account's lock: a removal that came first leaves no key behind."""
         async with self.keys.transaction():
             roster = await self.members.lock(key.account_id)
@@ -83,7 +83,7 @@ class ApiKeys:
         found = await self.keys.list(
             caller, _account(caller), before=decode_place(cursor), keys_max=limit + 1
         )
-        return page_of(found, limit, lambda key: Place(key.created_at, key.id))
+        return page_of(found, limit, lambda key: Cursor(key.created_at, key.id))
 
     async def get(self, caller: Caller, key_id: UUID) -> ApiKey:
         key = await self.keys.get(caller, _account(caller), key_id)
@@ -98,7 +98,7 @@ class ApiKeys:
         """What ``changes`` does not name stays."""
         key = await self.get(caller, key_id)
         if not key.is_valid(self.now()):
-            raise ApiKeyIsOver
+            raise ApiKeyEnded
         settings = msgspec.structs.replace(_settings(key), **changes)
         if settings.expires_at != key.expires_at:
             check_expiry(settings.expires_at, self.now())

@@ -4,17 +4,17 @@ from uuid import UUID
 from features.auth.application import ports
 from features.auth.domain.errors import (
     AlreadyMember,
-    InvitationForSomebodyElse,
+    InvitationForAnotherUser,
     InvitationNotFound,
     TooManyInvitations,
 )
 from features.auth.domain.invitations import LIFETIME, Invitation, new_token, tidy_email, token_hash
+from features.auth.domain.memberships import Account
 from features.auth.domain.roles import Role
-from features.auth.domain.roster import Account
 from shared.caller import AccountNotFound, Caller
+from shared.clock import Clock
 from shared.ids import AccountId
-from shared.pages import Page, Place, decode_place, page_of
-from shared.ports import Clock
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 OPEN_MAX = 200
 
@@ -67,7 +67,7 @@ class Invitations:
         found = await self.invitations.list(
             caller, account_id, before=decode_place(cursor), invitations_max=limit + 1
         )
-        return page_of(found, limit, lambda invitation: Place(invitation.created_at, invitation.id))
+        return page_of(found, limit, lambda invitation: Cursor(invitation.created_at, invitation.id))
 
     async def withdraw(self, account_id: AccountId, invitation_id: UUID) -> None:
         if not await self.invitations.withdraw(account_id, invitation_id):
@@ -82,7 +82,7 @@ class Invitations:
             if invitation is None:
                 raise InvitationNotFound
             if invitation.email != caller.email:
-                raise InvitationForSomebodyElse
+                raise InvitationForAnotherUser
             if invitation.closed_at is None:
                 await self.members.add(invitation.account_id, caller.user_id, invitation.role)
                 await self.invitations.close(invitation)

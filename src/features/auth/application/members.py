@@ -3,11 +3,11 @@ from dataclasses import dataclass
 from features.auth.application import ports
 from features.auth.domain.api_keys import ApiKey
 from features.auth.domain.invitations import Invitation
+from features.auth.domain.memberships import Member
 from features.auth.domain.roles import Role
-from features.auth.domain.roster import Member
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId, UserId
-from shared.pages import Page, Place, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Members:
         found = await self.members.list(caller, account_id, after=after, members_max=limit + 1)
         if not found and after is None:  # an account has a member: this one is not the caller's
             raise AccountNotFound
-        return page_of(found, limit, lambda member: Place(member.created_at, member.user_id))
+        return page_of(found, limit, lambda member: Cursor(member.created_at, member.user_id))
 
     async def change_role(self, caller: Caller, account_id: AccountId, user_id: UserId, role: Role) -> Member:
         async with self.members.transaction():

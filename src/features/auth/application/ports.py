@@ -5,13 +5,13 @@ from uuid import UUID
 
 import msgspec
 
-from features.auth.domain.api_keys import ApiKey, Issued
+from features.auth.domain.api_keys import ApiKey, IssuedApiKey
 from features.auth.domain.invitations import Invitation
+from features.auth.domain.memberships import Account, Member, Membership, MembershipList
 from features.auth.domain.roles import Role, Scope
-from features.auth.domain.roster import Account, Member, Roster, Standing
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
-from shared.pages import Place
+from shared.pagination import Cursor
 
 
 class TokenVerifier(Protocol):
@@ -35,15 +35,15 @@ class SignUps(Protocol):
         ...
 
 
-class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
+class StoredApiKey(msgspec.Struct, frozen=True, kw_only=True):
     key: ApiKey
     secret_hash: bytes
 
 
-class KeyRing(Protocol):
+class ApiKeyLookup(Protocol):
     """Keys as the door sees them, before it is known whose they are."""
 
-    async def find(self, key_id: UUID) -> KnownKey | None:
+    async def find(self, key_id: UUID) -> StoredApiKey | None:
         """None for a key of a deleted account as well."""
         ...
 
@@ -52,8 +52,8 @@ class KeyRing(Protocol):
         ...
 
 
-class Standings(Protocol):
-    async def of(self, caller: Caller) -> Standing | None:
+class Memberships(Protocol):
+    async def of(self, caller: Caller) -> Membership | None:
         """In the account meant, now. None when it is not the caller's."""
         ...
 
@@ -61,7 +61,7 @@ class Standings(Protocol):
 class Accounts(Protocol):
     """What a caller may see, and what a user may own."""
 
-    async def mine(self, caller: Caller, *, before: Place | None, accounts_max: int) -> list[Account]:
+    async def mine(self, caller: Caller, *, before: Cursor | None, accounts_max: int) -> list[Account]:
         """Newest first."""
         ...
 
@@ -87,12 +87,12 @@ class Accounts(Protocol):
 class Members(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[None]: ...
 
-    async def lock(self, account_id: AccountId) -> Roster:
+    async def lock(self, account_id: AccountId) -> MembershipList:
         """Nobody else changes the members until the transaction ends. Empty when there is no account."""
         ...
 
     async def list(
-        self, caller: Caller, account_id: AccountId, *, after: Place | None, members_max: int
+        self, caller: Caller, account_id: AccountId, *, after: Cursor | None, members_max: int
     ) -> list[Member]:
         """In the order in which they joined."""
         ...
@@ -128,7 +128,7 @@ class Invitations(Protocol):
     async def mark_sent(self, account_id: AccountId, invitation_id: UUID) -> Invitation: ...
 
     async def list(
-        self, caller: Caller, account_id: AccountId, *, before: Place | None, invitations_max: int
+        self, caller: Caller, account_id: AccountId, *, before: Cursor | None, invitations_max: int
     ) -> list[Invitation]:
         """Those that wait for an answer, newest first."""
         ...
@@ -169,12 +169,12 @@ class ApiKeys(Protocol):
 
     async def lock_and_count_valid(self, account_id: AccountId) -> int: ...
 
-    async def add(self, issued: Issued, key: ApiKey) -> ApiKey:
+    async def add(self, issued: IssuedApiKey, key: ApiKey) -> ApiKey:
         """With the same id again, the secret is replaced: the first one never reached anybody."""
         ...
 
     async def list(
-        self, caller: Caller, account_id: AccountId, *, before: Place | None, keys_max: int
+        self, caller: Caller, account_id: AccountId, *, before: Cursor | None, keys_max: int
     ) -> list[ApiKey]:
         """Newest first, the ones that are over too."""
         ...

@@ -12,15 +12,15 @@ from litestar.openapi.spec import Example
 from litestar.params import BodyKwarg, FromPath, QueryParameter
 
 from features.auth.application.accounts import Accounts
+from features.auth.domain.memberships import NAME_LENGTH_MAX, NAME_PATTERN, Account
 from features.auth.domain.roles import Role
-from features.auth.domain.roster import NAME_LENGTH_MAX, NAME_PATTERN, Account
 from shared.caller import Caller
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import LOCATION
+from shared.http.route_policy import USERS_ONLY, needs
 from shared.ids import AccountId
-from shared.middleware.access import USERS_ONLY, needs
-from shared.middleware.answer_headers import LOCATION
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 Name = Annotated[
     str,
@@ -31,14 +31,14 @@ Deleted = Annotated[
 ]
 
 
-class AccountIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AccountRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
 
 
-AccountBody = Annotated[AccountIn, BodyKwarg(examples=[Example(value={"name": "Corner bakery"})])]
+AccountBody = Annotated[AccountRequest, BodyKwarg(examples=[Example(value={"name": "Corner bakery"})])]
 
 
-class AccountOut(msgspec.Struct, frozen=True, kw_only=True):
+class AccountResponse(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     name: str
     plan: str
@@ -47,8 +47,8 @@ class AccountOut(msgspec.Struct, frozen=True, kw_only=True):
     deleted_at: datetime | None
 
 
-class AccountsOut(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[AccountOut]
+class AccountsResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[AccountResponse]
     next_cursor: str | None
 
 
@@ -60,11 +60,11 @@ ACCOUNT_EXAMPLE = {
     "created_at": "2026-11-01T09:30:00Z",
     "deleted_at": None,
 }
-SHOWN = ResponseSpec(AccountOut, description="The account", examples=[Example(value=ACCOUNT_EXAMPLE)])
+SHOWN = ResponseSpec(AccountResponse, description="The account", examples=[Example(value=ACCOUNT_EXAMPLE)])
 
 
-def account_out(account: Account) -> AccountOut:
-    return AccountOut(
+def account_out(account: Account) -> AccountResponse:
+    return AccountResponse(
         id=account.id,
         name=account.name,
         plan=account.plan,
@@ -85,7 +85,7 @@ class AccountsController(Controller):
         opt=USERS_ONLY,
         responses={
             200: ResponseSpec(
-                AccountsOut,
+                AccountsResponse,
                 description="A page",
                 examples=[Example(value={"items": [ACCOUNT_EXAMPLE], "next_cursor": None})],
             ),
@@ -99,14 +99,14 @@ class AccountsController(Controller):
         limit: Limit = 50,
         *,
         deleted: Deleted = False,
-    ) -> AccountsOut:
+    ) -> AccountsResponse:
         """The accounts that you are a member of, newest first, with your role in each.
 
         Choose one for other requests with the `Oslira-Account` header.
         """
         pages = accounts.deleted if deleted else accounts.page
         page = await pages(request.user, cursor=cursor, limit=limit)
-        return AccountsOut(
+        return AccountsResponse(
             items=[account_out(account) for account in page.items], next_cursor=page.next_cursor
         )
 
@@ -116,14 +116,14 @@ class AccountsController(Controller):
         summary="Create an account",
         response_headers=(LOCATION,),
         opt=USERS_ONLY,
-        responses={201: SHOWN, **refusals(402)},
+        responses={201: SHOWN, **problem_responses(402)},
     )
     async def create(
         self,
         request: Request[Caller, Any, Any],
         data: AccountBody,
         accounts: NamedDependency[Accounts],
-    ) -> Response[AccountOut]:
+    ) -> Response[AccountResponse]:
         """Another account with you as its owner. It starts without credits."""
         account_id = AccountId(effect_id(request.scope))
         account = await accounts.create(request.user, account_id, data.name)
@@ -143,7 +143,7 @@ class AccountsController(Controller):
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
         accounts: NamedDependency[Accounts],
-    ) -> AccountOut:
+    ) -> AccountResponse:
         """One account, with your role in it."""
         return account_out(await accounts.get(request.user, AccountId(account_id)))
 
@@ -160,7 +160,7 @@ class AccountsController(Controller):
         account_id: FromPath[UUID],
         data: AccountBody,
         accounts: NamedDependency[Accounts],
-    ) -> AccountOut:
+    ) -> AccountResponse:
         """Give the account another name."""
         return account_out(await accounts.rename(request.user, AccountId(account_id), data.name))
 
@@ -191,6 +191,6 @@ class AccountsController(Controller):
         request: Request[Caller, Any, Any],
         account_id: FromPath[UUID],
         accounts: NamedDependency[Accounts],
-    ) -> AccountOut:
+    ) -> AccountResponse:
         """Bring back an account that you own and that was deleted less than 30 days ago."""
         return account_out(await accounts.restore(request.user, AccountId(account_id)))

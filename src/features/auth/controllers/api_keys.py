@@ -17,12 +17,12 @@ from features.auth.controllers.accounts import Name
 from features.auth.domain.api_keys import ApiKey, Mode
 from features.auth.domain.roles import Scope
 from shared.caller import Caller
-from shared.instants import as_utc
-from shared.middleware.access import needs
-from shared.middleware.answer_headers import LOCATION
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import LOCATION
+from shared.http.route_policy import needs
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
+from shared.timestamps import as_utc
 
 DAY_S = 86_400
 
@@ -32,7 +32,7 @@ Cap = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000_000, examples=[500])]
 Expiry = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
-class ApiKeyIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ApiKeyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: Name
     scopes: Scopes
     mode: Mode = "live"
@@ -41,7 +41,7 @@ class ApiKeyIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     expires_at: Expiry | None = None
 
 
-class ApiKeyChangeIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ApiKeyPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is left out stays; null takes a cap, an expiry or a project away."""
 
     name: Name | msgspec.UnsetType = msgspec.UNSET
@@ -51,7 +51,7 @@ class ApiKeyChangeIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     expires_at: Expiry | msgspec.UnsetType | None = msgspec.UNSET
 
 
-class RotationIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RotationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     overlap_seconds: Annotated[
         int,
         msgspec.Meta(ge=0, le=30 * DAY_S, description="For how long the old key serves on."),
@@ -59,20 +59,18 @@ class RotationIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 ApiKeyBody = Annotated[
-    ApiKeyIn,
+    ApiKeyRequest,
     BodyKwarg(
         examples=[
             Example(value={"name": "Nightly import", "scopes": ["credits:read", "business_profiles:read"]})
         ]
     ),
 ]
-ApiKeyChangeBody = Annotated[
-    ApiKeyChangeIn, BodyKwarg(examples=[Example(value={"credits_per_month_max": 500})])
-]
-RotationBody = Annotated[RotationIn, BodyKwarg(examples=[Example(value={"overlap_seconds": DAY_S})])]
+ApiKeyChangeBody = Annotated[ApiKeyPatch, BodyKwarg(examples=[Example(value={"credits_per_month_max": 500})])]
+RotationBody = Annotated[RotationRequest, BodyKwarg(examples=[Example(value={"overlap_seconds": DAY_S})])]
 
 
-class ApiKeyOut(msgspec.Struct, frozen=True, kw_only=True):
+class ApiKeyResponse(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     hint: str
     name: str
@@ -87,16 +85,16 @@ class ApiKeyOut(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class ApiKeyDetailOut(ApiKeyOut, frozen=True, kw_only=True):
+class ApiKeyDetailResponse(ApiKeyResponse, frozen=True, kw_only=True):
     credits_spent_this_month: int
 
 
-class NewApiKeyOut(ApiKeyOut, frozen=True, kw_only=True):
+class NewApiKeyResponse(ApiKeyResponse, frozen=True, kw_only=True):
     key: str
 
 
-class ApiKeysOut(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[ApiKeyOut]
+class ApiKeysResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[ApiKeyResponse]
     next_cursor: str | None
 
 
@@ -115,25 +113,25 @@ KEY_EXAMPLE = {
     "created_at": "2026-11-01T09:30:00Z",
 }
 NEW_KEY_EXAMPLE = {**KEY_EXAMPLE, "key": "osl_live_<id>_<secret and checksum>"}
-SHOWN = ResponseSpec(ApiKeyOut, description="The key", examples=[Example(value=KEY_EXAMPLE)])
+SHOWN = ResponseSpec(ApiKeyResponse, description="The key", examples=[Example(value=KEY_EXAMPLE)])
 MADE = ResponseSpec(
-    NewApiKeyOut,
+    NewApiKeyResponse,
     description="The key, in full this once",
     examples=[Example(value=NEW_KEY_EXAMPLE)],
 )
 
 
 def _fields(key: ApiKey) -> dict[str, Any]:
-    return {name: getattr(key, name) for name in ApiKeyOut.__struct_fields__}
+    return {name: getattr(key, name) for name in ApiKeyResponse.__struct_fields__}
 
 
-def api_key_out(key: ApiKey) -> ApiKeyOut:
-    return ApiKeyOut(**_fields(key))
+def api_key_out(key: ApiKey) -> ApiKeyResponse:
+    return ApiKeyResponse(**_fields(key))
 
 
-def _made(new: NewKey) -> Response[NewApiKeyOut]:
+def _made(new: NewKey) -> Response[NewApiKeyResponse]:
     return Response(
-        NewApiKeyOut(**_fields(new.key), key=new.text),
+        NewApiKeyResponse(**_fields(new.key), key=new.text),
         status_code=201,
         headers={"Location": f"/v1/api-keys/{new.key.id}"},
     )
@@ -149,14 +147,14 @@ class ApiKeysController(Controller):
         summary="Make a key",
         response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
-        responses={201: MADE, **refusals(402)},
+        responses={201: MADE, **problem_responses(402)},
     )
     async def create(
         self,
         request: Request[Caller, Any, Any],
         data: ApiKeyBody,
         api_keys: NamedDependency[ApiKeys],
-    ) -> Response[NewApiKeyOut]:
+    ) -> Response[NewApiKeyResponse]:
         """Make a key for a program. `key` is shown now and never again: only its hash is kept.
 
         A key does what its `scopes` say and nothing else. `credits_per_month_max` caps what it may spend
@@ -178,7 +176,7 @@ class ApiKeysController(Controller):
         opt=needs("api_keys:read"),
         responses={
             200: ResponseSpec(
-                ApiKeysOut,
+                ApiKeysResponse,
                 description="A page",
                 examples=[Example(value={"items": [KEY_EXAMPLE], "next_cursor": None})],
             ),
@@ -190,10 +188,10 @@ class ApiKeysController(Controller):
         api_keys: NamedDependency[ApiKeys],
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> ApiKeysOut:
+    ) -> ApiKeysResponse:
         """The account's keys, newest first, those that are over too. `hint` is what to recognise one by."""
         page = await api_keys.page(request.user, cursor=cursor, limit=limit)
-        return ApiKeysOut(items=[api_key_out(key) for key in page.items], next_cursor=page.next_cursor)
+        return ApiKeysResponse(items=[api_key_out(key) for key in page.items], next_cursor=page.next_cursor)
 
     @get(
         "/{key_id:uuid}",
@@ -202,7 +200,7 @@ class ApiKeysController(Controller):
         opt=needs("api_keys:read"),
         responses={
             200: ResponseSpec(
-                ApiKeyDetailOut,
+                ApiKeyDetailResponse,
                 description="The key",
                 examples=[Example(value={**KEY_EXAMPLE, "credits_spent_this_month": 12})],
             ),
@@ -213,17 +211,19 @@ class ApiKeysController(Controller):
         request: Request[Caller, Any, Any],
         key_id: FromPath[UUID],
         api_keys: NamedDependency[ApiKeys],
-    ) -> ApiKeyDetailOut:
+    ) -> ApiKeyDetailResponse:
         """One key, and what it and those it replaced have spent this month."""
         key = await api_keys.get(request.user, key_id)
-        return ApiKeyDetailOut(**_fields(key), credits_spent_this_month=await api_keys.credits_spent(key))
+        return ApiKeyDetailResponse(
+            **_fields(key), credits_spent_this_month=await api_keys.credits_spent(key)
+        )
 
     @patch(
         "/{key_id:uuid}",
         operation_id="changeApiKey",
         summary="Change a key",
         opt=needs("api_keys:manage"),
-        responses={200: SHOWN, **refusals(409)},
+        responses={200: SHOWN, **problem_responses(409)},
     )
     async def change(
         self,
@@ -231,7 +231,7 @@ class ApiKeysController(Controller):
         key_id: FromPath[UUID],
         data: ApiKeyChangeBody,
         api_keys: NamedDependency[ApiKeys],
-    ) -> ApiKeyOut:
+    ) -> ApiKeyResponse:
         """Change a key's name, scopes, project, cap or expiry. Running processes follow within seconds."""
         changes = {
             name: value for name, value in msgspec.structs.asdict(data).items() if value is not msgspec.UNSET
@@ -246,7 +246,7 @@ class ApiKeysController(Controller):
         summary="Rotate a key",
         response_headers=(LOCATION,),
         opt=needs("api_keys:manage"),
-        responses={201: MADE, **refusals(402)},
+        responses={201: MADE, **problem_responses(402)},
     )
     async def rotate(
         self,
@@ -254,7 +254,7 @@ class ApiKeysController(Controller):
         key_id: FromPath[UUID],
         data: RotationBody,
         api_keys: NamedDependency[ApiKeys],
-    ) -> Response[NewApiKeyOut]:
+    ) -> Response[NewApiKeyResponse]:
         """Make a new key with the same settings. The old one ends after the overlap.
 
         Both count against one monthly cap.

@@ -9,28 +9,28 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from features.auth.application.me import Me
-from features.auth.controllers.accounts import ACCOUNT_EXAMPLE, AccountOut, account_out
+from features.auth.application.current_user import CurrentUser
+from features.auth.controllers.accounts import ACCOUNT_EXAMPLE, AccountResponse, account_out
 from shared.caller import Caller, PrincipalKind
-from shared.middleware.access import SIGNED_IN
+from shared.http.route_policy import SIGNED_IN
 from shared.permissions import Permission
 
 
-class VerifiedOut(msgspec.Struct, frozen=True, kw_only=True):
+class VerifiedResponse(msgspec.Struct, frozen=True, kw_only=True):
     kind: PrincipalKind
     id: UUID
     email: str | None
     is_operator: bool
 
 
-class MeOut(msgspec.Struct, frozen=True, kw_only=True):
+class MeResponse(msgspec.Struct, frozen=True, kw_only=True):
     kind: PrincipalKind
     id: UUID
     email: str | None
     is_operator: bool
     is_test: bool
     project: str | None
-    account: AccountOut | None
+    account: AccountResponse | None
     permissions: list[Permission]
 
 
@@ -61,33 +61,33 @@ class IdentityController(Controller):
         sync_to_thread=False,
         responses={
             200: ResponseSpec(
-                VerifiedOut, description="It is valid", examples=[Example(value=VERIFIED_EXAMPLE)]
+                VerifiedResponse, description="It is valid", examples=[Example(value=VERIFIED_EXAMPLE)]
             ),
         },
     )
-    def verify(self, request: Request[Caller, Any, Any]) -> VerifiedOut:
+    def verify(self, request: Request[Caller, Any, Any]) -> VerifiedResponse:
         """Whether the access token or API key is valid, and whose it is."""
         caller = request.user
-        return VerifiedOut(
+        return VerifiedResponse(
             kind=caller.kind, id=caller.id, email=caller.email or None, is_operator=caller.is_operator
         )
 
     @get(
         "/me",
         operation_id="getMe",
-        summary="Me",
+        summary="CurrentUser",
         responses={
-            200: ResponseSpec(MeOut, description="The caller", examples=[Example(value=ME_EXAMPLE)]),
+            200: ResponseSpec(MeResponse, description="The caller", examples=[Example(value=ME_EXAMPLE)]),
         },
     )
-    async def show(self, request: Request[Caller, Any, Any], me: NamedDependency[Me]) -> MeOut:
+    async def show(self, request: Request[Caller, Any, Any], me: NamedDependency[CurrentUser]) -> MeResponse:
         """The caller, the account they act for, and what they may do there.
 
         `account` is null when you belong to several accounts and chose none, or to none.
         """
         caller = request.user
         account, permissions = await me.standing(caller)
-        return MeOut(
+        return MeResponse(
             kind=caller.kind,
             id=caller.id,
             email=caller.email or None,

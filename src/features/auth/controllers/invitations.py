@@ -12,38 +12,38 @@ from litestar.openapi.spec import Example
 from litestar.params import BodyKwarg, FromPath
 
 from features.auth.application.invitations import Invitations
-from features.auth.controllers.accounts import SHOWN, AccountOut, account_out
+from features.auth.controllers.accounts import SHOWN, AccountResponse, account_out
 from features.auth.domain.invitations import EMAIL_LENGTH_MAX, EMAIL_PATTERN, Invitation
 from features.auth.domain.roles import Role
 from shared.caller import Caller
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.route_policy import USERS_ONLY, needs
 from shared.ids import AccountId
-from shared.middleware.access import USERS_ONLY, needs
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 
-class InvitationIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class InvitationRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     email: Annotated[
         str, msgspec.Meta(max_length=EMAIL_LENGTH_MAX, pattern=EMAIL_PATTERN, examples=["them@example.com"])
     ]
     role: Role = "member"
 
 
-class AcceptanceIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AcceptanceRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     token: Annotated[str, msgspec.Meta(min_length=1, max_length=200, description="From the link.")]
 
 
 InvitationBody = Annotated[
-    InvitationIn, BodyKwarg(examples=[Example(value={"email": "them@example.com", "role": "member"})])
+    InvitationRequest, BodyKwarg(examples=[Example(value={"email": "them@example.com", "role": "member"})])
 ]
 AcceptanceBody = Annotated[
-    AcceptanceIn,
+    AcceptanceRequest,
     BodyKwarg(examples=[Example(value={"token": "osl_invite_ySh3mXq0b0E6cPq9o6f3pZ2uQ0c5rJ8w1lT4kN7vB2A"})]),
 ]
 
 
-class InvitationOut(msgspec.Struct, frozen=True, kw_only=True):
+class InvitationResponse(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     email: str
     role: Role
@@ -53,8 +53,8 @@ class InvitationOut(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: datetime | None
 
 
-class InvitationsOut(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[InvitationOut]
+class InvitationsResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[InvitationResponse]
     next_cursor: str | None
 
 
@@ -69,8 +69,8 @@ INVITATION_EXAMPLE = {
 }
 
 
-def invitation_out(invitation: Invitation) -> InvitationOut:
-    return InvitationOut(
+def invitation_out(invitation: Invitation) -> InvitationResponse:
+    return InvitationResponse(
         id=invitation.id,
         email=invitation.email,
         role=invitation.role,
@@ -92,9 +92,9 @@ class InvitationsController(Controller):
         opt=needs("members:manage"),
         responses={
             201: ResponseSpec(
-                InvitationOut, description="Sent", examples=[Example(value=INVITATION_EXAMPLE)]
+                InvitationResponse, description="Sent", examples=[Example(value=INVITATION_EXAMPLE)]
             ),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
     async def invite(
@@ -103,7 +103,7 @@ class InvitationsController(Controller):
         account_id: FromPath[UUID],
         data: InvitationBody,
         invitations: NamedDependency[Invitations],
-    ) -> InvitationOut:
+    ) -> InvitationResponse:
         """Send a link to an e-mail address; whoever signs in with that address and accepts is a member.
 
         The link is good for seven days. To invite an address again sends a new link and ends the old one.
@@ -124,7 +124,7 @@ class InvitationsController(Controller):
         opt=needs("members:manage"),
         responses={
             200: ResponseSpec(
-                InvitationsOut,
+                InvitationsResponse,
                 description="A page",
                 examples=[Example(value={"items": [INVITATION_EXAMPLE], "next_cursor": None})],
             ),
@@ -137,10 +137,10 @@ class InvitationsController(Controller):
         invitations: NamedDependency[Invitations],
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> InvitationsOut:
+    ) -> InvitationsResponse:
         """Invitations that wait for an answer, newest first."""
         page = await invitations.page(request.user, AccountId(account_id), cursor=cursor, limit=limit)
-        return InvitationsOut(
+        return InvitationsResponse(
             items=[invitation_out(invitation) for invitation in page.items], next_cursor=page.next_cursor
         )
 
@@ -173,6 +173,6 @@ class InvitationsController(Controller):
         request: Request[Caller, Any, Any],
         data: AcceptanceBody,
         invitations: NamedDependency[Invitations],
-    ) -> AccountOut:
+    ) -> AccountResponse:
         """Become a member, with the token of the link that reached your e-mail address."""
         return account_out(await invitations.accept(request.user, data.token))

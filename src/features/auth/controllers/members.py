@@ -12,18 +12,18 @@ from litestar.openapi.spec import Example
 from litestar.params import BodyKwarg, FromPath, QueryParameter
 
 from features.auth.application.members import Members
-from features.auth.controllers.api_keys import KEY_EXAMPLE, ApiKeyOut, api_key_out
-from features.auth.controllers.invitations import INVITATION_EXAMPLE, InvitationOut, invitation_out
+from features.auth.controllers.api_keys import KEY_EXAMPLE, ApiKeyResponse, api_key_out
+from features.auth.controllers.invitations import INVITATION_EXAMPLE, InvitationResponse, invitation_out
+from features.auth.domain.memberships import Member
 from features.auth.domain.roles import Role
-from features.auth.domain.roster import Member
 from shared.caller import Caller
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.route_policy import needs
 from shared.ids import AccountId, UserId
-from shared.middleware.access import needs
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 
-class RoleIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RoleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     role: Role
 
 
@@ -31,18 +31,18 @@ KeysChoice = Annotated[
     Literal["revoke", "keep"],
     QueryParameter(name="api_keys", description="What happens to the valid keys that the member created."),
 ]
-RoleBody = Annotated[RoleIn, BodyKwarg(examples=[Example(value={"role": "admin"})])]
+RoleBody = Annotated[RoleRequest, BodyKwarg(examples=[Example(value={"role": "admin"})])]
 
 
-class MemberOut(msgspec.Struct, frozen=True, kw_only=True):
+class MemberResponse(msgspec.Struct, frozen=True, kw_only=True):
     user_id: UUID
     email: str
     role: Role
     joined_at: datetime
 
 
-class MembersOut(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[MemberOut]
+class MembersResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[MemberResponse]
     next_cursor: str | None
 
 
@@ -51,8 +51,8 @@ class RemovalOut(msgspec.Struct, frozen=True, kw_only=True):
     `invitations`: the open ones that the member sent, closed now.
     """
 
-    api_keys: list[ApiKeyOut]
-    invitations: list[InvitationOut]
+    api_keys: list[ApiKeyResponse]
+    invitations: list[InvitationResponse]
 
 
 MEMBER_EXAMPLE = {
@@ -67,8 +67,8 @@ REMOVAL_EXAMPLE = {
 }
 
 
-def _member_out(member: Member) -> MemberOut:
-    return MemberOut(
+def _member_out(member: Member) -> MemberResponse:
+    return MemberResponse(
         user_id=member.user_id, email=member.email, role=member.role, joined_at=member.created_at
     )
 
@@ -84,7 +84,7 @@ class MembersController(Controller):
         opt=needs("members:read"),
         responses={
             200: ResponseSpec(
-                MembersOut,
+                MembersResponse,
                 description="A page",
                 examples=[Example(value={"items": [MEMBER_EXAMPLE], "next_cursor": None})],
             ),
@@ -97,10 +97,12 @@ class MembersController(Controller):
         members: NamedDependency[Members],
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> MembersOut:
+    ) -> MembersResponse:
         """Everybody who belongs to the account, in the order in which they joined."""
         page = await members.page(request.user, AccountId(account_id), cursor=cursor, limit=limit)
-        return MembersOut(items=[_member_out(member) for member in page.items], next_cursor=page.next_cursor)
+        return MembersResponse(
+            items=[_member_out(member) for member in page.items], next_cursor=page.next_cursor
+        )
 
     @patch(
         "/{user_id:uuid}",
@@ -108,8 +110,10 @@ class MembersController(Controller):
         summary="Change a role",
         opt=needs("members:manage"),
         responses={
-            200: ResponseSpec(MemberOut, description="The member", examples=[Example(value=MEMBER_EXAMPLE)]),
-            **refusals(409),
+            200: ResponseSpec(
+                MemberResponse, description="The member", examples=[Example(value=MEMBER_EXAMPLE)]
+            ),
+            **problem_responses(409),
         },
     )
     async def change(
@@ -119,7 +123,7 @@ class MembersController(Controller):
         user_id: FromPath[UUID],
         data: RoleBody,
         members: NamedDependency[Members],
-    ) -> MemberOut:
+    ) -> MemberResponse:
         """Give a member another role. It holds from their next request on.
 
         Only owners make or unmake owners, and an account keeps at least one.
@@ -139,7 +143,7 @@ class MembersController(Controller):
                 description="Removed, with the affected keys and invitations",
                 examples=[Example(value=REMOVAL_EXAMPLE)],
             ),
-            **refusals(409),
+            **problem_responses(409),
         },
     )
     async def remove(

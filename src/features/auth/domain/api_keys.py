@@ -58,7 +58,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
-class Presented(msgspec.Struct, frozen=True, kw_only=True):
+class PresentedApiKey(msgspec.Struct, frozen=True, kw_only=True):
     """A key as somebody sends it, its checksum right."""
 
     id: UUID
@@ -66,7 +66,7 @@ class Presented(msgspec.Struct, frozen=True, kw_only=True):
     secret_hash: bytes
 
 
-class Issued(msgspec.Struct, frozen=True, kw_only=True):
+class IssuedApiKey(msgspec.Struct, frozen=True, kw_only=True):
     """A new key: ``text`` is shown once, ``secret_hash`` is kept."""
 
     id: UUID
@@ -74,13 +74,13 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
     secret_hash: bytes
 
 
-def issue(key_id: UUID, mode: Mode) -> Issued:
+def issue(key_id: UUID, mode: Mode) -> IssuedApiKey:
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET_LENGTH))
     checked = f"{PREFIX}{mode}_{_base62(key_id.int, _ID_LENGTH)}_{secret}"
-    return Issued(id=key_id, text=checked + _checksum(checked), secret_hash=_hash(secret))
+    return IssuedApiKey(id=key_id, text=checked + _checksum(checked), secret_hash=_hash(secret))
 
 
-def read_key(text: str) -> Presented:
+def read_key(text: str) -> PresentedApiKey:
     """Raises ApiKeyMistyped unless it is well formed; whether it is known is not asked here."""
     match = _KEY.fullmatch(text)
     if match is None or _checksum(match["checked"]) != match["checksum"]:
@@ -91,7 +91,7 @@ def read_key(text: str) -> Presented:
     if number >= 1 << 128:
         raise ApiKeyMistyped
     mode: Mode = "live" if match["mode"] == "live" else "test"
-    return Presented(id=UUID(int=number), mode=mode, secret_hash=_hash(match["secret"]))
+    return PresentedApiKey(id=UUID(int=number), mode=mode, secret_hash=_hash(match["secret"]))
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:

@@ -140,7 +140,7 @@ class InvitationNotFound(NotFound):
         return "There is no such invitation, or it has been used, withdrawn or has expired."
 
 
-class InvitationForSomebodyElse(Forbidden):
+class InvitationForAnotherUser(Forbidden):
     code = "invitation_for_somebody_else"
 
     def __str__(self) -> str:
@@ -169,7 +169,7 @@ class ApiKeyNotFound(NotFound):
         return "There is no such API key."
 
 
-class ApiKeyIsOver(Conflict):
+class ApiKeyEnded(Conflict):
     code = "api_key_is_over"
 
     def __str__(self) -> str:

@@ -2,17 +2,17 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 from uuid import UUID
 
-from features.billing.application.catalogue import Catalogue
-from features.billing.application.ports import BillingViews, Orders, StripeRecords, Till
-from features.billing.domain.errors import StripeHasNone
-from features.billing.domain.offers import Offer, offer_of
-from features.billing.domain.refusals import (
+from features.billing.application.catalog import Catalog
+from features.billing.application.ports import BillingQueries, CheckoutProvider, Orders, StripeReader
+from features.billing.domain.catalog import Offer, offer_of
+from features.billing.domain.errors import StripeObjectMissing
+from features.billing.domain.payment_errors import (
     CheckoutClosed,
     CheckoutNotFound,
     NoSubscription,
     ReturnAddressForeign,
 )
-from features.billing.domain.subscriptions import Checkout, OpenSession, Order, Standing
+from features.billing.domain.subscriptions import Checkout, OpenSession, Order, SubscriptionStanding
 from shared.caller import Caller
 
 RIVALS_MAX = 5
@@ -22,11 +22,11 @@ RIVALS_MAX = 5
 class Checkouts:
     """The way to Stripe's till and back. Nothing is bought here: Stripe's word for it comes later."""
 
-    views: BillingViews
+    views: BillingQueries
     orders: Orders
-    catalogue: Catalogue
-    till: Till
-    records: StripeRecords
+    catalogue: Catalog
+    till: CheckoutProvider
+    records: StripeReader
     frontend_url: str
 
     async def open_plan(
@@ -69,7 +69,9 @@ class Checkouts:
         address = self._own_address("return_url", return_url, "/billing")
         return await self.till.open_portal(standing.stripe_customer_id, return_url=address, key=key)
 
-    async def _opened(self, caller: Caller, standing: Standing, checkout: Checkout, offer: Offer) -> Checkout:
+    async def _opened(
+        self, caller: Caller, standing: SubscriptionStanding, checkout: Checkout, offer: Offer
+    ) -> Checkout:
         if checkout.status not in ("opening", "open"):
             raise CheckoutClosed
         if checkout.url is not None:
@@ -81,7 +83,7 @@ class Checkouts:
         price_id = await self.catalogue.price_id(offer)
         try:
             session = await self.till.open_checkout(checkout, customer_id=customer_id, price_id=price_id)
-        except StripeHasNone:
+        except StripeObjectMissing:
             session = await self._session_at_another_stripe(caller, checkout, offer, customer_id)
         opened = await self.orders.opened(checkout, session)
         if opened is None:  # a rival for another plan has closed it: nobody may pay here
@@ -114,7 +116,7 @@ class Checkouts:
     def _order(
         self,
         caller: Caller,
-        standing: Standing,
+        standing: SubscriptionStanding,
         checkout_id: UUID,
         offer: Offer,
         success_url: str | None,

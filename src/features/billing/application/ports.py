@@ -8,19 +8,19 @@ from uuid import UUID
 
 import msgspec
 
-from features.billing.domain.changes import Change
-from features.billing.domain.offers import Offer, Pack, Plan
-from features.billing.domain.outcomes import Applied
-from features.billing.domain.snapshots import (
+from features.billing.domain.catalog import Offer, Pack, Plan
+from features.billing.domain.plan_changes import PlanChange
+from features.billing.domain.results import SubscriptionResult
+from features.billing.domain.stripe_snapshots import (
     CheckoutSnapshot,
     InvoiceSnapshot,
-    ReturnSnapshot,
+    ReversalSnapshot,
     SubscriptionSnapshot,
 )
-from features.billing.domain.subscriptions import Checkout, Invoice, OpenSession, Order, Standing
+from features.billing.domain.subscriptions import Checkout, Invoice, OpenSession, Order, SubscriptionStanding
 from shared.caller import Caller
 from shared.ids import AccountId
-from shared.pages import Place
+from shared.pagination import Cursor
 
 
 class RawEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class RawEvent(msgspec.Struct, frozen=True, kw_only=True):
     payload: bytes
 
 
-class StripeRecords(Protocol):
+class StripeReader(Protocol):
     """What Stripe has now. None: it has no such thing. Raises Unavailable when it does not answer."""
 
     async def subscription(self, subscription_id: str) -> SubscriptionSnapshot | None: ...
@@ -39,9 +39,9 @@ class StripeRecords(Protocol):
 
     async def checkout(self, session_id: str) -> CheckoutSnapshot | None: ...
 
-    async def refunds_of(self, charge_id: str) -> list[ReturnSnapshot]: ...
+    async def refunds_of(self, charge_id: str) -> list[ReversalSnapshot]: ...
 
-    async def dispute(self, dispute_id: str) -> ReturnSnapshot | None: ...
+    async def dispute(self, dispute_id: str) -> ReversalSnapshot | None: ...
 
     def subscriptions(self) -> AsyncIterator[SubscriptionSnapshot]:
         """All there are, page by page, the ended ones too."""
@@ -56,7 +56,7 @@ class StripeRecords(Protocol):
         ...
 
 
-class SubscriptionBook(Protocol):
+class SubscriptionStore(Protocol):
     """What is known here of Stripe's subscriptions. Repeating a call changes nothing."""
 
     async def now(self) -> datetime:
@@ -65,7 +65,7 @@ class SubscriptionBook(Protocol):
 
     async def apply_subscription(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime
-    ) -> Applied:
+    ) -> SubscriptionResult:
         """What is older than what is known changes nothing. Raises PriceUnknown."""
         ...
 
@@ -78,7 +78,7 @@ class SubscriptionLocks(Protocol):
         ...
 
 
-class Till(Protocol):
+class CheckoutProvider(Protocol):
     """Where people pay. What is meant the same way twice is done once. Raises PaymentsUnavailable,
     PaymentsRefused, or BillingNotConfigured where there is none.
     """
@@ -100,16 +100,16 @@ class Till(Protocol):
         ...
 
 
-class Terms(Protocol):
+class SubscriptionProvider(Protocol):
     """What a subscription is about to be, at Stripe. ``key``: the same again does nothing twice. What a write
     has made of the subscription is read afterwards, by StripeRecords.
     """
 
-    async def due_now_cents(self, customer_id: str, change: Change, price_id: str) -> int:
+    async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
         """What an upgrade at that instant would cost."""
         ...
 
-    async def upgrade(self, change: Change, price_id: str, *, key: UUID) -> None:
+    async def upgrade(self, change: PlanChange, price_id: str, *, key: UUID) -> None:
         """Now, and paid now. Raises PaymentFailed when the card refuses; then nothing has changed."""
         ...
 
@@ -124,7 +124,7 @@ class Terms(Protocol):
     async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None: ...
 
 
-class OfferBook(Protocol):
+class OfferStore(Protocol):
     async def plans(self) -> list[Plan]:
         """Those on offer, the smallest first."""
         ...
@@ -166,13 +166,13 @@ class Orders(Protocol):
         ...
 
 
-class BillingViews(Protocol):
+class BillingQueries(Protocol):
     """What a caller may see. Raises AccountNotFound or AccountNotChosen."""
 
-    async def standing(self, caller: Caller) -> Standing: ...
+    async def standing(self, caller: Caller) -> SubscriptionStanding: ...
 
     async def checkout(self, caller: Caller, checkout_id: UUID) -> Checkout | None: ...
 
-    async def invoices(self, caller: Caller, *, after: Place | None, invoices_max: int) -> list[Invoice]:
+    async def invoices(self, caller: Caller, *, after: Cursor | None, invoices_max: int) -> list[Invoice]:
         """Newest first, from behind the place."""
         ...

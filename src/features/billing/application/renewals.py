@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 
-from features.billing.application.ports import StripeRecords
-from features.billing.application.upkeep_ports import RenewalBook
-from features.billing.domain.outcomes import Renewable
-from features.billing.domain.upkeep import Tally
+from features.billing.application.maintenance_ports import RenewalStore
+from features.billing.application.ports import StripeReader
+from features.billing.domain.job_summary import JobSummary
+from features.billing.domain.results import Renewable
 from shared.errors import DomainError, Unavailable
 
 OWN_PER_TRANSACTION = 500
@@ -16,13 +16,13 @@ class Renewals:
     is asked for what its event should have told us. A period's credits come once, whoever asks.
     """
 
-    book: RenewalBook
-    records: StripeRecords | None  # None: nobody pays here
+    book: RenewalStore
+    records: StripeReader | None  # None: nobody pays here
 
-    async def carry_out(self, *, is_dry_run: bool) -> Tally:
+    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
         if is_dry_run:
             return await self._due()
-        tally = Tally()
+        tally = JobSummary()
         while True:
             renewed, credits_granted = await self.book.renew_own(OWN_PER_TRANSACTION)
             if not renewed:
@@ -32,14 +32,14 @@ class Renewals:
             await self._ask_stripe(self.records, tally)
         return tally
 
-    async def _due(self) -> Tally:
-        tally, due_max = Tally(), STRIPES_PER_LOOK
+    async def _due(self) -> JobSummary:
+        tally, due_max = JobSummary(), STRIPES_PER_LOOK
         while len(due := await self.book.renewable(due_max)) == due_max:
             due_max *= 4
         tally.counts.update(processed=len(due), credits=sum(one.monthly_credits for one in due))
         return tally
 
-    async def _ask_stripe(self, records: StripeRecords, tally: Tally) -> None:
+    async def _ask_stripe(self, records: StripeReader, tally: JobSummary) -> None:
         """Each once: one for which Stripe has no new period either stays due."""
         asked: set[str] = set()
         due_max = STRIPES_PER_LOOK
@@ -54,7 +54,7 @@ class Renewals:
             due_max += STRIPES_PER_LOOK
 
     async def _renew_by_stripe(
-        self, records: StripeRecords, due: Renewable, stripe_id: str, tally: Tally
+        self, records: StripeReader, due: Renewable, stripe_id: str, tally: JobSummary
     ) -> None:
         tally.counts["processed"] += 1
         seen_at = await self.book.now()

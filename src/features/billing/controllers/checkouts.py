@@ -10,27 +10,27 @@ from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 from litestar.params import FromPath
 
-from features.billing.application.catalogue import Catalogue
+from features.billing.application.catalog import Catalog
 from features.billing.application.checkouts import Checkouts
-from features.billing.controllers.answers import (
+from features.billing.controllers.request_schemas import CheckoutBody, PortalBody
+from features.billing.controllers.schemas import (
     CHECKOUT_EXAMPLE,
     OFFERS_EXAMPLE,
-    CheckoutOut,
-    LimitsOut,
-    OffersOut,
-    PackOut,
-    PlanOut,
-    PortalOut,
+    CheckoutResponse,
+    LimitsResponse,
+    OffersResponse,
+    PackResponse,
+    PlanResponse,
+    PortalResponse,
     checkout_out,
 )
-from features.billing.controllers.bodies import CheckoutBody, PortalBody
-from features.billing.domain.offers import Plan
-from features.billing.domain.refusals import OrderUnclear
+from features.billing.domain.catalog import Plan
+from features.billing.domain.payment_errors import OrderUnclear
 from shared.caller import Caller
-from shared.middleware.access import PUBLIC, counts_as, needs
-from shared.middleware.answer_headers import LOCATION
+from shared.http.problems import problem_responses
+from shared.http.response_headers import LOCATION
+from shared.http.route_policy import PUBLIC, counts_as, needs
 from shared.middleware.idempotency import effect_id
-from shared.middleware.problems import refusals
 
 BUYS = needs("billing:manage") | counts_as("purchase")
 
@@ -38,7 +38,7 @@ Asked = Request[Caller, Any, Any]
 
 
 def _shows(description: str) -> ResponseSpec:
-    return ResponseSpec(CheckoutOut, description=description, examples=[Example(value=CHECKOUT_EXAMPLE)])
+    return ResponseSpec(CheckoutResponse, description=description, examples=[Example(value=CHECKOUT_EXAMPLE)])
 
 
 class CheckoutsController(Controller):
@@ -53,18 +53,18 @@ class CheckoutsController(Controller):
         security=({},),
         responses={
             200: ResponseSpec(
-                OffersOut, description="What is sold", examples=[Example(value=OFFERS_EXAMPLE)]
+                OffersResponse, description="What is sold", examples=[Example(value=OFFERS_EXAMPLE)]
             ),
         },
     )
-    async def offers(self, catalogue: NamedDependency[Catalogue]) -> OffersOut:
+    async def offers(self, catalogue: NamedDependency[Catalog]) -> OffersResponse:
         """Plans bring credits every month, and limits; packs bring credits once, which do not expire. A limit
         of `null` is none. Prices are in cents; those of plans are for a month.
         """
         packs = await catalogue.packs()
-        return OffersOut(
+        return OffersResponse(
             plans=[_plan_out(plan) for plan in await catalogue.plans()],
-            packs=[msgspec.convert(pack, PackOut, from_attributes=True) for pack in packs],
+            packs=[msgspec.convert(pack, PackResponse, from_attributes=True) for pack in packs],
         )
 
     @post(
@@ -75,12 +75,12 @@ class CheckoutsController(Controller):
         response_headers=(LOCATION,),
         responses={
             201: _shows("Send the person to `url`; `Location` tells what became of it"),
-            **refusals(409, 502),
+            **problem_responses(409, 502),
         },
     )
     async def open(
         self, request: Asked, data: CheckoutBody, checkouts: NamedDependency[Checkouts]
-    ) -> Response[CheckoutOut]:
+    ) -> Response[CheckoutResponse]:
         """Begin to buy a plan or a pack: the answer's `url` is Stripe's till. What was bought is there when
         Stripe has told us that it is paid, as a rule within seconds.
 
@@ -113,7 +113,7 @@ class CheckoutsController(Controller):
     )
     async def read(
         self, request: Asked, checkout_id: FromPath[UUID], checkouts: NamedDependency[Checkouts]
-    ) -> CheckoutOut:
+    ) -> CheckoutResponse:
         """What became of a checkout: `completed` when it is paid and its credits are there."""
         return checkout_out(await checkouts.get(request.user, checkout_id))
 
@@ -124,22 +124,22 @@ class CheckoutsController(Controller):
         opt=BUYS,
         responses={
             201: ResponseSpec(
-                PortalOut,
+                PortalResponse,
                 description="Send the person to `url`",
                 examples=[Example(value={"url": "https://billing.stripe.com/p/session/1"})],
             ),
-            **refusals(409, 502),
+            **problem_responses(409, 502),
         },
     )
     async def portal(
         self, request: Asked, data: PortalBody, checkouts: NamedDependency[Checkouts]
-    ) -> PortalOut:
+    ) -> PortalResponse:
         """Stripe's own page for cards, addresses and bills, of somebody who has bought before."""
         key = effect_id(request.scope)
-        return PortalOut(url=await checkouts.portal(request.user, key, return_url=data.return_url))
+        return PortalResponse(url=await checkouts.portal(request.user, key, return_url=data.return_url))
 
 
-def _plan_out(plan: Plan) -> PlanOut:
-    limits = msgspec.convert(plan, LimitsOut, from_attributes=True)
-    shared = {name: getattr(plan, name) for name in PlanOut.__struct_fields__ if name != "limits"}
-    return PlanOut(**shared, limits=limits)
+def _plan_out(plan: Plan) -> PlanResponse:
+    limits = msgspec.convert(plan, LimitsResponse, from_attributes=True)
+    shared = {name: getattr(plan, name) for name in PlanResponse.__struct_fields__ if name != "limits"}
+    return PlanResponse(**shared, limits=limits)

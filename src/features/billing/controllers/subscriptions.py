@@ -7,37 +7,37 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from features.billing.application.changes import Changes
 from features.billing.application.invoices import Invoices
+from features.billing.application.plan_changes import PlanChanges
 from features.billing.application.subscriptions import Subscriptions
-from features.billing.controllers.answers import (
+from features.billing.controllers.request_schemas import ChangeBody, PreviewBody
+from features.billing.controllers.schemas import (
     INVOICE_EXAMPLE,
     PREVIEW_EXAMPLE,
     SUBSCRIPTION_EXAMPLE,
-    InvoicesOut,
-    PreviewOut,
-    SubscriptionOut,
+    InvoicesResponse,
+    PreviewResponse,
+    SubscriptionResponse,
     invoice_out,
     preview_out,
     subscription_out,
 )
-from features.billing.controllers.bodies import ChangeBody, PreviewBody
-from features.billing.domain.changes import PREVIEW_LASTS, asked_at
+from features.billing.domain.plan_changes import PREVIEW_LASTS, asked_at
 from shared.caller import Caller
-from shared.middleware.access import counts_as, needs
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.route_policy import counts_as, needs
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 MANAGES = needs("billing:manage")
 BUYS = MANAGES | counts_as("purchase")
 CHANGED = {
     200: ResponseSpec(
-        SubscriptionOut,
+        SubscriptionResponse,
         description="The subscription as it is now",
         examples=[Example(value=SUBSCRIPTION_EXAMPLE)],
     ),
-    **refusals(409, 502),
+    **problem_responses(409, 502),
 }
 
 Asked = Request[Caller, Any, Any]
@@ -54,13 +54,15 @@ class SubscriptionsController(Controller):
         summary="The plan",
         responses={
             200: ResponseSpec(
-                SubscriptionOut,
+                SubscriptionResponse,
                 description="The subscription",
                 examples=[Example(value=SUBSCRIPTION_EXAMPLE)],
             )
         },
     )
-    async def read(self, request: Asked, subscriptions: NamedDependency[Subscriptions]) -> SubscriptionOut:
+    async def read(
+        self, request: Asked, subscriptions: NamedDependency[Subscriptions]
+    ) -> SubscriptionResponse:
         """The account's plan, its period, what the period has brought, and what follows it. An account that
         pays for none has the free one, and so has, as `plan_in_force`, one whose bill stays unpaid.
         """
@@ -74,14 +76,14 @@ class SubscriptionsController(Controller):
         opt=MANAGES,
         responses={
             200: ResponseSpec(
-                PreviewOut, description="What it would mean", examples=[Example(value=PREVIEW_EXAMPLE)]
+                PreviewResponse, description="What it would mean", examples=[Example(value=PREVIEW_EXAMPLE)]
             ),
-            **refusals(409, 502),
+            **problem_responses(409, 502),
         },
     )
     async def preview(
-        self, request: Asked, data: PreviewBody, changes: NamedDependency[Changes]
-    ) -> PreviewOut:
+        self, request: Asked, data: PreviewBody, changes: NamedDependency[PlanChanges]
+    ) -> PreviewResponse:
         """What another plan would cost and bring. A larger one begins at once: what is left of the period is
         billed now, and the difference in credits comes now. A smaller one begins with the next period.
         """
@@ -94,11 +96,11 @@ class SubscriptionsController(Controller):
         summary="Change the plan",
         status_code=200,
         opt=BUYS,
-        responses={**CHANGED, **refusals(402)},
+        responses={**CHANGED, **problem_responses(402)},
     )
     async def change(
-        self, request: Asked, data: ChangeBody, changes: NamedDependency[Changes]
-    ) -> SubscriptionOut:
+        self, request: Asked, data: ChangeBody, changes: NamedDependency[PlanChanges]
+    ) -> SubscriptionResponse:
         """Change to another plan as it was previewed, within ten minutes. An account's changes are carried
         out one after the other: when the subscription is no longer the one that was previewed, here or at
         Stripe, the answer is 409 `preview_expired`. When the card refuses, the answer is 402 and the plan
@@ -115,7 +117,7 @@ class SubscriptionsController(Controller):
         opt=MANAGES,
         responses=CHANGED,
     )
-    async def cancel(self, request: Asked, changes: NamedDependency[Changes]) -> SubscriptionOut:
+    async def cancel(self, request: Asked, changes: NamedDependency[PlanChanges]) -> SubscriptionResponse:
         """End the subscription with the period that is paid for. Until then it can be resumed."""
         return subscription_out(await changes.cancel(request.user, key=effect_id(request.scope)))
 
@@ -127,7 +129,7 @@ class SubscriptionsController(Controller):
         opt=MANAGES,
         responses=CHANGED,
     )
-    async def resume(self, request: Asked, changes: NamedDependency[Changes]) -> SubscriptionOut:
+    async def resume(self, request: Asked, changes: NamedDependency[PlanChanges]) -> SubscriptionResponse:
         """Take back a cancellation, or a smaller plan that was to follow."""
         return subscription_out(await changes.resume(request.user, key=effect_id(request.scope)))
 
@@ -137,7 +139,7 @@ class SubscriptionsController(Controller):
         summary="Invoices",
         responses={
             200: ResponseSpec(
-                InvoicesOut,
+                InvoicesResponse,
                 description="A page",
                 examples=[Example(value={"items": [INVOICE_EXAMPLE], "next_cursor": None})],
             )
@@ -145,7 +147,9 @@ class SubscriptionsController(Controller):
     )
     async def invoices(
         self, request: Asked, invoices: NamedDependency[Invoices], cursor: Cursor = None, limit: Limit = 50
-    ) -> InvoicesOut:
+    ) -> InvoicesResponse:
         """The account's invoices, newest first. Follow `next_cursor` until it is null."""
         page = await invoices.page(request.user, cursor=cursor, limit=limit)
-        return InvoicesOut(items=[invoice_out(item) for item in page.items], next_cursor=page.next_cursor)
+        return InvoicesResponse(
+            items=[invoice_out(item) for item in page.items], next_cursor=page.next_cursor
+        )

@@ -16,7 +16,7 @@ class PriceUnknown(UpstreamFailed):
         return f"No plan is sold at Stripe's price {self.price_id}."
 
 
-class ShapeUnknown(UpstreamFailed):
+class StripeShapeUnknown(UpstreamFailed):
     """Stripe's answer lacks what no rule of ours can do without, in every form that we know."""
 
     code = "stripe_shape_unknown"
@@ -42,7 +42,7 @@ class CheckoutNotOurs(UpstreamFailed):
         return f"Stripe's checkout {self.session_id} belongs to no account of ours."
 
 
-class StripeHasNone(NotFound):
+class StripeObjectMissing(NotFound):
     code = "stripe_has_none"
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.billing.domain.refusals import AlreadySubscribed, NoSubscription
+from features.billing.domain.payment_errors import AlreadySubscribed, NoSubscription
 from shared.ids import AccountId
 
 CheckoutStatus = Literal["opening", "open", "completed", "expired", "failed"]
@@ -33,7 +33,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         return self.cancels_at is not None or self.next_plan is not None
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
     """An account as billing sees it."""
 
     account_id: AccountId

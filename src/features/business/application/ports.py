@@ -3,7 +3,7 @@ from typing import Protocol
 
 from features.business.domain.profile import Allowance, BusinessProfile, ProfileContent, ProfileId
 from shared.caller import Caller
-from shared.pages import Place
+from shared.pagination import Cursor
 
 
 class AccountProfiles(Protocol):
@@ -40,7 +40,7 @@ class ProfileStore(Protocol):
         ...
 
     async def list(
-        self, caller: Caller, *, deleted: bool, after: Place | None, profiles_max: int
+        self, caller: Caller, *, deleted: bool, after: Cursor | None, profiles_max: int
     ) -> list[BusinessProfile]:
         """Newest first, from behind the place. ``deleted``: those that can be restored instead."""
         ...

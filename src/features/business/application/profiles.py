@@ -5,7 +5,7 @@ from features.business.application.ports import AccountProfiles, ProfileStore
 from features.business.domain.errors import BusinessProfileNotFound
 from features.business.domain.profile import BusinessProfile, ProfileContent, ProfileId
 from shared.caller import Caller
-from shared.pages import Page, Place, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class BusinessProfiles:
         found = await self.store.list(
             caller, deleted=deleted, after=decode_place(cursor), profiles_max=limit + 1
         )
-        return page_of(found, limit, lambda profile: Place(profile.created_at, profile.id))
+        return page_of(found, limit, lambda profile: Cursor(profile.created_at, profile.id))
 
     async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile:
         profile = await self.store.get(caller, profile_id)

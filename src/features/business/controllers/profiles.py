@@ -8,21 +8,19 @@ from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery
 
 from features.business.application.profiles import BusinessProfiles
-from features.business.controllers.answers import (
+from features.business.controllers.request_schemas import ProfileBody, ProfileChangesBody
+from features.business.controllers.schemas import (
     CONTEXT_EXAMPLE,
     PROFILE_EXAMPLE,
-    ContextOut,
-    ProfileOut,
-    ProfilesOut,
+    ContextResponse,
+    ProfileResponse,
+    ProfilesResponse,
     context_out,
     profile_out,
 )
-from features.business.controllers.bodies import ProfileBody, ProfileChangesBody
 from features.business.domain.profile import BusinessProfile, ProfileId
 from shared.caller import Caller
-from shared.middleware.access import needs
-from shared.middleware.answer_headers import ENTITY_TAG, LOCATION
-from shared.middleware.entity_tags import (
+from shared.http.etag import (
     REVALIDATED,
     IfMatch,
     IfNoneMatch,
@@ -30,9 +28,11 @@ from shared.middleware.entity_tags import (
     expected_versions,
     is_known,
 )
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import ENTITY_TAG, LOCATION
+from shared.http.route_policy import needs
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
 
 PATH = "/v1/business-profiles"
 WRITE = needs("business_profiles:write")
@@ -42,12 +42,12 @@ Asked = Request[Caller, Any, Any]
 
 
 def _shows(description: str) -> ResponseSpec:
-    return ResponseSpec(ProfileOut, description=description, examples=[Example(value=PROFILE_EXAMPLE)])
+    return ResponseSpec(ProfileResponse, description=description, examples=[Example(value=PROFILE_EXAMPLE)])
 
 
 def _answer(
     profile: BusinessProfile, *, status: int = 200, headers: dict[str, str] | None = None
-) -> Response[ProfileOut]:
+) -> Response[ProfileResponse]:
     tagged = {**(headers or {}), "ETag": entity_tag(profile.version)}
     return Response(profile_out(profile), status_code=status, headers=tagged)
 
@@ -65,10 +65,12 @@ class BusinessProfilesController(Controller):
         response_headers=(LOCATION, ENTITY_TAG),
         responses={
             201: _shows("Created; `Location` is its address, `ETag` its version"),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
-    async def create(self, request: Asked, data: ProfileBody, profiles: Profiles) -> Response[ProfileOut]:
+    async def create(
+        self, request: Asked, data: ProfileBody, profiles: Profiles
+    ) -> Response[ProfileResponse]:
         """Describe a business, and whom it wants to reach. Only the name is needed; `completeness` tells
         what else would help. How many there may be depends on the plan.
         """
@@ -82,7 +84,7 @@ class BusinessProfilesController(Controller):
         summary="List",
         responses={
             200: ResponseSpec(
-                ProfilesOut,
+                ProfilesResponse,
                 description="A page",
                 examples=[Example(value={"items": [PROFILE_EXAMPLE], "next_cursor": None})],
             ),
@@ -95,13 +97,13 @@ class BusinessProfilesController(Controller):
         cursor: Cursor = None,
         limit: Limit = 50,
         deleted: FromQuery[bool] = False,  # noqa: FBT002  a query has names
-    ) -> ProfilesOut:
+    ) -> ProfilesResponse:
         """The account's business profiles, newest first. Follow `next_cursor` until it is null.
 
         With `deleted=true`, those that were deleted and can still be restored, and no others.
         """
         page = await profiles.page(request.user, deleted=deleted, cursor=cursor, limit=limit)
-        return ProfilesOut(
+        return ProfilesResponse(
             items=[profile_out(profile) for profile in page.items], next_cursor=page.next_cursor
         )
 
@@ -121,7 +123,7 @@ class BusinessProfilesController(Controller):
         profile_id: FromPath[UUID],
         profiles: Profiles,
         if_none_match: IfNoneMatch = None,
-    ) -> Response[ProfileOut | None]:
+    ) -> Response[ProfileResponse | None]:
         """One business profile. Send its `ETag` in `If-None-Match` to learn only whether it has changed."""
         profile = await profiles.get(request.user, ProfileId(profile_id))
         headers = {**REVALIDATED, "ETag": entity_tag(profile.version)}
@@ -137,7 +139,7 @@ class BusinessProfilesController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
-            **refusals(412),
+            **problem_responses(412),
         },
     )
     async def update(
@@ -147,7 +149,7 @@ class BusinessProfilesController(Controller):
         data: ProfileChangesBody,
         profiles: Profiles,
         if_match: IfMatch = None,
-    ) -> Response[ProfileOut]:
+    ) -> Response[ProfileResponse]:
         """Change the fields you send and no others, also within `ideal_customer`; a list replaces the old
         list. `null` clears a field, `[]` a list.
 
@@ -170,7 +172,7 @@ class BusinessProfilesController(Controller):
         opt=WRITE,
         responses={
             204: ResponseSpec(None, description="Deleted"),
-            **refusals(412),
+            **problem_responses(412),
         },
     )
     async def remove(
@@ -188,12 +190,12 @@ class BusinessProfilesController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: _shows("The profile as it is now; `ETag` is its new version"),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
     async def restore(
         self, request: Asked, profile_id: FromPath[UUID], profiles: Profiles
-    ) -> Response[ProfileOut]:
+    ) -> Response[ProfileResponse]:
         """Bring back a profile that was deleted within the last 30 days, if the plan has room for it. One
         that is not deleted stays as it is.
         """
@@ -205,11 +207,13 @@ class BusinessProfilesController(Controller):
         summary="Prompt context",
         responses={
             200: ResponseSpec(
-                ContextOut, description="The prefix", examples=[Example(value=CONTEXT_EXAMPLE)]
+                ContextResponse, description="The prefix", examples=[Example(value=CONTEXT_EXAMPLE)]
             ),
         },
     )
-    async def context(self, request: Asked, profile_id: FromPath[UUID], profiles: Profiles) -> ContextOut:
+    async def context(
+        self, request: Asked, profile_id: FromPath[UUID], profiles: Profiles
+    ) -> ContextResponse:
         """What a model is told about the business before every question. The same content gives the same
         bytes, so that providers charge for them in full only once.
         """

@@ -3,17 +3,17 @@ from uuid import UUID
 
 import msgspec
 
-from features.costs.domain.calls import ModelCall, ScrapeCall
+from features.costs.domain.breakdown import CallCosts
+from features.costs.domain.provider_calls import ModelCall, ScrapeCall
 from features.costs.domain.reports import (
+    AccountSpendings,
     CacheRate,
     CostLine,
     Latency,
     Refusal,
-    Spenders,
     SuccessRate,
     Window,
 )
-from features.costs.domain.tracker import CallCosts
 
 Step = Literal["hour", "day"]
 
@@ -40,10 +40,10 @@ class RunLedger(Protocol):
     async def spending(self, run_id: UUID) -> RunSpending: ...
 
 
-class Figures(Protocol):
+class CostFigures(Protocol):
     """Answers from what was written down, at most ``lines_max`` of them: what matters most comes first."""
 
-    async def spenders(self, window: Window, *, share_percent: int, lines_max: int) -> Spenders:
+    async def spenders(self, window: Window, *, share_percent: int, lines_max: int) -> AccountSpendings:
         """The accounts that together make up so much of what models cost; largest first."""
         ...
 

@@ -4,18 +4,18 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from features.costs.application.ports import Figures, Step
+from features.costs.application.ports import CostFigures, Step
 from features.costs.domain.errors import WindowInvalid
 from features.costs.domain.reports import (
+    AccountSpending,
     CacheRate,
     CostLine,
     Latency,
     Refusal,
-    Spender,
     SuccessRate,
     Window,
 )
-from shared.ports import Clock
+from shared.clock import Clock
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Report(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     is_complete: bool  # or there were more than LINES_MAX, and the rest is left out
 
 
-class SpenderReport(Report[Spender], frozen=True, kw_only=True):
+class AccountSpendingReport(Report[AccountSpending], frozen=True, kw_only=True):
     cost_nanodollars: int  # of everybody, also of those who are left out
 
 
@@ -39,16 +39,16 @@ class SpenderReport(Report[Spender], frozen=True, kw_only=True):
 class CostReports:
     """Each takes a span of time: by default the last thirty days."""
 
-    figures: Figures
+    figures: CostFigures
     now: Clock
 
     async def spenders(
         self, since: datetime | None, until: datetime | None, *, share_percent: int
-    ) -> SpenderReport:
+    ) -> AccountSpendingReport:
         window = self._window(since, until)
         found = await self.figures.spenders(window, share_percent=share_percent, lines_max=LINES_MAX + 1)
         report = _report(window, found.accounts)
-        return SpenderReport(
+        return AccountSpendingReport(
             window=window,
             lines=report.lines,
             is_complete=report.is_complete,

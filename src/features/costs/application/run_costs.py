@@ -2,8 +2,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from features.costs.application.ports import RunLedger
+from features.costs.domain.breakdown import CostBreakdown, Sale, breakdown
 from features.costs.domain.errors import RunWithoutCosts
-from features.costs.domain.tracker import CostBreakdown, Sale, breakdown
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from litestar.params import FromQuery, QueryParameter
 
 from features.costs.application.ports import Step
 from features.costs.application.reports import CostReports
-from features.costs.controllers.dollars import dollars
-from features.costs.controllers.lines import (
+from features.costs.controllers.money import dollars
+from features.costs.controllers.report_schemas import (
     CACHE_EXAMPLE,
     COST_EXAMPLE,
     LATENCY_EXAMPLE,
@@ -21,21 +21,21 @@ from features.costs.controllers.lines import (
     SPENDER_EXAMPLE,
     SUCCESS_EXAMPLE,
     WINDOW_EXAMPLE,
-    CacheRatesOut,
-    CostLinesOut,
-    LatenciesOut,
+    CacheRatesResponse,
+    CostLinesResponse,
+    LatenciesResponse,
     RefusalsOut,
-    ReportOut,
-    SpendersOut,
-    SuccessRatesOut,
+    ReportResponse,
+    SpendersResponse,
+    SuccessRatesResponse,
     cache_rate_out,
     cost_line_out,
     latency_out,
     spender_out,
     success_rate_out,
 )
-from shared.instants import as_utc
-from shared.middleware.access import OPERATORS_ONLY
+from shared.http.route_policy import OPERATORS_ONLY
+from shared.timestamps import as_utc
 
 At = Annotated[
     datetime | None,
@@ -44,7 +44,9 @@ At = Annotated[
 Share = Annotated[int, QueryParameter(ge=1, le=100, description="Percent of the cost.")]
 
 
-def _answer(kind: type[ReportOut], line: Mapping[str, object], **more: object) -> dict[int, ResponseSpec]:
+def _answer(
+    kind: type[ReportResponse], line: Mapping[str, object], **more: object
+) -> dict[int, ResponseSpec]:
     example = Example(value={**WINDOW_EXAMPLE, **more, "items": [line]})
     return {200: ResponseSpec(kind, description="The report", examples=[example])}
 
@@ -58,7 +60,7 @@ class CostReportsController(Controller):
         "/spenders",
         operation_id="reportSpenders",
         summary="Who drives the cost",
-        responses=_answer(SpendersOut, SPENDER_EXAMPLE, cost_dollars=5.0),
+        responses=_answer(SpendersResponse, SPENDER_EXAMPLE, cost_dollars=5.0),
     )
     async def spenders(
         self,
@@ -66,7 +68,7 @@ class CostReportsController(Controller):
         since: At = None,
         until: At = None,
         share: Share = 80,
-    ) -> SpendersOut:
+    ) -> SpendersResponse:
         """The accounts that together make up `share` percent of what models cost, the largest first.
 
         `since` is included, `until` is not; 30 days by default, 90 at the most. An account of null is the
@@ -74,7 +76,7 @@ class CostReportsController(Controller):
         `is_complete` says whether that was all.
         """
         report = await cost_reports.spenders(as_utc(since), as_utc(until), share_percent=share)
-        return SpendersOut(
+        return SpendersResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,
@@ -86,11 +88,11 @@ class CostReportsController(Controller):
         "/latency",
         operation_id="reportLatency",
         summary="What is slow",
-        responses=_answer(LatenciesOut, LATENCY_EXAMPLE),
+        responses=_answer(LatenciesResponse, LATENCY_EXAMPLE),
     )
     async def latency(
         self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> LatenciesOut:
+    ) -> LatenciesResponse:
         """How long requests took, by method and route: half of them at most `p50_ms`, 95 of 100 at most
         `p95_ms`. The slowest first.
 
@@ -99,7 +101,7 @@ class CostReportsController(Controller):
         and liveness checks, are counted in `requests` but not timed: a line of nothing else has null times.
         """
         report = await cost_reports.latencies(as_utc(since), as_utc(until))
-        return LatenciesOut(
+        return LatenciesResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,
@@ -133,7 +135,7 @@ class CostReportsController(Controller):
         "/cache",
         operation_id="reportCache",
         summary="What the caches save",
-        responses=_answer(CacheRatesOut, CACHE_EXAMPLE),
+        responses=_answer(CacheRatesResponse, CACHE_EXAMPLE),
     )
     async def cache(
         self,
@@ -141,7 +143,7 @@ class CostReportsController(Controller):
         since: At = None,
         until: At = None,
         by: FromQuery[Step] = "day",
-    ) -> CacheRatesOut:
+    ) -> CacheRatesResponse:
         """How often what was asked for was known already, by the hour or the day (UTC), the newest first:
         `profiles` that were looked at before, `answers` of models that were given before.
 
@@ -149,7 +151,7 @@ class CostReportsController(Controller):
         at the most; hours and days in which nothing was asked have none.
         """
         report = await cost_reports.cache_rates(as_utc(since), as_utc(until), step=by)
-        return CacheRatesOut(
+        return CacheRatesResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,
@@ -160,18 +162,18 @@ class CostReportsController(Controller):
         "/success",
         operation_id="reportSuccess",
         summary="What fails",
-        responses=_answer(SuccessRatesOut, SUCCESS_EXAMPLE),
+        responses=_answer(SuccessRatesResponse, SUCCESS_EXAMPLE),
     )
     async def success(
         self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> SuccessRatesOut:
+    ) -> SuccessRatesResponse:
         """How many analyses were completed, by day (UTC) and type, the newest first. Those that were
         cancelled are no failures: `success_percent` is about the others.
 
         `since` is included, `until` is not; 30 days by default, 90 at the most. 1,000 lines at the most.
         """
         report = await cost_reports.success_rates(as_utc(since), as_utc(until))
-        return SuccessRatesOut(
+        return SuccessRatesResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,
@@ -182,11 +184,11 @@ class CostReportsController(Controller):
         "/costs",
         operation_id="reportCosts",
         summary="What providers charge",
-        responses=_answer(CostLinesOut, COST_EXAMPLE),
+        responses=_answer(CostLinesResponse, COST_EXAMPLE),
     )
     async def costs(
         self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> CostLinesOut:
+    ) -> CostLinesResponse:
         """Calls, tokens and costs by day (UTC), provider, model and task, the newest day first and within
         it the dearest. A scraper has no model; its task is `scrape`.
 
@@ -194,7 +196,7 @@ class CostReportsController(Controller):
         are counted, but not in the cost. 1,000 lines at the most.
         """
         report = await cost_reports.costs(as_utc(since), as_utc(until))
-        return CostLinesOut(
+        return CostLinesResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,

@@ -10,31 +10,31 @@ from litestar.openapi.spec import Example
 from litestar.params import FromPath
 
 from features.costs.application.run_costs import RunCosts
-from features.costs.controllers.dollars import dollars
-from features.costs.domain.tracker import CallCosts
-from shared.middleware.access import OPERATORS_ONLY
+from features.costs.controllers.money import dollars
+from features.costs.domain.breakdown import CallCosts
+from shared.http.route_policy import OPERATORS_ONLY
 
 
-class CallCostsOut(msgspec.Struct, frozen=True, kw_only=True):
+class CallCostsResponse(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
     calls_unpriced: int
     cost_dollars: float
     duration_ms: float
 
 
-class MarginsOut(msgspec.Struct, frozen=True, kw_only=True):
+class MarginsResponse(msgspec.Struct, frozen=True, kw_only=True):
     revenue_dollars: float
     gross_dollars: float
     percent: float | None
     is_at_most: bool
 
 
-class RunCostsOut(msgspec.Struct, frozen=True, kw_only=True):
+class RunCostsResponse(msgspec.Struct, frozen=True, kw_only=True):
     run_id: UUID
-    apify: CallCostsOut
-    ai: CallCostsOut
-    total: CallCostsOut
-    margins: MarginsOut
+    apify: CallCostsResponse
+    ai: CallCostsResponse
+    total: CallCostsResponse
+    margins: MarginsResponse
 
 
 RUN_EXAMPLE = {
@@ -56,10 +56,12 @@ class RunCostsController(Controller):
         operation_id="getRunCosts",
         summary="Costs of a run",
         responses={
-            200: ResponseSpec(RunCostsOut, description="The costs", examples=[Example(value=RUN_EXAMPLE)])
+            200: ResponseSpec(
+                RunCostsResponse, description="The costs", examples=[Example(value=RUN_EXAMPLE)]
+            )
         },
     )
-    async def costs(self, run_id: FromPath[UUID], run_costs: NamedDependency[RunCosts]) -> RunCostsOut:
+    async def costs(self, run_id: FromPath[UUID], run_costs: NamedDependency[RunCosts]) -> RunCostsResponse:
         """What scrapers (`apify`) and models (`ai`) have charged for a run, and what is left of its revenue.
 
         Calls without a known price are counted, but not in the cost: the margin is then at most what it
@@ -67,12 +69,12 @@ class RunCostsController(Controller):
         """
         found = await run_costs.breakdown(run_id)
         margins = found.margins
-        return RunCostsOut(
+        return RunCostsResponse(
             run_id=run_id,
             apify=_out(found.apify),
             ai=_out(found.ai),
             total=_out(found.total),
-            margins=MarginsOut(
+            margins=MarginsResponse(
                 revenue_dollars=dollars(margins.revenue_nanodollars),
                 gross_dollars=dollars(margins.gross_nanodollars),
                 percent=margins.percent,
@@ -81,8 +83,8 @@ class RunCostsController(Controller):
         )
 
 
-def _out(costs: CallCosts) -> CallCostsOut:
-    return CallCostsOut(
+def _out(costs: CallCosts) -> CallCostsResponse:
+    return CallCostsResponse(
         calls=costs.calls,
         calls_unpriced=costs.calls_unpriced,
         cost_dollars=dollars(costs.cost_nanodollars),

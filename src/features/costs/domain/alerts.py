@@ -8,7 +8,7 @@ Level = Literal["warning", "critical"]
 AlertKind = Literal["cost", "duration", "unpriced"]
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True):
     cost_warning_nanodollars: int
     cost_critical_nanodollars: int
     duration_max_ms: dict[str, int]  # by the type of analysis; a type that is not here may take its time
@@ -21,7 +21,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     limit: float
 
 
-LIMITS = Limits(
+LIMITS = AlertThresholds(
     cost_warning_nanodollars=50_000_000,
     cost_critical_nanodollars=100_000_000,
     duration_max_ms={"light": 60_000, "deep": 90_000, "xray": 120_000},
@@ -34,7 +34,7 @@ def alerts(
     cost_nanodollars: int,
     calls_unpriced: int,
     duration_ms: float,
-    limits: Limits = LIMITS,
+    limits: AlertThresholds = LIMITS,
 ) -> list[Alert]:
     """What reaches a limit of costs has passed it; a duration may be as long as its limit."""
     found: list[Alert] = []

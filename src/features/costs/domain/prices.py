@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from shared.questions import Usage
+from shared.llm import Usage
 
 TOKENS_PRICED = 1_000_000  # a token's price is told for so many
 _DATE = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")

@@ -20,7 +20,7 @@ class UserSpending(msgspec.Struct, frozen=True, kw_only=True):
     cost_nanodollars: int
 
 
-class Spender(msgspec.Struct, frozen=True, kw_only=True):
+class AccountSpending(msgspec.Struct, frozen=True, kw_only=True):
     account_id: AccountId | None  # None: the system itself, anonymous visitors, accounts that are gone
     calls: int
     calls_unpriced: int
@@ -29,9 +29,9 @@ class Spender(msgspec.Struct, frozen=True, kw_only=True):
     users: list[UserSpending]  # the largest first
 
 
-class Spenders(msgspec.Struct, frozen=True, kw_only=True):
+class AccountSpendings(msgspec.Struct, frozen=True, kw_only=True):
     cost_nanodollars: int  # of everybody
-    accounts: list[Spender]
+    accounts: list[AccountSpending]
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):

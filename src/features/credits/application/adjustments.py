@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 from features.credits.application.ports import Ledger
-from features.credits.domain.ledger import Movement, check_credits, check_description, check_reference
+from features.credits.domain.ledger import LedgerChange, check_credits, check_description, check_reference
 from shared.ids import AccountId
 
 
@@ -13,7 +13,7 @@ class Adjustments:
 
     async def adjust(
         self, account_id: AccountId, credits_delta: int, *, reference: str, reason: str
-    ) -> Movement:
+    ) -> LedgerChange:
         """What is taken away is taken at once; it cannot be more than there is."""
         check_credits(abs(credits_delta))
         check_reference(reference)

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from features.credits.application.ports import Ledger
-from features.credits.domain.ledger import Movement, check_credits, check_description, check_reference
+from features.credits.domain.ledger import LedgerChange, check_credits, check_description, check_reference
 from shared.ids import AccountId
 
 
@@ -19,7 +19,7 @@ class Grants:
         transaction_type: str,
         expires_at: datetime | None = None,
         description: str | None = None,
-    ) -> Movement:
+    ) -> LedgerChange:
         """Open a lot of new credits. Which kind of lot follows from the transaction type."""
         check_credits(credits_granted)
         check_reference(reference)

@@ -2,8 +2,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from features.credits.application.ports import Ledger
-from features.credits.domain.errors import MovementInvalid
-from features.credits.domain.ledger import Movement, check_credits, check_description, check_reference
+from features.credits.domain.errors import LedgerChangeInvalid
+from features.credits.domain.ledger import LedgerChange, check_credits, check_description, check_reference
 from shared.ids import AccountId
 
 
@@ -22,7 +22,7 @@ class Holds:
         transaction_type: str,
         description: str | None = None,
         api_key_id: UUID | None = None,
-    ) -> Movement:
+    ) -> LedgerChange:
         """With a key, its monthly cap holds as well."""
         check_credits(credits_held)
         check_reference(reference)
@@ -36,14 +36,14 @@ class Holds:
             api_key_id=api_key_id,
         )
 
-    async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement:
+    async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> LedgerChange:
         """The work was done: spend up to what was held; the rest is available again."""
         check_reference(reference)
         if credits_spent < 0:
-            raise MovementInvalid("Nothing less than 0 credits can be spent.")
+            raise LedgerChangeInvalid("Nothing less than 0 credits can be spent.")
         return await self.ledger.settle_hold(account_id, reference=reference, credits_spent=credits_spent)
 
-    async def release(self, account_id: AccountId, *, reference: str) -> Movement:
+    async def release(self, account_id: AccountId, *, reference: str) -> LedgerChange:
         """The work was not done: everything held is available again."""
         check_reference(reference)
         return await self.ledger.release_hold(account_id, reference=reference)
@@ -56,7 +56,7 @@ class Holds:
         hold_reference: str,
         reference: str,
         description: str | None = None,
-    ) -> Movement:
+    ) -> LedgerChange:
         """Give back credits of a settled hold, to the lots they came from."""
         check_credits(credits_refunded)
         check_reference(hold_reference)

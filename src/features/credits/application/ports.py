@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.credits.domain.ledger import Balance, Entry, Finding, Kind, Movement
+from features.credits.domain.ledger import Balance, Entry, Finding, Kind, LedgerChange
 from shared.caller import Caller
 from shared.ids import AccountId
 
@@ -43,7 +43,7 @@ class Ledger(Protocol):
         transaction_type: str,
         expires_at: datetime | None,
         description: str | None,
-    ) -> Movement: ...
+    ) -> LedgerChange: ...
 
     async def spend(
         self,
@@ -53,7 +53,7 @@ class Ledger(Protocol):
         reference: str,
         transaction_type: str,
         description: str | None,
-    ) -> Movement: ...
+    ) -> LedgerChange: ...
 
     async def place_hold(
         self,
@@ -64,13 +64,15 @@ class Ledger(Protocol):
         transaction_type: str,
         description: str | None,
         api_key_id: UUID | None = None,
-    ) -> Movement:
+    ) -> LedgerChange:
         """With a key, what it spends in a month stays within its cap: ApiKeyCapReached otherwise."""
         ...
 
-    async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> Movement: ...
+    async def settle_hold(
+        self, account_id: AccountId, *, reference: str, credits_spent: int
+    ) -> LedgerChange: ...
 
-    async def release_hold(self, account_id: AccountId, *, reference: str) -> Movement: ...
+    async def release_hold(self, account_id: AccountId, *, reference: str) -> LedgerChange: ...
 
     async def refund(
         self,
@@ -80,10 +82,10 @@ class Ledger(Protocol):
         hold_reference: str,
         reference: str,
         description: str | None,
-    ) -> Movement: ...
+    ) -> LedgerChange: ...
 
 
-class LedgerUpkeep(Protocol):
+class LedgerMaintenance(Protocol):
     async def expire_lots(self, accounts_max: int) -> tuple[int, int]:
         """Write off lapsed lots of some accounts; how many accounts and credits it was."""
         ...

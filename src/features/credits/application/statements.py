@@ -6,7 +6,7 @@ import msgspec
 from features.credits.application.ports import CreditReader, EntryFilter
 from features.credits.domain.ledger import Entry
 from shared.caller import Caller
-from shared.pages import decode_cursor, encode_cursor
+from shared.pagination import decode_cursor, encode_cursor
 
 EXPORT_CHUNK = 1_000
 

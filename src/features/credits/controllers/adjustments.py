@@ -8,17 +8,17 @@ from litestar.openapi.spec import Example
 from litestar.params import BodyKwarg, FromPath
 
 from features.credits.application.adjustments import Adjustments
-from features.credits.controllers.administration import ANSWERS, In, MovementOut, movement_out
+from features.credits.controllers.administration import ANSWERS, MovementResponse, RequestBody, movement_out
 from shared.caller import Caller
+from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId
-from shared.middleware.access import OPERATORS_ONLY
 
 # Not nothing, and not only spaces.
 WRITTEN = r"^[^\x00]*[^\x00\s][^\x00]*$"
 CREDITS_TEXT = "More than 0 to give, less than 0 to take away."
 
 
-class AdjustmentIn(In, frozen=True, kw_only=True):
+class AdjustmentRequest(RequestBody, frozen=True, kw_only=True):
     credits: Annotated[
         int,
         msgspec.Meta(
@@ -32,7 +32,7 @@ class AdjustmentIn(In, frozen=True, kw_only=True):
 
 
 AdjustmentBody = Annotated[
-    AdjustmentIn,
+    AdjustmentRequest,
     BodyKwarg(
         examples=[
             Example(
@@ -55,7 +55,7 @@ class AdjustmentsController(Controller):
         account_id: FromPath[UUID],
         data: AdjustmentBody,
         adjustments: NamedDependency[Adjustments],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Correct an account's credits, and say why. What is given does not expire; what is taken away is
         taken at once, and cannot be more than there is.
         """

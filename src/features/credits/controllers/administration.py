@@ -14,12 +14,12 @@ from litestar.params import BodyKwarg, FromPath
 
 from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
-from features.credits.domain.ledger import Movement
+from features.credits.domain.ledger import LedgerChange
 from shared.caller import Caller
+from shared.http.problems import problem_responses
+from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId
-from shared.instants import as_utc
-from shared.middleware.access import OPERATORS_ONLY
-from shared.middleware.problems import refusals
+from shared.timestamps import as_utc
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
@@ -43,32 +43,32 @@ TransactionType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$")]
 Description = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
 
 
-class In(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reference: Reference
 
 
-class GrantIn(In, frozen=True, kw_only=True):
+class GrantRequest(RequestBody, frozen=True, kw_only=True):
     credits: Credits
     transaction_type: TransactionType = "admin_grant"
     expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     description: Description | None = None
 
 
-class HoldIn(In, frozen=True, kw_only=True):
+class HoldRequest(RequestBody, frozen=True, kw_only=True):
     credits: Credits
     transaction_type: TransactionType = "admin_charge"
     description: Description | None = None
 
 
-class SettlementIn(In, frozen=True, kw_only=True):
+class SettlementRequest(RequestBody, frozen=True, kw_only=True):
     credits_spent: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000_000, examples=[3])]
 
 
-class ReleaseIn(In, frozen=True, kw_only=True):
+class ReleaseRequest(RequestBody, frozen=True, kw_only=True):
     pass
 
 
-class RefundIn(In, frozen=True, kw_only=True):
+class RefundRequest(RequestBody, frozen=True, kw_only=True):
     credits: Credits
     hold_reference: Reference
     description: Description | None = None
@@ -78,16 +78,16 @@ def _body(example: dict[str, object]) -> BodyKwarg:
     return BodyKwarg(examples=[Example(value=example)])
 
 
-GrantBody = Annotated[GrantIn, _body({"reference": "ticket:4711", "credits": 5})]
-HoldBody = Annotated[HoldIn, _body({"reference": "run:5b1c", "credits": 5})]
-SettlementBody = Annotated[SettlementIn, _body({"reference": "run:5b1c", "credits_spent": 3})]
-ReleaseBody = Annotated[ReleaseIn, _body({"reference": "run:5b1c"})]
+GrantBody = Annotated[GrantRequest, _body({"reference": "ticket:4711", "credits": 5})]
+HoldBody = Annotated[HoldRequest, _body({"reference": "run:5b1c", "credits": 5})]
+SettlementBody = Annotated[SettlementRequest, _body({"reference": "run:5b1c", "credits_spent": 3})]
+ReleaseBody = Annotated[ReleaseRequest, _body({"reference": "run:5b1c"})]
 RefundBody = Annotated[
-    RefundIn, _body({"reference": "ticket:4712", "hold_reference": "run:5b1c", "credits": 3})
+    RefundRequest, _body({"reference": "ticket:4712", "hold_reference": "run:5b1c", "credits": 3})
 ]
 
 
-class MovementOut(msgspec.Struct, frozen=True, kw_only=True):
+class MovementResponse(msgspec.Struct, frozen=True, kw_only=True):
     repeated: bool
     credits_moved: int
     credits_available: int
@@ -102,15 +102,15 @@ MOVEMENT_EXAMPLE = {
 }
 ANSWERS = {
     200: ResponseSpec(
-        MovementOut,
+        MovementResponse,
         description="Done, now or by an earlier request with the same reference",
         examples=[Example(value=MOVEMENT_EXAMPLE)],
     ),
-    **refusals(402),
+    **problem_responses(402),
 }
 
 
-def movement_out(verb: str, caller: Caller, account_id: UUID, movement: Movement) -> MovementOut:
+def movement_out(verb: str, caller: Caller, account_id: UUID, movement: LedgerChange) -> MovementResponse:
     log.info(
         "operator_moved_credits",
         verb=verb,
@@ -119,7 +119,7 @@ def movement_out(verb: str, caller: Caller, account_id: UUID, movement: Movement
         credits=movement.credits_moved,
         repeated=movement.repeated,
     )
-    return MovementOut(
+    return MovementResponse(
         repeated=movement.repeated,
         credits_moved=movement.credits_moved,
         credits_available=movement.credits_available,
@@ -139,7 +139,7 @@ class CreditsAdministrationController(Controller):
         account_id: FromPath[UUID],
         data: GrantBody,
         grants: NamedDependency[Grants],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Give an account new credits, until `expires_at` or for good."""
         movement = await grants.grant(
             AccountId(account_id),
@@ -158,7 +158,7 @@ class CreditsAdministrationController(Controller):
         account_id: FromPath[UUID],
         data: HoldBody,
         holds: NamedDependency[Holds],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Set credits aside for work that has not happened yet."""
         movement = await holds.place(
             AccountId(account_id),
@@ -182,7 +182,7 @@ class CreditsAdministrationController(Controller):
         account_id: FromPath[UUID],
         data: SettlementBody,
         holds: NamedDependency[Holds],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Spend up to what a hold set aside; the rest becomes available again."""
         movement = await holds.settle(
             AccountId(account_id), reference=data.reference, credits_spent=data.credits_spent
@@ -202,7 +202,7 @@ class CreditsAdministrationController(Controller):
         account_id: FromPath[UUID],
         data: ReleaseBody,
         holds: NamedDependency[Holds],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Make everything that a hold set aside available again."""
         movement = await holds.release(AccountId(account_id), reference=data.reference)
         return movement_out("release", request.user, account_id, movement)
@@ -220,7 +220,7 @@ class CreditsAdministrationController(Controller):
         account_id: FromPath[UUID],
         data: RefundBody,
         holds: NamedDependency[Holds],
-    ) -> MovementOut:
+    ) -> MovementResponse:
         """Give back credits that were spent, to the lots they came from."""
         movement = await holds.refund(
             AccountId(account_id),

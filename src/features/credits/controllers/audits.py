@@ -6,20 +6,20 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from features.credits.application.upkeep import Upkeep
-from shared.middleware.access import OPERATORS_ONLY
+from features.credits.application.maintenance import CreditMaintenance
+from shared.http.route_policy import OPERATORS_ONLY
 
 
-class FindingOut(msgspec.Struct, frozen=True, kw_only=True):
+class FindingResponse(msgspec.Struct, frozen=True, kw_only=True):
     account_id: UUID
     finding: str
     expected: int
     found: int
 
 
-class AuditOut(msgspec.Struct, frozen=True, kw_only=True):
+class AuditResponse(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
-    findings: list[FindingOut]
+    findings: list[FindingResponse]
 
 
 class AuditsController(Controller):
@@ -34,14 +34,16 @@ class AuditsController(Controller):
         status_code=200,
         responses={
             200: ResponseSpec(
-                AuditOut, description="What was found", examples=[Example(value={"ok": True, "findings": []})]
+                AuditResponse,
+                description="What was found",
+                examples=[Example(value={"ok": True, "findings": []})],
             )
         },
     )
-    async def audit(self, upkeep: NamedDependency[Upkeep]) -> AuditOut:
+    async def audit(self, upkeep: NamedDependency[CreditMaintenance]) -> AuditResponse:
         """Compare balances, entries, lots and holds of every account. No findings is the only good answer."""
         findings = await upkeep.audit()
-        return AuditOut(
+        return AuditResponse(
             ok=not findings,
-            findings=[FindingOut(**msgspec.structs.asdict(finding)) for finding in findings],
+            findings=[FindingResponse(**msgspec.structs.asdict(finding)) for finding in findings],
         )

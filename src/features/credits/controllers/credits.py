@@ -16,12 +16,12 @@ from litestar.response import Stream
 from features.credits.application.balances import Balances
 from features.credits.application.ports import EntryFilter
 from features.credits.application.statements import Statements
-from features.credits.controllers.spreadsheet import csv_line
+from features.credits.controllers.csv_export import csv_line
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
-from shared.instants import as_utc
-from shared.middleware.access import needs
-from shared.middleware.parameters import Limit, PositionCursor
+from shared.http.pagination_parameters import Limit, PositionCursor
+from shared.http.route_policy import needs
+from shared.timestamps import as_utc
 
 At = Annotated[
     datetime | None,
@@ -29,14 +29,14 @@ At = Annotated[
 ]
 
 
-class BalanceOut(msgspec.Struct, frozen=True, kw_only=True):
+class BalanceResponse(msgspec.Struct, frozen=True, kw_only=True):
     account_id: UUID
     credits_available: int
     credits_held: int
     next_expiry_at: datetime | None
 
 
-class EntryOut(msgspec.Struct, frozen=True, kw_only=True):
+class EntryResponse(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     kind: Kind
     transaction_type: str
@@ -49,8 +49,8 @@ class EntryOut(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class StatementOut(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[EntryOut]
+class StatementResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[EntryResponse]
     next_cursor: str | None
 
 
@@ -74,8 +74,8 @@ ENTRY_EXAMPLE = {
 }
 
 
-def _entry_out(entry: Entry) -> EntryOut:
-    return EntryOut(
+def _entry_out(entry: Entry) -> EntryResponse:
+    return EntryResponse(
         id=entry.position,
         kind=entry.kind,
         transaction_type=entry.transaction_type,
@@ -90,7 +90,7 @@ def _entry_out(entry: Entry) -> EntryOut:
 
 
 async def _csv(chunks: AsyncIterator[list[Entry]]) -> AsyncIterator[str]:
-    yield csv_line(EntryOut.__struct_fields__)
+    yield csv_line(EntryResponse.__struct_fields__)
     async for chunk in chunks:
         yield "".join(csv_line(msgspec.structs.astuple(_entry_out(entry))) for entry in chunk)
 
@@ -106,7 +106,7 @@ class CreditsController(Controller):
         summary="Balance",
         responses={
             200: ResponseSpec(
-                BalanceOut, description="The balance", examples=[Example(value=BALANCE_EXAMPLE)]
+                BalanceResponse, description="The balance", examples=[Example(value=BALANCE_EXAMPLE)]
             ),
         },
     )
@@ -115,7 +115,7 @@ class CreditsController(Controller):
         request: Request[Caller, Any, Any],
         balances: NamedDependency[Balances],
         at: At = None,
-    ) -> BalanceOut:
+    ) -> BalanceResponse:
         """How many credits the account can spend, and how many are set aside for work in progress.
 
         With `at`, the balance as it was at that time. Credits that have expired never count.
@@ -123,7 +123,7 @@ class CreditsController(Controller):
         caller = request.user
         instant = as_utc(at)
         balance = await (balances.as_of(caller, instant) if instant else balances.current(caller))
-        return BalanceOut(
+        return BalanceResponse(
             account_id=balance.account_id,
             credits_available=balance.credits_available,
             credits_held=balance.credits_held,
@@ -136,7 +136,7 @@ class CreditsController(Controller):
         summary="Statement",
         responses={
             200: ResponseSpec(
-                StatementOut,
+                StatementResponse,
                 description="A page",
                 examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
             ),
@@ -151,7 +151,7 @@ class CreditsController(Controller):
         kind: FromQuery[Kind | None] = None,
         since: At = None,
         until: At = None,
-    ) -> StatementOut:
+    ) -> StatementResponse:
         """Every movement of the account's credits, newest first.
 
         `since` is included, `until` is not. Follow `next_cursor` until it is null.
@@ -162,7 +162,9 @@ class CreditsController(Controller):
             cursor=cursor,
             limit=limit,
         )
-        return StatementOut(items=[_entry_out(entry) for entry in page.entries], next_cursor=page.next_cursor)
+        return StatementResponse(
+            items=[_entry_out(entry) for entry in page.entries], next_cursor=page.next_cursor
+        )
 
     @get(
         "/transactions.csv",
@@ -174,7 +176,7 @@ class CreditsController(Controller):
                 str,
                 description="A file",
                 media_type="text/csv",
-                examples=[Example(value=",".join(EntryOut.__struct_fields__))],
+                examples=[Example(value=",".join(EntryResponse.__struct_fields__))],
             ),
         },
     )

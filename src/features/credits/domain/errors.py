@@ -109,7 +109,7 @@ class TransactionTypeInvalid(Invalid):
         return f"Credits do not move this way for {self.transaction_type!r}."
 
 
-class MovementInvalid(Invalid):
+class LedgerChangeInvalid(Invalid):
     code = "movement_invalid"
 
     def __init__(self, reason: str) -> None:

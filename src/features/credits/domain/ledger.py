@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from features.credits.domain.errors import MovementInvalid
+from features.credits.domain.errors import LedgerChangeInvalid
 from shared.ids import AccountId
 
 Kind = Literal["grant", "hold", "settle", "release", "spend", "refund", "expire"]
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class Movement(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerChange(msgspec.Struct, frozen=True, kw_only=True):
     """What a change of the ledger did. ``repeated``: it had been done before, and nothing changed."""
 
     repeated: bool
@@ -61,16 +61,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_credits(credits_moved: int) -> None:
     if not 1 <= credits_moved <= CREDITS_MAX:
-        raise MovementInvalid(f"Credits are whole numbers from 1 to {CREDITS_MAX}.")
+        raise LedgerChangeInvalid(f"Credits are whole numbers from 1 to {CREDITS_MAX}.")
 
 
 def check_reference(reference: str) -> None:
     if not 1 <= len(reference) <= REFERENCE_LENGTH_MAX or not reference.isprintable():
-        raise MovementInvalid(f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")
+        raise LedgerChangeInvalid(f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")
 
 
 def check_description(description: str | None) -> None:
     if description is not None and (len(description) > DESCRIPTION_LENGTH_MAX or "\0" in description):
-        raise MovementInvalid(
+        raise LedgerChangeInvalid(
             f"A description is {DESCRIPTION_LENGTH_MAX} characters at the most, none of them NUL."
         )

@@ -7,14 +7,14 @@ from uuid import UUID
 
 import msgspec
 
-from features.operations.application.ports import Claim, CronClaims, CronHistory, Timetable
+from features.operations.application.ports import Claim, CronClaims, CronHistory, Schedule
 from features.operations.domain.errors import CronRunNotFound, JobUnknown, SlotNotDue, SlotOfDryRun
 from features.operations.domain.jobs import CronRun, Job
 from shared.ids import UserId
-from shared.pages import Page, Place, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_place, page_of
 
 
-class JobStanding(msgspec.Struct, frozen=True, kw_only=True):
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
     job: Job
     next_due_at: datetime
     last_run: CronRun | None
@@ -23,14 +23,14 @@ class JobStanding(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class Cron:
     jobs: Mapping[str, Job]
-    timetable: Timetable
+    timetable: Schedule
     claims: CronClaims
     history: CronHistory
 
-    async def standings(self) -> list[JobStanding]:
+    async def standings(self) -> list[JobStatus]:
         now, last_runs = await self.history.now(), await self.history.last_runs()
         return [
-            JobStanding(
+            JobStatus(
                 job=job, next_due_at=self.timetable.next_after(job, now), last_run=last_runs.get(job.name)
             )
             for job in self.jobs.values()
@@ -67,7 +67,7 @@ class Cron:
 
     async def page(self, name: str, *, cursor: str | None, limit: int) -> Page[CronRun]:
         runs = await self.history.page(self._job(name).name, before=decode_place(cursor), runs_max=limit + 1)
-        return page_of(runs, limit, lambda run: Place(run.slot, run.id))
+        return page_of(runs, limit, lambda run: Cursor(run.slot, run.id))
 
     def _job(self, name: str) -> Job:
         job = self.jobs.get(name)

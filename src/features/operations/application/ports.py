@@ -4,10 +4,10 @@ from uuid import UUID
 
 import msgspec
 
-from features.operations.domain.acts import ActFilter, AdminAct
+from features.operations.domain.audit_log import AuditLogFilter, StoredAuditEntry
 from features.operations.domain.jobs import CronRun, Job, Report, Trigger
 from shared.ids import UserId
-from shared.pages import Place
+from shared.pagination import Cursor
 
 ClaimOutcome = Literal["claimed", "known", "before_us"]
 CronBeginOutcome = Literal["begun", "ended", "unknown", "fenced", "exhausted"]
@@ -24,7 +24,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     requested_by: UserId | None = None
 
 
-class Timetable(Protocol):
+class Schedule(Protocol):
     """When jobs are due."""
 
     def next_after(self, job: Job, at: datetime) -> datetime: ...
@@ -63,18 +63,20 @@ class CronHistory(Protocol):
         """The newest of each job, dry runs aside."""
         ...
 
-    async def page(self, job: str, *, before: Place | None, runs_max: int) -> list[CronRun]:
+    async def page(self, job: str, *, before: Cursor | None, runs_max: int) -> list[CronRun]:
         """Newest first."""
         ...
 
 
-class ActLog(Protocol):
-    async def page(self, only: ActFilter, *, before: Place | None, acts_max: int) -> list[AdminAct]:
+class AuditLogReader(Protocol):
+    async def page(
+        self, only: AuditLogFilter, *, before: Cursor | None, acts_max: int
+    ) -> list[StoredAuditEntry]:
         """Newest first."""
         ...
 
 
-class Remains(Protocol):
+class Retention(Protocol):
     """Rows that have had their time; which those are is the database's to say, table by table."""
 
     async def remove(self, table: str, rows_max: int) -> int:
@@ -84,7 +86,7 @@ class Remains(Protocol):
     async def count(self, table: str) -> int: ...
 
 
-class LostRuns(Protocol):
+class StalledRuns(Protocol):
     """Runs that nobody will finish. Kept by the runs' slice."""
 
     async def close_lost(self) -> int: ...
@@ -92,7 +94,7 @@ class LostRuns(Protocol):
     async def forget_ended(self) -> int: ...
 
 
-class Forecast(Protocol):
+class RetentionPreview(Protocol):
     """What jobs would find, for a look beforehand."""
 
     async def lost_runs(self) -> int: ...

@@ -6,11 +6,11 @@ from uuid import UUID
 import msgspec
 
 from features.runs.domain.estimates import QueueFigures, Sample
-from features.runs.domain.run import Ending, NewRun, Run, Status
-from features.runs.domain.view import Sight
+from features.runs.domain.run import NewRun, Run, RunEnd, Status
+from features.runs.domain.view import RunSnapshot
 from shared.caller import Caller
 from shared.ids import AccountId, RunId, UserId
-from shared.pages import Place
+from shared.pagination import Cursor
 
 StartOutcome = Literal[
     "started",
@@ -31,7 +31,7 @@ PauseOutcome = Literal["done", "cancelling", "ended", "fenced", "unknown"]
 FinishOutcome = Literal["done", "repeated", "ended", "fenced", "unpaid", "unknown"]
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True):
+class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
     """``run`` is there when the outcome is started, repeated, duplicate (the run in progress) or
     conflicting (the same id, other content).
     """
@@ -42,7 +42,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStarts(Protocol):
-    async def start(self, run: NewRun) -> Started:
+    async def start(self, run: NewRun) -> StartedRun:
         """Credits set aside, the run and its place in the queue: all of it, or nothing. Repeatable by the
         run's id. Joins the admin transaction that is open.
         """
@@ -81,7 +81,7 @@ class Executions(Protocol):
         ...
 
     async def finish(
-        self, run: Run, ending: Ending, deliver: Callable[[], Awaitable[None]] | None = None
+        self, run: Run, ending: RunEnd, deliver: Callable[[], Awaitable[None]] | None = None
     ) -> FinishOutcome:
         """Exactly one end wins. ``deliver`` writes what was paid for, in the transaction that charges for
         it, and only when this end is the one.
@@ -105,7 +105,7 @@ class Executions(Protocol):
         ...
 
 
-class Pulse(msgspec.Struct, frozen=True, kw_only=True):
+class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a heartbeat brings back. Not alive: it was given up and has to stop."""
 
     is_alive: bool
@@ -118,7 +118,7 @@ class WorkerRegistry(Protocol):
 
     async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None: ...
 
-    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> Pulse: ...
+    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply: ...
 
     async def leave(self, executor: str) -> None:
         """In good order: its runs are others' from this moment."""
@@ -138,14 +138,14 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     until: datetime | None = None
 
 
-class RunReads(Protocol):
+class RunQueryStore(Protocol):
     """What a caller may see. Raises AccountNotFound or AccountNotChosen."""
 
-    async def find(self, caller: Caller, run_id: RunId) -> Sight | None: ...
+    async def find(self, caller: Caller, run_id: RunId) -> RunSnapshot | None: ...
 
     async def list(
-        self, caller: Caller, only: RunFilter, *, after: Place | None, runs_max: int
-    ) -> list[Sight]:
+        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+    ) -> list[RunSnapshot]:
         """Newest first, from behind the place."""
         ...
 

@@ -1,8 +1,8 @@
 from dataclasses import dataclass
 
+from features.runs.application.live_runs import RunView
 from features.runs.application.ports import RunRetries, RunStarts
-from features.runs.application.views import RunViews
-from features.runs.application.watching import RunView
+from features.runs.application.run_queries import RunQueries
 from features.runs.domain.errors import RunNotFound
 from features.runs.domain.refunds import REFUND_POLICY_VERSION
 from features.runs.domain.run import Run
@@ -12,7 +12,7 @@ from shared.ids import RunId
 
 @dataclass(frozen=True, slots=True)
 class Cancellations:
-    views: RunViews
+    views: RunQueries
     runs: RunStarts
 
     async def cancel(self, caller: Caller, run_id: RunId) -> RunView:
@@ -26,7 +26,7 @@ class Cancellations:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    views: RunViews
+    views: RunQueries
     retries: RunRetries
 
     async def retry(self, caller: Caller, tried_id: RunId, run_id: RunId) -> Run:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator
 
-from features.runs.application.watching import RunView
+from features.runs.application.live_runs import RunView
 
 HEARTBEAT = b": alive\n\n"
 _VERSION = re.compile("[0-9]{1,18}")

@@ -9,34 +9,34 @@ from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
+from features.runs.application.event_stream import RunEventStreams
+from features.runs.application.live_runs import RETRY_AFTER_S, RunView
 from features.runs.application.ports import RunFilter
 from features.runs.application.retries import Cancellations, Retries
-from features.runs.application.streams import RunStreams
-from features.runs.application.views import RunViews
-from features.runs.application.watching import RETRY_AFTER_S, RunView
-from features.runs.controllers.answers import (
+from features.runs.application.run_queries import RunQueries
+from features.runs.controllers.events import frames, seen_version
+from features.runs.controllers.schemas import (
     ENDED_EXAMPLE,
     EVENT_EXAMPLE,
     PATH,
     RUN_EXAMPLE,
     STARTED_EXAMPLE,
-    RunsOut,
-    RunStartedOut,
+    RunsResponse,
+    RunStartedResponse,
     is_known,
     poll_url,
 )
-from features.runs.controllers.events import frames, seen_version
 from features.runs.domain.errors import WaitInvalid
 from features.runs.domain.run import Status
-from features.runs.domain.view import RunOut
+from features.runs.domain.view import RunResponse
 from shared.caller import Caller
+from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.problems import problem_responses
+from shared.http.response_headers import ENTITY_TAG, LOCATION
+from shared.http.route_policy import counts_as, needs
 from shared.ids import RunId
-from shared.instants import as_utc
-from shared.middleware.access import counts_as, needs
-from shared.middleware.answer_headers import ENTITY_TAG, LOCATION
 from shared.middleware.idempotency import effect_id
-from shared.middleware.parameters import Cursor, Limit
-from shared.middleware.problems import refusals
+from shared.timestamps import as_utc
 
 WAIT_S_MAX = 30
 KIND_PATTERN = "^[a-z][a-z0-9]*(_[a-z0-9]+)+$"
@@ -71,7 +71,7 @@ Asked = Request[Caller, Any, Any]
 
 
 def _shows(description: str, example: dict[str, Any]) -> ResponseSpec:
-    return ResponseSpec(RunOut, description=description, examples=[Example(value=example)])
+    return ResponseSpec(RunResponse, description=description, examples=[Example(value=example)])
 
 
 def _headers(view: RunView) -> dict[str, str]:
@@ -90,7 +90,7 @@ class RunsController(Controller):
         summary="List",
         responses={
             200: ResponseSpec(
-                RunsOut,
+                RunsResponse,
                 description="A page",
                 examples=[Example(value={"items": [ENDED_EXAMPLE], "next_cursor": None})],
             )
@@ -99,7 +99,7 @@ class RunsController(Controller):
     async def page(
         self,
         request: Asked,
-        run_views: NamedDependency[RunViews],
+        run_views: NamedDependency[RunQueries],
         cursor: Cursor = None,
         limit: Limit = 50,
         status: FromQuery[Status | None] = None,
@@ -107,7 +107,7 @@ class RunsController(Controller):
         parent_id: FromQuery[UUID | None] = None,
         since: At = None,
         until: At = None,
-    ) -> RunsOut:
+    ) -> RunsResponse:
         """The account's runs, newest first. Runs that are part of another are shown only with its id in
         `parent_id`. `since` is included, `until` is not. A run's place in the queue, and its `eta_s` while it
         waits there, are on its own page only.
@@ -120,7 +120,7 @@ class RunsController(Controller):
             until=as_utc(until),
         )
         page = await run_views.page(request.user, only, cursor=cursor, limit=limit)
-        return RunsOut(items=page.items, next_cursor=page.next_cursor)
+        return RunsResponse(items=page.items, next_cursor=page.next_cursor)
 
     @get(
         "/{run_id:uuid}",
@@ -137,7 +137,7 @@ class RunsController(Controller):
         self,
         request: Asked,
         run_id: FromPath[UUID],
-        run_views: NamedDependency[RunViews],
+        run_views: NamedDependency[RunQueries],
         if_none_match: IfNoneMatch = None,
         wait: Wait = None,
     ) -> Response[Any]:
@@ -177,8 +177,8 @@ class RunsController(Controller):
         self,
         request: Asked,
         run_id: FromPath[UUID],
-        run_views: NamedDependency[RunViews],
-        run_streams: NamedDependency[RunStreams],
+        run_views: NamedDependency[RunQueries],
+        run_streams: NamedDependency[RunEventStreams],
         last_event_id: LastEventId = None,
     ) -> Stream:
         """The run as server-sent events: an event `run` with the run as its data whenever it changes, then
@@ -230,16 +230,16 @@ class RunsController(Controller):
         response_headers=(LOCATION,),
         responses={
             202: ResponseSpec(
-                RunStartedOut,
+                RunStartedResponse,
                 description="A new run; `Location` is its address",
                 examples=[Example(value=STARTED_EXAMPLE)],
             ),
-            **refusals(402),
+            **problem_responses(402),
         },
     )
     async def retry(
         self, request: Asked, run_id: FromPath[UUID], retries: NamedDependency[Retries]
-    ) -> Response[RunStartedOut]:
+    ) -> Response[RunStartedResponse]:
         """Try a run again that failed or was cancelled, as a new run with the old one in `retry_of`. Steps
         that went well are not done again. If the same work is in progress already, that run is the answer.
 
@@ -253,7 +253,7 @@ class RunsController(Controller):
         run = await retries.retry(request.user, RunId(run_id), RunId(effect_id(request.scope)))
         url = poll_url(run.id)
         return Response(
-            RunStartedOut(run_id=run.id, status=run.status, poll_url=url),
+            RunStartedResponse(run_id=run.id, status=run.status, poll_url=url),
             status_code=202,
             headers={"Location": url},
         )

@@ -10,7 +10,7 @@ from statistics import median
 
 import msgspec
 
-from features.runs.domain.run import ENDED, Run, StepBegun
+from features.runs.domain.run import ENDED, Run, StepStarted
 
 # Until there are runs to learn from.
 TOTAL_S_USUAL = 30.0
@@ -22,7 +22,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     started_at: datetime
     ended_at: datetime
-    steps: tuple[StepBegun, ...]
+    steps: tuple[StepStarted, ...]
 
 
 class StepTimes(msgspec.Struct, frozen=True, kw_only=True):

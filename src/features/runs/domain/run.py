@@ -30,7 +30,7 @@ def may_become(status: Status, later: Status) -> bool:
     return later in NEXT[status]
 
 
-class StepBegun(msgspec.Struct, frozen=True):
+class StepStarted(msgspec.Struct, frozen=True):
     """What follows a step tells how long it took."""
 
     step: str
@@ -59,7 +59,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     refund_policy: int
     retry_of: RunId | None
     cost_nanodollars: int | None
-    steps: tuple[StepBegun, ...]
+    steps: tuple[StepStarted, ...]
     attempt: int
     fence: int
     created_at: datetime
@@ -99,7 +99,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
         assert self.credits_held >= 0, "a run gives no credits"
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
     """What is charged is spent, the rest of what was held is released. ``outcome`` is a code that the
     refund matrix knows; ``error`` says why it failed.
     """

@@ -9,7 +9,7 @@ import msgspec
 
 from features.runs.domain.estimates import QueueFigures, QueuePlace, StepTimes, place_in_queue, seconds_left
 from features.runs.domain.refunds import REFUND_POLICIES
-from features.runs.domain.run import Run, Status, StepBegun
+from features.runs.domain.run import Run, Status, StepStarted
 
 # Live progress is kept that long after the end; then the row alone tells what was.
 LIVE_AFTER_END = timedelta(hours=1)
@@ -23,7 +23,7 @@ class Children(msgspec.Struct, frozen=True, kw_only=True):
     credits_charged: int = 0
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of a run and its children."""
 
     run: Run
@@ -37,27 +37,27 @@ class ResultLink(msgspec.Struct, frozen=True, kw_only=True):
     is_early: bool = False
 
 
-class RefundOut(msgspec.Struct, frozen=True, kw_only=True):
+class RefundResponse(msgspec.Struct, frozen=True, kw_only=True):
     policy_version: int
     percent_charged: int
     explanation: str
 
 
-class RunOut(msgspec.Struct, frozen=True, kw_only=True):
+class RunResponse(msgspec.Struct, frozen=True, kw_only=True):
     run_id: UUID
     kind: str
     status: Status
     progress: int
     current_step: str | None
     should_cancel: bool
-    steps: tuple[StepBegun, ...]
+    steps: tuple[StepStarted, ...]
     queue: QueuePlace | None
     eta_s: int | None
     credits_held: int
     credits_charged: int
     outcome: str | None
     error: str | None
-    refund: RefundOut | None
+    refund: RefundResponse | None
     result_url: str | None
     parent_id: UUID | None
     retry_of: UUID | None
@@ -70,17 +70,17 @@ class RunOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_out(
-    sight: Sight,
+    sight: RunSnapshot,
     *,
     links: Mapping[str, ResultLink],
     times: StepTimes,
     figures: QueueFigures | None,
     at: datetime,
-) -> RunOut:
+) -> RunResponse:
     """``figures``: of a run that waits; without them its place in the queue is left out."""
     run, children = sight.run, sight.children
     place = place_in_queue(figures, times) if figures and run.status == "queued" else None
-    return RunOut(
+    return RunResponse(
         run_id=run.id,
         kind=run.kind,
         status=run.status,
@@ -114,12 +114,12 @@ def _eta_s(run: Run, times: StepTimes, place: QueuePlace | None) -> int | None:
     return None if place is None else place.starts_in_s + left_s
 
 
-def _refund(run: Run) -> RefundOut | None:
+def _refund(run: Run) -> RefundResponse | None:
     policy = REFUND_POLICIES.get(run.refund_policy)
     if run.outcome is None or policy is None:
         return None
     rule = policy.rule(run.outcome)
-    return RefundOut(
+    return RefundResponse(
         policy_version=policy.version,
         percent_charged=rule.percent_charged if rule else 0,
         explanation=rule.explanation if rule else NOT_IN_POLICY,

@@ -2,14 +2,14 @@ import uuid
 
 import pytest
 
-from infrastructure.database.billing_book import PostgresBillingBook
+from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 
 PRICES = {"growth": 2900, "pro": 9900, "agency": 29900}
 
 
 @pytest.fixture
 def book(database):
-    return PostgresBillingBook(database.admin("tests"))
+    return PostgresSubscriptionRepository(database.admin("tests"))
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from features.billing.domain.snapshots import CheckoutSnapshot, InvoiceSnapshot, SubscriptionSnapshot
+from features.billing.domain.stripe_snapshots import CheckoutSnapshot, InvoiceSnapshot, SubscriptionSnapshot
 
 STARTED_AT = datetime.now(UTC).replace(microsecond=0) - timedelta(days=3)
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from features.billing.domain.offers import Offer
+from features.billing.domain.catalog import Offer
 from features.billing.domain.subscriptions import OpenSession, Order
-from infrastructure.database.billing import PostgresOffers, PostgresOrders
+from infrastructure.database.billing.queries import PostgresOffers, PostgresOrders
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from fractions import Fraction
 import pytest
 
 from features.billing.domain.errors import CheckoutNotOurs
-from features.billing.domain.snapshots import ReturnSnapshot
+from features.billing.domain.stripe_snapshots import ReversalSnapshot
 from tests.infrastructure.database.billing.snapshots import STARTED_AT, changed, checkout, invoice
 
 
 def going_back(bought, cents, **fields):
-    return ReturnSnapshot(
+    return ReversalSnapshot(
         **{
             "id": f"re_{uuid.uuid4().hex}",
             "payment_id": bought.payment_id,
@@ -329,7 +329,9 @@ async def test_a_payment_of_a_period_gives_its_credits_back(book, owner, tenant)
     )
 
     returned = await book.return_payment(
-        ReturnSnapshot(id=f"re_{payment_id}", payment_id=payment_id, returned_cents=2900, status="succeeded")
+        ReversalSnapshot(
+            id=f"re_{payment_id}", payment_id=payment_id, returned_cents=2900, status="succeeded"
+        )
     )
 
     assert (returned.credits_reclaimed, await balance_of(owner, tenant.account_id)) == (250, 0)

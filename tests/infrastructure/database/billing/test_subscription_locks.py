@@ -6,14 +6,14 @@ import uuid
 import pytest
 
 from features.billing.domain.errors import SubscriptionBusy
-from infrastructure.database.leases import PostgresSlots
-from infrastructure.database.subscription_locks import LeasedSubscriptionLocks
+from infrastructure.database.billing.subscription_locks import LeasedSubscriptionLocks
+from infrastructure.database.semaphore import PostgresSemaphore
 
 
 @pytest.fixture
 async def slots(database):
     """Of two processes."""
-    both = [PostgresSlots(database, jitter=min) for _ in range(2)]
+    both = [PostgresSemaphore(database, jitter=min) for _ in range(2)]
     yield both
     for each in both:
         await each.close()

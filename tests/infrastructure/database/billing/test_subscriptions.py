@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from features.billing.domain.errors import PriceUnknown
-from features.billing.domain.outcomes import renewal_reference, upgrade_reference
+from features.billing.domain.results import renewal_reference, upgrade_reference
 from tests.infrastructure.database.billing.snapshots import changed, subscription
 
 

@@ -1,14 +1,14 @@
 import pytest
 
-from infrastructure.database.analyses import PostgresAnalyses
-from infrastructure.database.leads import PostgresLeads, PostgresResults
+from infrastructure.database.analysis.analyses import PostgresAnalyses
+from infrastructure.database.leads.leads import PostgresAnalysisResults, PostgresLeads
 from tests.features.analysis.examples import analysis, changed, profile
 from tests.infrastructure.database.leads.reads import new_key
 
 
 @pytest.fixture
 def results(database):
-    return PostgresResults(database.admin("tests"))
+    return PostgresAnalysisResults(database.admin("tests"))
 
 
 @pytest.fixture

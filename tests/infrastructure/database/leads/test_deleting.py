@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from features.analysis.domain.errors import LeadTaken
+from features.analysis.domain.errors import LeadAlreadyExists
 from features.analysis.domain.leads import LeadId
 from tests.features.analysis.examples import analysis
 from tests.infrastructure.database.leads.reads import history, listed, names, rows_of
@@ -38,7 +38,7 @@ async def test_who_is_analysed_after_a_deletion_is_a_new_lead_in_the_olds_place(
     saved = await results.save(analysis(key))
 
     assert (saved.is_new, saved.lead_id == old) == (True, False)
-    with pytest.raises(LeadTaken, match=r"@ana\.bakes"):
+    with pytest.raises(LeadAlreadyExists, match=r"@ana\.bakes"):
         await leads.restore(tenant.caller, old)
     assert await leads.delete(tenant.caller, LeadId(saved.lead_id))
     assert (await leads.restore(tenant.caller, old)).id == old

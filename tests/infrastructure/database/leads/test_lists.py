@@ -8,7 +8,7 @@ from features.analysis.application.ports import AnalysisFilter, LeadFilter
 from features.analysis.domain.leads import SORTS, LeadId
 from shared.caller import AccountNotChosen, AccountNotFound
 from shared.ids import RunId
-from shared.pages import SortedPlace
+from shared.pagination import SortedCursor
 from tests.features.analysis.examples import analysis, changed, days_before
 from tests.infrastructure.database.leads.reads import history, listed, names
 
@@ -20,7 +20,7 @@ async def test_a_list_is_sorted_as_asked_and_cut_anywhere_without_gap_or_repetit
         assert values == sorted(values, reverse=sort.startswith("-"))
         assert {lead.key.username for lead in whole} == set(four)
         for cut, lead in enumerate(whole, start=1):
-            after = SortedPlace(lead.sorted_by(sort), lead.id)
+            after = SortedCursor(lead.sorted_by(sort), lead.id)
             assert await listed(leads, tenant, sort, after) == whole[cut:]
 
 

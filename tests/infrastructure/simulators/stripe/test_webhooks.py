@@ -5,12 +5,12 @@ import asyncio
 import pytest
 import stripe
 
-from core.payment_settings import LOCAL_SECRET
-from infrastructure.simulators.stripe.courier import Courier
-from infrastructure.simulators.stripe.endpoints import SECRET
-from infrastructure.simulators.stripe.events import emit
-from infrastructure.simulators.stripe.registration import DESCRIPTION, Registration
-from infrastructure.simulators.stripe.store import Store
+from core.settings.payments import LOCAL_SECRET
+from simulators.stripe.events.delivery_worker import EventDeliveryWorker
+from simulators.stripe.events.endpoints import SECRET
+from simulators.stripe.events.events import emit
+from simulators.stripe.events.registration import DESCRIPTION, Registration
+from simulators.stripe.store import Store
 from tests.scripted_server import ScriptedServer, http
 from tests.simulated import simulated_providers
 from tests.support import free_port, until
@@ -113,7 +113,7 @@ async def test_couriers_of_two_processes_deliver_each_event_once(tmp_path):
         endpoint = {"id": "we_1", "object": "webhook_endpoint", "status": "enabled", "enabled_events": ["*"]}
         with stores[0].transaction():
             stores[0].put({**endpoint, "url": server.url, "api_version": None})
-        couriers = [asyncio.create_task(Courier(store).run()) for store in stores]
+        couriers = [asyncio.create_task(EventDeliveryWorker(store).run()) for store in stores]
         for number in range(20):
             store = stores[number % 2]
             with store.transaction():

@@ -1,0 +1,158 @@
+"""Whether this process can do its work, binding by binding, and what each one really is."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+from litestar import Controller, Request, Response, get
+from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
+from litestar.openapi.spec import Example
+
+from features.auth.application.authentication import Authentication
+from shared.errors import Unavailable
+from shared.http.route_policy import PUBLIC, UNCOUNTED
+from shared.middleware.failure_rate_limit import FailureRateLimit
+
+VERSION = "0.1.0"
+PROBE_TIMEOUT_S = 5.0
+REMEMBERED_FOR_S = 1.0
+LIMITS_TIMEOUT_S = 1.0
+
+Mode = Literal["real", "local", "simulated", "absent"]
+Probe = Callable[[], Awaitable[str]]
+"""Says in a few words what it found; raises when the binding does not work."""
+
+
+class Binding(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    mode: Mode
+    detail: str
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything but ``status`` is for operators."""
+
+    status: Literal["ready", "degraded", "not_ready"]
+    environment: str | None = None
+    version: str | None = None
+    bindings: dict[str, Binding] = {}
+
+
+class Liveness(msgspec.Struct, frozen=True, kw_only=True):
+    status: Literal["ok"]
+    version: str
+
+
+@dataclass(slots=True)
+class Health:
+    environment: str
+    probes: Mapping[str, tuple[Mode, Probe]]
+    essential: frozenset[str]  # without these no request can be answered; without the others, most can
+    _last: tuple[float, Readiness] | None = None
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def readiness(self) -> Readiness:
+        """Ask every binding. The answer serves for a second, so asking often costs nothing."""
+        async with self._asking:
+            if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
+                return self._last[1]
+            bindings = await asyncio.gather(*(_ask(mode, probe) for mode, probe in self.probes.values()))
+            found = dict(zip(self.probes, bindings, strict=True))
+            readiness = Readiness(
+                status=self._status(found), environment=self.environment, version=VERSION, bindings=found
+            )
+            self._last = (time.monotonic(), readiness)
+            return readiness
+
+    def _status(self, bindings: Mapping[str, Binding]) -> Literal["ready", "degraded", "not_ready"]:
+        broken = {name for name, binding in bindings.items() if not binding.ok}
+        if broken & self.essential:
+            return "not_ready"
+        return "degraded" if broken else "ready"
+
+
+async def _ask(mode: Mode, probe: Probe) -> Binding:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            return Binding(ok=True, mode=mode, detail=await probe())
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what is wrong
+        # The kind of error only: its text may hold an address with a password.
+        return Binding(ok=False, mode=mode, detail=_named(error))
+
+
+def _named(error: BaseException) -> str:
+    cause = error.__cause__
+    if isinstance(error, HealthCheckFailed):
+        return str(error)
+    return f"{type(error).__name__} ({type(cause).__name__})" if cause else type(error).__name__
+
+
+class HealthCheckFailed(RuntimeError):
+    """A finding whose text is safe to show."""
+
+
+LIVENESS_EXAMPLE = {"status": "ok", "version": VERSION}
+READINESS_EXAMPLE = {
+    "status": "ready",
+    "environment": "local",
+    "version": VERSION,
+    "bindings": {"database": {"ok": True, "mode": "local", "detail": "PostgreSQL 18.4"}},
+}
+
+
+class HealthController(Controller):
+    path = "/health"
+    tags = ("Health",)
+    opt = PUBLIC | UNCOUNTED  # by the gate: its count needs the database, which may be down
+    security = ({},)
+
+    @get(
+        "/",
+        operation_id="getHealth",
+        summary="Liveness",
+        sync_to_thread=False,
+        responses={
+            200: ResponseSpec(Liveness, description="It answers", examples=[Example(value=LIVENESS_EXAMPLE)])
+        },
+    )
+    def liveness(self) -> Liveness:
+        """Whether the process answers at all. Restart it when this fails."""
+        return Liveness(status="ok", version=VERSION)
+
+    @get(
+        "/ready",
+        operation_id="getReadiness",
+        summary="Readiness",
+        responses={
+            200: ResponseSpec(Readiness, description="Ready", examples=[Example(value=READINESS_EXAMPLE)]),
+            503: ResponseSpec(Readiness, description="A binding that every request needs does not work"),
+        },
+    )
+    async def ready(
+        self,
+        request: Request[Any, Any, Any],
+        health: NamedDependency[Health],
+        door: NamedDependency[Authentication],
+        readiness_limits: NamedDependency[FailureRateLimit],
+    ) -> Response[Readiness]:
+        """Whether this process can do its work. With an operator's token also each binding: whether it works,
+        and whether it is real, local, simulated or absent.
+
+        Send no traffic while this answers 503. `degraded` means that most requests can be answered.
+        """
+        with suppress(Unavailable, TimeoutError):  # without the limits the answer is still right
+            async with asyncio.timeout(LIMITS_TIMEOUT_S):
+                await readiness_limits.count(request.scope, "health")
+        readiness = await health.readiness()
+        status_code = 503 if readiness.status == "not_ready" else 200
+        authorization = next(
+            (value for name, value in request.scope["headers"] if name == b"authorization"), b""
+        )
+        if not await door.is_operator(authorization):
+            readiness = Readiness(status=readiness.status)
+        return Response(readiness, status_code=status_code)

@@ -1,0 +1,102 @@
+"""The heartbeat of a working process: vouches for it, tells it what to stop, finds work others lost.
+
+It beats in a thread with an event loop of its own. The loop that does the work may be busy for seconds, as
+when a provider's client is imported, and is not dead for it.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager, suppress
+
+import structlog
+
+from features.runs.application.ports import HeartbeatReply, WorkerRegistry
+from shared.errors import Unavailable
+
+INTERVAL_S = 1.0
+# Two heartbeats missed. With the interval of whoever notices and a queue's poll, work goes on elsewhere
+# within five seconds.
+GONE_AFTER_S = 2.5
+ANSWER_TIMEOUT_S = 2.0
+RETRY_INTERVAL_S = 0.25
+# A loop that has not turned for so long does not come back: others should have its work.
+LOOP_SILENT_S_MAX = 60.0
+
+OpenRegistry = Callable[[], AbstractAsyncContextManager[WorkerRegistry]]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
+
+
+class Heartbeat:
+    """``act`` is called in the loop that started it, with every answer."""
+
+    def __init__(
+        self,
+        open_registry: OpenRegistry,
+        executor: str,
+        *,
+        host: str,
+        queues: list[str],
+        act: Callable[[HeartbeatReply], None],
+    ) -> None:
+        self.is_draining = False
+        self._open_registry = open_registry
+        self._executor = executor
+        self._host, self._queues = host, queues
+        self._act = act
+        self._loop = asyncio.get_running_loop()
+        self._loop_seen_at = self._loop.time()
+        self._enlisted: asyncio.Future[None] = self._loop.create_future()
+        self._stopping = threading.Event()
+        self._thread = ThreadPoolExecutor(1, "heart")
+        self._life: asyncio.Future[None] | None = None
+        self._is_failing = False
+
+    async def start(self) -> None:
+        """Returns when others know of this process. Raises what keeps them from it."""
+        self._life = self._loop.run_in_executor(self._thread, lambda: asyncio.run(self._live()))
+        await asyncio.wait({self._enlisted, self._life}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._enlisted.done():
+            await self._life
+
+    async def stop(self) -> None:
+        """Leave: others may have the work from now on."""
+        self._stopping.set()
+        if self._life is not None:
+            with suppress(Unavailable):  # then the missing heartbeats tell
+                await self._life
+        self._thread.shutdown(wait=False)
+
+    async def _live(self) -> None:
+        async with self._open_registry() as registry:
+            await registry.enlist(self._executor, host=self._host, queues=self._queues)
+            self._loop.call_soon_threadsafe(self._enlisted.set_result, None)
+            while not self._stopping.is_set():
+                answered = await self._beat(registry)
+                wait_s = INTERVAL_S if answered else RETRY_INTERVAL_S
+                await asyncio.to_thread(self._stopping.wait, wait_s)
+            await registry.leave(self._executor)
+
+    async def _beat(self, registry: WorkerRegistry) -> bool:
+        if self._loop.time() - self._loop_seen_at > LOOP_SILENT_S_MAX:
+            log.error("loop_stuck", executor=self._executor)
+            return True
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                pulse = await registry.beat(
+                    self._executor, gone_after_s=GONE_AFTER_S, is_draining=self.is_draining
+                )
+        except (Unavailable, TimeoutError) as error:
+            if not self._is_failing:
+                log.warning("heartbeat_unanswered", error=type(error).__name__)
+            self._is_failing = True
+            return False
+        self._is_failing = False
+        self._loop.call_soon_threadsafe(self._tell, pulse)
+        return True
+
+    def _tell(self, pulse: HeartbeatReply) -> None:
+        self._loop_seen_at = self._loop.time()
+        self._act(pulse)

@@ -1,0 +1,40 @@
+"""An engine beside something else, as in the process that serves the API too."""
+
+import asyncio
+from contextlib import suppress
+
+import structlog
+
+from core.engine.engine import EngineConfig, running_engine
+from core.engine.state import EngineState
+
+RETRY_INTERVAL_S = 1.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
+
+
+async def supervise_engine(parts: EngineConfig, stopping: asyncio.Event, state: EngineState) -> None:
+    """One engine after the other until told to stop: when others have given one up, its process goes on
+    under a new name. One that does not come up, without its database for example, is tried again: what it
+    stands beside need not end for it.
+    """
+    state.is_wanted = True
+    while not stopping.is_set():
+        try:
+            async with running_engine(parts) as engine:
+                state.executor = engine.executor
+                await wait_any(stopping, engine.given_up)
+                state.executor = None
+        except Exception:
+            log.exception("engine_not_running", next_attempt_s=RETRY_INTERVAL_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), RETRY_INTERVAL_S)
+
+
+async def wait_any(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -1,0 +1,115 @@
+"""The process that answers HTTP: granian in our own event loop, drained before it ends."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import structlog
+from granian.http import HTTP1Settings
+
+from core.app import create_app
+from core.processes.embedded_worker import SideTask
+from core.processes.listen_address import own_address
+from core.wiring.application import Application, build
+from core.wiring.bootstrap import Runtime
+from core.wiring.resources import Resources
+from shared.http_server import HttpServer
+from shared.listen_socket import bind, listen
+
+BACKLOG = 1_024
+BUFFER_BYTES_MAX = 65_536  # per connection: for the headers, and for what is received of a body at once
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
+
+Companion = Callable[[str], Awaitable[bool]]
+"""Something to do beside serving, given the address; tells whether to go on serving afterwards."""
+
+
+async def serve(
+    place: Runtime, companion: Companion | None = None, *, beside: SideTask | None = None
+) -> None:
+    """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return. Whatever goes
+    on beside it is told to stop at the same moment, and waited for.
+    """
+    with bind(place.settings.host, place.settings.port) as bound:
+        await _serve_on(bound, place, companion, beside)
+
+
+async def _serve_on(
+    bound: socket.socket, place: Runtime, companion: Companion | None, beside: SideTask | None
+) -> None:
+    settings, port = place.settings, bound.getsockname()[1]
+    logging.getLogger("_granian").setLevel(logging.ERROR)
+    async with build(place) as application:
+        server = HttpServer(
+            create_app(application),
+            bound,
+            backlog=BACKLOG,
+            # Headers not complete, or a connection idle, for so long: the server hangs up.
+            http1_settings=HTTP1Settings(
+                header_read_timeout=settings.client_deadline_s * 1_000, max_buffer_size=BUFFER_BYTES_MAX
+            ),
+        )
+        stopping = asyncio.Event()
+
+        def stop() -> None:
+            stopping.set()
+            server.stop()
+
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        listen(bound, BACKLOG)
+        serving = asyncio.create_task(server.serve())
+        address = application.foundation.serving.address = own_address(settings.host, port)
+        log.info("listening", address=address, environment=settings.environment)
+        async with _beside(beside, application.foundation, stopping):
+            try:
+                if companion is not None and not await _unless_ended(companion(address), serving):
+                    stop()
+                await _until_drained(serving, server, application)
+            finally:
+                serving.cancel()
+        log.info("stopped")
+
+
+@asynccontextmanager
+async def _beside(
+    beside: SideTask | None, foundation: Resources, stopping: asyncio.Event
+) -> AsyncGenerator[None]:
+    if beside is None:
+        yield
+        return
+    doing = asyncio.ensure_future(beside(foundation, stopping))
+    try:
+        yield
+    finally:
+        stopping.set()
+        await doing
+
+
+async def _unless_ended(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
+    """Do the work, unless the server ends first."""
+    task = asyncio.ensure_future(work)
+    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        task.cancel()
+        return False
+    return task.result()
+
+
+async def _until_drained(serving: asyncio.Task[None], server: HttpServer, application: Application) -> None:
+    asked_to_stop = asyncio.create_task(server.main_loop_interrupt.wait())
+    await asyncio.wait({serving, asked_to_stop}, return_when=asyncio.FIRST_COMPLETED)
+    asked_to_stop.cancel()
+    drain_s = application.settings.drain_s
+    log.info("draining", seconds_max=drain_s)
+    application.runs.live.close()  # whoever waits for a run would keep us waiting
+    done, _ = await asyncio.wait({serving}, timeout=drain_s)
+    if not done:
+        log.warning("drain_cut_short")
+    for task in done:
+        task.result()  # a server that ended by itself says why

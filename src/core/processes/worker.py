@@ -1,0 +1,34 @@
+"""The process that carries out runs and nothing else."""
+
+import asyncio
+import signal
+from contextlib import AbstractAsyncContextManager
+
+from core.engine.engine import EngineConfig, running_engine
+from core.engine.supervisor import wait_any
+from core.processes.background import BackgroundService, run_services
+
+Duties = tuple[EngineConfig, dict[str, BackgroundService]]
+
+
+class WorkerFenced(RuntimeError):
+    """Others took this process for dead. It has stopped; whoever watches over it starts it again."""
+
+    def __str__(self) -> str:
+        return "This worker was silent for too long: others have its work, and it has stopped."
+
+
+async def work(opened_duties: AbstractAsyncContextManager[Duties]) -> None:
+    """Until SIGTERM or SIGINT. Raises GivenUp."""
+    told_to_stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told_to_stop.set)
+    async with opened_duties as (parts, attendants), running_engine(parts) as engine:
+        attending = asyncio.create_task(run_services(attendants, told_to_stop))
+        await wait_any(told_to_stop, engine.given_up)
+        is_given_up = engine.given_up.is_set()
+        told_to_stop.set()
+        await attending
+    if is_given_up or engine.given_up.is_set():
+        raise WorkerFenced

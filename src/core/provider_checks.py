@@ -1,0 +1,54 @@
+"""Whether the providers work with the keys there are: each is asked for the least it sells."""
+
+import time
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any
+
+import msgspec
+
+from core.wiring.application import Application
+from shared.errors import DomainError
+from shared.llm import CostOwner
+
+USERNAME = "instagram"  # there is no profile that is less likely to go away
+
+
+class ProviderCheck(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    what: str
+    is_answered: bool
+    detail: str
+    duration_ms: float
+
+
+async def check_providers(application: Application) -> AsyncGenerator[ProviderCheck]:
+    """One after the other, as they are done. It costs what a model asks for a few words and a scraper for
+    one profile, Stripe nothing, and is written down like every other call.
+    """
+    began_s = time.monotonic()
+    async for model, kind in application.gateway.check():
+        yield _check(model.provider, model.name, kind, began_s, is_answered=kind == "answered")
+        began_s = time.monotonic()
+    yield await _tried("openai", "embeddings", application.gateway.embed(["check"], CostOwner()))
+    look = application.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
+    yield await _tried("apify", f"profile @{USERNAME}", look)
+    payments = application.foundation.payments
+    if payments.records is not None:
+        yield await _tried("stripe", "prices", payments.desk.get("/v1/prices", limit=1))
+
+
+async def _tried(provider: str, what: str, call: Awaitable[Any]) -> ProviderCheck:
+    began_s = time.monotonic()
+    try:
+        answer = await call
+    except DomainError as error:
+        return _check(provider, what, error.code, began_s, is_answered=False)
+    provider = getattr(answer, "provider", provider)  # a second source may have stood in
+    return _check(provider, what, "answered", began_s, is_answered=True)
+
+
+def _check(provider: str, what: str, detail: str, began_s: float, *, is_answered: bool) -> ProviderCheck:
+    duration_ms = (time.monotonic() - began_s) * 1_000
+    return ProviderCheck(
+        provider=provider, what=what, is_answered=is_answered, detail=detail, duration_ms=duration_ms
+    )

@@ -1,0 +1,56 @@
+"""With what notices to tenants are signed, and where they may go."""
+
+from collections.abc import Callable
+from ipaddress import ip_network
+
+import msgspec
+
+Lookup = Callable[[str], str | None]
+
+NOTICE_SECRETS = ("OSLIRA_WEBHOOK_SIGNING_KEY",)
+KEY_BYTES_MIN = 32
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``signing_key``: empty for one that this machine makes. ``egress_allow``: networks that are reached
+    although they are not public; only in a local environment.
+    """
+
+    signing_key: str = ""
+    egress_allow: tuple[str, ...] = LOOPBACK
+
+    def __repr__(self) -> str:
+        return f"NoticeSettings(egress_allow={self.egress_allow})"
+
+
+def read_notices(lookup: Lookup, wrongs: list[str], *, is_local: bool) -> WebhookSettings:
+    key = lookup("OSLIRA_WEBHOOK_SIGNING_KEY") or ""
+    if key and len(key.encode()) < KEY_BYTES_MIN:
+        wrongs.append(f"OSLIRA_WEBHOOK_SIGNING_KEY: a random text of at least {KEY_BYTES_MIN} bytes.")
+    given = tuple((lookup("OSLIRA_EGRESS_ALLOW") or "").replace(",", " ").split())
+    wrongs += [
+        f"OSLIRA_EGRESS_ALLOW: {network!r} is not a network like 10.1.0.0/16."
+        for network in given
+        if not _is_network(network)
+    ]
+    if given and not is_local:
+        wrongs.append(
+            "OSLIRA_EGRESS_ALLOW: whoever has an account could reach those networks; it is for a local"
+            " environment."
+        )
+    return WebhookSettings(signing_key=key, egress_allow=(given or LOOPBACK) if is_local else ())
+
+
+def unsafe_notices(notices: WebhookSettings) -> list[str]:
+    if notices.signing_key:
+        return []
+    return ["OSLIRA_WEBHOOK_SIGNING_KEY: what notices to tenants are signed with; 32 random bytes or more."]
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,66 @@
+"""Works on Stripe's events, beside whatever else this process does."""
+
+import asyncio
+from contextlib import suppress
+
+import structlog
+
+from features.billing.application.stripe_events.process import StripeEventProcessor
+from features.billing.domain.event_queue import ClaimedEvent
+from shared.errors import Unavailable
+
+AT_ONCE_MAX = 4
+POLL_INTERVAL_S = 0.5  # others may have taken something in
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("inbox")
+
+
+class StripeEventWorker:
+    """Background service that processes stored Stripe events; ``arrivals`` is set when one is stored."""
+
+    def __init__(self, consumption: StripeEventProcessor, arrivals: asyncio.Event) -> None:
+        self._line = consumption.line
+        self._consumption = consumption
+        self._arrivals = arrivals
+
+    async def attend(self, stopping: asyncio.Event) -> None:
+        under_way: set[asyncio.Task[None]] = set()
+        stopped = asyncio.create_task(stopping.wait())
+        try:
+            while not stopping.is_set():
+                self._arrivals.clear()  # before the look: what comes after it rings again
+                free = AT_ONCE_MAX - len(under_way)
+                claimed = await self._line.claim(free)
+                under_way |= {asyncio.create_task(self._work_on(event)) for event in claimed}
+                if len(claimed) == free:
+                    await asyncio.wait({*under_way, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                else:
+                    await self._until_more(stopped)
+                under_way = {task for task in under_way if not task.done()}
+        finally:
+            stopped.cancel()
+            await asyncio.gather(*under_way)
+
+    async def _until_more(self, stopped: asyncio.Task[bool]) -> None:
+        arrived = asyncio.create_task(self._arrivals.wait())
+        await asyncio.wait({arrived, stopped}, timeout=POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
+        arrived.cancel()
+        with suppress(asyncio.CancelledError):
+            await arrived
+
+    async def _work_on(self, event: ClaimedEvent) -> None:
+        """Never fails: what went wrong stands in the event's row, or its claim runs out."""
+        try:
+            ending, error = await self._consumption.consume(event)
+        except Unavailable as unavailable:
+            log.warning("event_left", stripe_event=event.id, type=event.type, error=unavailable.code)
+            return
+        except Exception:
+            log.exception("event_left", stripe_event=event.id, type=event.type)
+            return
+        if error is not None:
+            log.error("event_failed", stripe_event=event.id, type=event.type, ending=ending, exc_info=error)
+        elif ending in ("dead", "parked"):
+            log.warning("event_waits", stripe_event=event.id, type=event.type, ending=ending)
+        else:
+            log.info("event_done", stripe_event=event.id, type=event.type, ending=ending)

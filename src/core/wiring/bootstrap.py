@@ -1,0 +1,128 @@
+"""Where this process runs: settings, addresses, logs, and the database as it is opened."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from core.engine.schema import migrate_engine
+from core.settings.settings import SECRETS, InvalidSettings, Lookup, Settings, read_settings
+from infrastructure.database.clients import Database, connect
+from infrastructure.database.costs.price_file import load_prices, read_price_list
+from infrastructure.database.embedded_postgres import embedded_postgres
+from infrastructure.database.migrate import migrate
+from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
+from infrastructure.identity.tokens import LocalIssuer
+from infrastructure.monitoring.logs import configure_logs
+from infrastructure.secrets.aws import AwsSecrets, NoRegion
+from simulators.process import serve_simulators
+
+DATABASE_NAME = "oslira"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Where this process runs: its settings, and where they came from."""
+
+    settings: Settings
+    lookup: Lookup
+    secrets: AwsSecrets | None
+
+
+def runtime(environ: Mapping[str, str]) -> Runtime:
+    """Read the settings. Raises SettingsRefused with the list of what to set."""
+    prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
+    try:
+        secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
+    except NoRegion:
+        wrong = "AWS_DEFAULT_REGION: OSLIRA_SECRETS_PREFIX asks for Secrets Manager, but of which region?"
+        raise InvalidSettings(environ.get("OSLIRA_ENVIRONMENT", "local"), [wrong]) from None
+    lookup = secrets.lookup if secrets else environ.get
+    return Runtime(settings=read_settings(lookup), lookup=lookup, secrets=secrets)
+
+
+def start_logs(settings: Settings, *, level: int = logging.INFO) -> None:
+    configure_logs(as_json=not settings.is_local, level=level)
+
+
+def local_issuer(settings: Settings) -> LocalIssuer:
+    identity = settings.identity
+    return LocalIssuer(settings.data_dir / "identity", issuer=identity.issuer, audience=identity.audience)
+
+
+async def run_simulators(settings: Settings, port: int, *, latency_scale: float) -> None:
+    """Serve the simulated providers until told to stop."""
+    await serve_simulators(
+        settings.data_dir,
+        local_issuer(settings),
+        port=port,
+        until_stdin_ends=False,
+        latency_scale=latency_scale,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseUrls:
+    """The database's three addresses. ``owner`` is empty where only the two roles' are known."""
+
+    owner: str
+    user: str
+    admin: str
+
+
+def _configured_addresses(settings: Settings) -> DatabaseUrls:
+    owner = settings.database_url
+    return DatabaseUrls(
+        owner=owner,
+        user=settings.database_user_url or role_url(owner, USER_ROLE),
+        admin=settings.database_admin_url or role_url(owner, ADMIN_ROLE),
+    )
+
+
+@asynccontextmanager
+async def database_addresses(settings: Settings) -> AsyncGenerator[DatabaseUrls]:
+    """The configured database, or one of our own that runs as long as somebody uses it."""
+    if not settings.embedded_database:
+        yield _configured_addresses(settings)
+        return
+    async with embedded_postgres(settings.data_dir / "postgres", DATABASE_NAME) as server:
+        yield DatabaseUrls(
+            owner=server.url(DATABASE_NAME),
+            user=server.url(DATABASE_NAME, USER_ROLE),
+            admin=server.url(DATABASE_NAME, ADMIN_ROLE),
+        )
+
+
+async def apply_migrations(settings: Settings, addresses: DatabaseUrls) -> tuple[list[str], int]:
+    """The names of those that were applied, and how many prices are new. Our own schema first: it makes the
+    roles that the engine's is granted to.
+    """
+    names = await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+    engine = await migrate_engine(addresses.owner)
+    prices_count = await load_prices(addresses.owner, read_price_list())
+    return (names if engine is None else [*names, engine]), prices_count
+
+
+async def current_addresses(place: Runtime, addresses: DatabaseUrls) -> DatabaseUrls:
+    """Read anew for every connection: a secret may have been rotated."""
+    if place.secrets is None or place.settings.embedded_database:
+        return addresses
+    return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
+
+
+@asynccontextmanager
+async def open_database(place: Runtime, addresses: DatabaseUrls) -> AsyncGenerator[Database]:
+    async def user_url() -> str:
+        return (await current_addresses(place, addresses)).user
+
+    async def admin_url() -> str:
+        return (await current_addresses(place, addresses)).admin
+
+    async with connect(
+        user_url=user_url,
+        admin_url=admin_url,
+        pool_size=place.settings.database_pool_size,
+        statement_cache=place.settings.database_pooler == "session",
+    ) as database:
+        yield database

@@ -1,0 +1,75 @@
+"""Where providers are reached: the real ones with our keys, or the simulators of this machine."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from core.settings.providers import ProviderSettings
+from core.settings.settings import read_settings
+from core.wiring.bootstrap import Runtime
+from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from simulators.supervisor import Simulators
+
+REMEMBERED_FOR_S = 10.0
+SIMULATED_KEY = "simulated"  # opens nothing but a simulator
+# Under the simulators' address.
+PATHS = {
+    "openai": "/openai/v1",
+    "anthropic": "/anthropic",
+    "apify": "/apify",
+    "scraperapi": "/scraperapi",
+    "stripe": "/stripe",
+}
+
+
+@asynccontextmanager
+async def simulators_of(place: Runtime) -> AsyncGenerator[Simulators]:
+    """One process for all of them, started when somebody first needs one."""
+    identity = place.settings.identity
+    scale = str(place.settings.providers.simulated_latency)
+    simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience, scale))
+    try:
+        yield simulators
+    finally:
+        await simulators.close()
+
+
+class ProviderEndpoints:
+    def __init__(self, place: Runtime, simulators: Simulators) -> None:
+        self._place = place
+        self._simulators = simulators
+        self._providers = place.settings.providers
+        self._read_at_s = time.monotonic()
+
+    def where(self, provider: str) -> EndpointResolver | None:
+        """None: there is no such provider here."""
+        if provider in self._providers.real:
+
+            async def real() -> ProviderEndpoint:
+                providers = await self._current()
+                return ProviderEndpoint(providers.addresses.get(provider, ""), providers.keys[provider])
+
+            return real
+        if provider not in self._providers.simulated or self._place.settings.environment == "production":
+            return None
+
+        async def simulated() -> ProviderEndpoint:
+            address = await self._simulators.address()
+            return ProviderEndpoint(address + PATHS[provider], SIMULATED_KEY, is_simulated=True)
+
+        return simulated
+
+    def is_simulated(self, provider: str) -> bool:
+        return provider in self._providers.simulated
+
+    async def _current(self) -> ProviderSettings:
+        """Read anew from the secrets manager: a key may have been rotated. A key that was withdrawn
+        altogether serves until the process ends.
+        """
+        if self._place.secrets is not None and time.monotonic() - self._read_at_s > REMEMBERED_FOR_S:
+            self._read_at_s = time.monotonic()
+            current = (await asyncio.to_thread(read_settings, self._place.lookup)).providers
+            if self._providers.real <= current.real:
+                self._providers = current
+        return self._providers

@@ -1,0 +1,134 @@
+"""What follows from a look and from answers, by computing alone: the same from the same, whenever it is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from features.analysis.application.profile_reader import ReadProfile
+from features.analysis.domain.analysis import Analysis, ModelOutputs
+from features.analysis.domain.leads import BusinessProfileId, LeadKey
+from features.analysis.domain.profile.facts import Facts, facts_of
+from features.analysis.domain.profile.profile import AnalysisType
+from features.analysis.domain.prompting.evidence import evidence_of
+from features.analysis.domain.prompting.excerpts import Excerpt, excerpt_of
+from features.analysis.domain.prompting.model_outputs import Judgement, ModelOutput
+from features.analysis.domain.prompting.output_sanitizer import Removal, allowed_words
+from features.analysis.domain.prompting.prompts import questions_about
+from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
+from features.analysis.domain.scoring.ideal_customer import Business
+from features.analysis.domain.scoring.scoring import Score, score_of
+from shared.ids import AccountId, RunId, UserId
+from shared.llm import CostOwner, StructuredPrompt
+
+# The business of whoever has none: an anonymous visitor's.
+NO_BUSINESS = BusinessProfileId(UUID(int=0))
+
+
+class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """``business_profile_id`` None: nobody has described a business."""
+
+    run_id: RunId
+    account_id: AccountId
+    user_id: UserId | None
+    username: str
+    analysis_type: AnalysisType
+    business_profile_id: BusinessProfileId | None
+    is_fresh: bool
+
+    @property
+    def spender(self) -> CostOwner:
+        return CostOwner(account_id=self.account_id, user_id=self.user_id, run_id=self.run_id)
+
+
+class CompletedPrompts(msgspec.Struct, frozen=True, kw_only=True):
+    answers: ModelOutputs  # with this one answer
+    removals: tuple[Removal, ...]
+    model: str  # provider/model
+    is_simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisInput:
+    """A look as models are asked about it and scores are computed from it. Not kept: computed again."""
+
+    request: AnalysisRequest
+    read: ReadProfile
+    facts: Facts
+    fit: IcpMatch
+    excerpt: Excerpt
+    questions: dict[str, StructuredPrompt[ModelOutput]]
+    allowed_words: frozenset[str]
+
+
+def considered(request: AnalysisRequest, read: ReadProfile, business: Business) -> AnalysisInput:
+    facts = facts_of(read.profile, read.scraped_at)
+    fit = fit_of(read.profile, business.ideal_customer)
+    excerpt = excerpt_of(request.analysis_type, read.profile, facts, fit)
+    return AnalysisInput(
+        request=request,
+        read=read,
+        facts=facts,
+        fit=fit,
+        excerpt=excerpt,
+        questions=questions_about(request.analysis_type, business, facts, fit, excerpt, request.spender),
+        allowed_words=allowed_words(business.prompt_prefix, request.username),
+    )
+
+
+def assemble(subject: AnalysisInput, answered: Iterable[CompletedPrompts]) -> Analysis:
+    answered = tuple(answered)
+    request, read = subject.request, subject.read
+    answers = _merged(answered)
+    judgement = _judgement(answers)
+    score = _score(subject, answers, judgement)
+    return Analysis(
+        id=request.run_id,
+        key=LeadKey(
+            account_id=request.account_id,
+            business_profile_id=request.business_profile_id or NO_BUSINESS,
+            username=request.username,
+        ),
+        analysis_type=request.analysis_type,
+        profile=msgspec.structs.replace(read.profile, posts=()),
+        facts=subject.facts,
+        fit=subject.fit,
+        score=score,
+        niche=judgement.niche,
+        answers=answers,
+        evidence=evidence_of(read.profile, subject.excerpt.post_ids, answers, score),
+        removals=tuple(removal for one in answered for removal in one.removals),
+        models=tuple(dict.fromkeys(one.model for one in answered)),
+        scraped_at=read.scraped_at,
+        is_cached=read.is_cached,
+        is_simulated=read.is_simulated or any(one.is_simulated for one in answered),
+        user_id=request.user_id,
+    )
+
+
+def _merged(answered: Iterable[CompletedPrompts]) -> ModelOutputs:
+    found = {
+        name: form
+        for one in answered
+        for name in ModelOutputs.__struct_fields__
+        if (form := getattr(one.answers, name)) is not None
+    }
+    return ModelOutputs(**found)
+
+
+def _judgement(answers: ModelOutputs) -> Judgement:
+    judgement = answers.light or answers.core or answers.commercial
+    assert judgement is not None, "every type asks for a judgement"
+    return judgement
+
+
+def _score(subject: AnalysisInput, answers: ModelOutputs, judgement: Judgement) -> Score:
+    return score_of(
+        subject.request.analysis_type,
+        subject.facts,
+        subject.fit,
+        judgement=judgement,
+        psychographic=answers.psychographic,
+        post_ids=subject.excerpt.post_ids,
+    )

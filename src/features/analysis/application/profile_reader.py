@@ -1,0 +1,126 @@
+"""Profiles to analyse: from memory while that is good enough, else by looking."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from features.analysis.application.ports import CacheRecord, ProfileCache, ProfileSource
+from features.analysis.domain.errors import ProfileIsPrivate, ProfileNotFound, ProfileRestricted
+from features.analysis.domain.profile.freshness import DEPTHS, Change, Verdict, age_s, changes, judge
+from features.analysis.domain.profile.profile import (
+    POSTS_NEEDED,
+    AnalysisType,
+    Outcome,
+    Profile,
+    Scrape,
+    username_of,
+)
+from shared.clock import Clock
+from shared.errors import DomainError
+from shared.llm import CostOwner
+from shared.single_flight import SingleFlight
+
+Reason = Verdict | Literal["absent", "bypassed", "shared"]
+
+REFUSALS: dict[Outcome, type[DomainError]] = {
+    "private": ProfileIsPrivate,
+    "not_found": ProfileNotFound,
+    "restricted": ProfileRestricted,
+}
+
+
+class ReadProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """With the newest posts, as many as the analysis needs at most, wherever they come from."""
+
+    profile: Profile
+    scraped_at: datetime
+    age_s: float
+    is_cached: bool  # nobody looked on behalf of this reader
+    is_simulated: bool
+    provider: str
+    changes: tuple[Change, ...] = ()  # since the looks that were known before
+
+
+class ProfileRead(NamedTuple):
+    scrape: Scrape
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileReader:
+    """Raises ProfileIsPrivate, ProfileNotFound, ProfileRestricted and ProfilesUnavailable."""
+
+    source: ProfileSource
+    known: ProfileCache
+    record: CacheRecord
+    now: Clock
+    _looks: SingleFlight[ProfileRead] = field(default_factory=SingleFlight[ProfileRead])
+
+    async def read(
+        self, username: str, analysis_type: AnalysisType, *, spender: CostOwner, is_bypassed: bool = False
+    ) -> ReadProfile:
+        """Looks when nothing known is good enough, or when that is bypassed. Who reads while the same look
+        is under way waits for it; the first one pays.
+        """
+        username = username_of(username)
+        reason, known = ("bypassed", None) if is_bypassed else await self._recall(username, analysis_type)
+        if known is not None and reason == "hit":
+            self._note(reason, username, known, spender)
+            return self._delivered(username, analysis_type, ProfileRead(known), is_cached=True)
+        look_key = (username, POSTS_NEEDED[analysis_type])
+        is_shared = look_key in self._looks
+        self._note("shared" if is_shared else reason, username, known, spender)
+        # When nobody can look, the error stands, even if an older look is known: an analysis of what was
+        # true last week is not what was paid for.
+        look = await self._looks.join(look_key, partial(self._look, *look_key, spender))
+        return self._delivered(username, analysis_type, look, is_cached=is_shared)
+
+    async def _recall(self, username: str, analysis_type: AnalysisType) -> tuple[Reason, Scrape | None]:
+        known = await self.known.find(username, posts_min=POSTS_NEEDED[analysis_type])
+        if known is None and POSTS_NEEDED[analysis_type] > DEPTHS[0]:
+            known = await self.known.find(username, posts_min=DEPTHS[0])
+        return (judge(known, analysis_type, self.now()) if known else "absent"), known
+
+    async def _look(self, username: str, posts_max: int, spender: CostOwner) -> ProfileRead:
+        scrape = await self.source.look(username, posts_max=posts_max, spender=spender)
+        known = await asyncio.gather(*(self.known.find(username, posts_min=depth) for depth in DEPTHS))
+        # An older look of another depth would go on serving analyses that this one does not.
+        found: dict[Change, None] = dict.fromkeys(
+            change for older in known if older for change in changes(older, scrape)
+        )
+        if found:
+            await self.known.forget(username)
+        await self.known.keep(username, scrape)
+        return ProfileRead(scrape, tuple(found))
+
+    def _note(self, reason: Reason, username: str, known: Scrape | None, spender: CostOwner) -> None:
+        self.record(
+            is_hit=reason in {"hit", "shared"},
+            reason=reason,
+            username=username,
+            age_s=age_s(known, self.now()) if known else None,
+            spender=spender,
+        )
+
+    def _delivered(
+        self, username: str, analysis_type: AnalysisType, look: ProfileRead, *, is_cached: bool
+    ) -> ReadProfile:
+        scrape = look.scrape
+        if refusal := REFUSALS.get(scrape.outcome):
+            raise refusal(username)
+        assert scrape.profile is not None  # a look that went well has one
+        # A deeper look that feeds a light analysis must not make it another one.
+        posts = scrape.profile.posts[: POSTS_NEEDED[analysis_type]]
+        return ReadProfile(
+            profile=msgspec.structs.replace(scrape.profile, posts=posts),
+            scraped_at=scrape.scraped_at,
+            age_s=age_s(scrape, self.now()),
+            is_cached=is_cached,
+            is_simulated=scrape.is_simulated,
+            provider=scrape.provider,
+            changes=look.changes,
+        )

@@ -1,0 +1,29 @@
+from dataclasses import dataclass
+
+from features.analysis.application.ports import AnalysisRuns, Prices, RunPayer, StartedRun
+from features.analysis.domain.errors import KeyNeverSpends
+from features.analysis.domain.requests import NewAnalysis
+from shared.caller import Caller
+from shared.ids import RunId
+
+
+@dataclass(frozen=True, slots=True)
+class StartAnalysis:
+    runs: AnalysisRuns
+    prices: Prices
+
+    async def start(self, caller: Caller, run_id: RunId, order: NewAnalysis) -> StartedRun:
+        """Repeatable by the run's id. What is in progress already is not started again."""
+        payer = payer_of(caller)
+        credits_held = await self.prices.credits(order.analysis_type)
+        return await self.runs.start(run_id, payer, order, credits_held=credits_held)
+
+
+def payer_of(caller: Caller) -> RunPayer:
+    """Raises KeyNeverSpends."""
+    if caller.is_test:
+        raise KeyNeverSpends
+    assert caller.chosen_account is not None, "who may write was looked up in one account"
+    if caller.kind == "api_key":
+        return RunPayer(account_id=caller.chosen_account, api_key_id=caller.id)
+    return RunPayer(account_id=caller.chosen_account, user_id=caller.user_id)

@@ -1,0 +1,93 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from features.analysis.application.ports import (
+    AnalysisQuotaReader,
+    AnalysisRuns,
+    BulkReader,
+    Prices,
+    StartedRun,
+)
+from features.analysis.application.start_analysis import payer_of
+from features.analysis.domain.bulk import BulkPage, Checked, checked
+from features.analysis.domain.errors import BulkAnalysisNotFound, BulkTooLarge, NothingToAnalyse
+from features.analysis.domain.leads import BusinessProfileId
+from features.analysis.domain.profile.profile import AnalysisType
+from features.analysis.domain.requests import NewBulkAnalysis
+from shared.caller import Caller
+from shared.ids import RunId
+from shared.pagination import decode_cursor, encode_cursor
+
+
+class BulkRows(msgspec.Struct, frozen=True, kw_only=True):
+    analysis_type: AnalysisType
+    business_profile_id: BusinessProfileId
+    is_fresh: bool
+    usernames: Sequence[str]  # as they were sent
+
+
+class BulkReport(msgspec.Struct, frozen=True, kw_only=True):
+    """``credits_estimate`` is what it costs if every row is analysed. Credits for the first row are enough to
+    start: the run pauses when it cannot pay the next row, and continues when it can.
+    """
+
+    order: NewBulkAnalysis
+    rows: Checked
+    credits_each: int
+    credits_estimate: int
+    credits_available: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartBulk:
+    runs: AnalysisRuns
+    terms: AnalysisQuotaReader
+    prices: Prices
+    reader: BulkReader
+
+    async def report(self, caller: Caller, wish: BulkRows) -> BulkReport:
+        """Raises BulkTooLarge, and NothingToAnalyse where every row is refused."""
+        terms = await self.terms.terms(caller, wish.business_profile_id)
+        if len(wish.usernames) > terms.bulk_max:
+            raise BulkTooLarge(terms.bulk_max, terms.plan)
+        rows = checked(wish.usernames)
+        if not rows.usernames:
+            first = rows.rejections[0]
+            raise NothingToAnalyse(len(rows.rejections), first.code, first.reason)
+        credits_each = await self.prices.credits(wish.analysis_type)
+        return BulkReport(
+            order=NewBulkAnalysis(
+                analysis_type=wish.analysis_type,
+                business_profile_id=wish.business_profile_id,
+                is_fresh=wish.is_fresh,
+                count=len(rows.usernames),
+            ),
+            rows=rows,
+            credits_each=credits_each,
+            credits_estimate=len(rows.usernames) * credits_each,
+            credits_available=terms.credits_available,
+        )
+
+    async def start(self, caller: Caller, run_id: RunId, wish: BulkRows) -> tuple[StartedRun, BulkReport]:
+        """Repeatable by the run's id. Raises InsufficientCredits when the first row cannot be paid."""
+        payer = payer_of(caller)
+        report = await self.report(caller, wish)
+        started = await self.runs.start_bulk(
+            run_id, payer, report.order, report.rows, credits_each=report.credits_each
+        )
+        return started, report
+
+    async def page(
+        self, caller: Caller, run_id: RunId, *, cursor: str | None, limit: int
+    ) -> tuple[BulkPage, str | None]:
+        """With the cursor of the page that follows."""
+        after = decode_cursor(cursor) if cursor is not None else 0
+        page = await self.reader.page(caller, run_id, after_position=after, items_max=limit + 1)
+        if page is None:
+            raise BulkAnalysisNotFound
+        if len(page.items) <= limit:
+            return page, None
+        items = page.items[:limit]
+        return msgspec.structs.replace(page, items=items), encode_cursor(items[-1].position)

@@ -1,0 +1,130 @@
+"""What a client gets of an analysis."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from features.analysis.controllers.model_output_schemas import AnswersResponse, ReasonResponse, ResponseBody
+from features.analysis.domain.analysis import AnalysisEntry, EvidencePost, StoredAnalysis
+from features.analysis.domain.profile.facts import Facts
+from features.analysis.domain.profile.profile import AnalysisType, Platform
+from features.analysis.domain.prompting.output_sanitizer import Removal
+from features.analysis.domain.scoring.icp_match import IcpMatch, Match
+from features.analysis.domain.scoring.scoring import Component, Tier
+
+
+class AnalysisEntryResponse(ResponseBody, frozen=True, kw_only=True):
+    id: UUID
+    lead_id: UUID
+    business_profile_id: UUID
+    username: str
+    type: AnalysisType
+    status: Literal["completed"]
+    score: int
+    tier: Tier
+    niche_fit: int
+    engagement: int
+    confidence: int
+    niche: str
+    is_cached: bool
+    is_simulated: bool
+    user_id: UUID | None
+    scraped_at: datetime
+    created_at: datetime
+
+
+class AnalysesResponse(ResponseBody, frozen=True, kw_only=True):
+    items: list[AnalysisEntryResponse]
+    next_cursor: str | None
+
+
+class AnalysedProfileResponse(ResponseBody, frozen=True, kw_only=True):
+    platform: Platform
+    username: str
+    id: str
+    full_name: str
+    biography: str
+    external_urls: list[str]
+    followers_count: int
+    following_count: int
+    posts_count: int
+    highlights_count: int
+    is_private: bool
+    is_verified: bool
+    is_business: bool
+    category: str
+    picture_url: str
+    related_usernames: list[str]
+
+
+class FitResponse(ResponseBody, frozen=True, kw_only=True):
+    share: float | None
+    matches: list[Match]
+    exclusions: list[Match]
+    post_ids: list[str]
+
+
+class AnalysisResponse(AnalysisEntryResponse, frozen=True, kw_only=True):
+    """``score`` is the sum of its components' points."""
+
+    profile: AnalysedProfileResponse
+    facts: Facts
+    fit: FitResponse
+    components: list[Component]
+    evidence_dropped: int
+    reasons: list[ReasonResponse]
+    evidence: list[EvidencePost]
+    answers: AnswersResponse
+    removals: list[Removal]
+    models: list[str]
+
+
+def entry_out(entry: AnalysisEntry) -> AnalysisEntryResponse:
+    return msgspec.convert(
+        {**msgspec.structs.asdict(entry), "type": entry.analysis_type}, AnalysisEntryResponse
+    )
+
+
+def analysis_out(kept: StoredAnalysis) -> AnalysisResponse:
+    analysis, score = kept.analysis, kept.analysis.score
+    answers = msgspec.convert(analysis.answers, AnswersResponse, from_attributes=True)
+    return AnalysisResponse(
+        id=analysis.id,
+        lead_id=kept.lead_id,
+        business_profile_id=analysis.key.business_profile_id,
+        username=analysis.key.username,
+        type=analysis.analysis_type,
+        status="completed",
+        score=score.total,
+        tier=score.tier,
+        niche_fit=score.niche_fit,
+        engagement=score.engagement,
+        confidence=score.confidence,
+        niche=analysis.niche,
+        is_cached=analysis.is_cached,
+        is_simulated=analysis.is_simulated,
+        user_id=analysis.user_id,
+        scraped_at=analysis.scraped_at,
+        created_at=kept.created_at,
+        profile=msgspec.convert(analysis.profile, AnalysedProfileResponse, from_attributes=True),
+        facts=analysis.facts,
+        fit=_fit_out(analysis.fit),
+        components=[*score.components],
+        evidence_dropped=score.evidence_dropped,
+        reasons=answers.reasons,
+        evidence=[*analysis.evidence],
+        answers=answers,
+        removals=[*analysis.removals],
+        models=[*analysis.models],
+    )
+
+
+def _fit_out(fit: IcpMatch) -> FitResponse:
+    return FitResponse(
+        share=fit.share,
+        matches=[*fit.matches],
+        exclusions=[*fit.exclusions],
+        post_ids=sorted(fit.post_ids),
+    )

@@ -1,0 +1,51 @@
+"""What ends an analysis before any model is asked. It costs the customer nothing."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from features.analysis.domain.profile.facts import Facts, facts_of
+from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.scoring.ideal_customer import IdealCustomer, Violation
+
+CheckOutcome = Literal["ok", "private", "not_found", "restricted", "icp_violation"]
+
+
+class Eligibility(msgspec.Struct, frozen=True, kw_only=True):
+    outcome: CheckOutcome
+    violations: tuple[Violation, ...] = ()  # why it is an icp_violation
+
+
+def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
+    """In this order: what the look met, privacy, then the bounds of the ideal customer. A private profile
+    stays private however few its followers: that is what its visitor can act on.
+    """
+    if scrape.outcome != "ok":
+        return Eligibility(outcome=scrape.outcome)
+    if scrape.profile is None:
+        return Eligibility(outcome="not_found")
+    if scrape.profile.is_private:
+        return Eligibility(outcome="private")
+    return _by_bounds(facts_of(scrape.profile, scrape.scraped_at), customer)
+
+
+class OwnFetch(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile as one of the account's own runs found it."""
+
+    analysis_type: AnalysisType
+    outcome: CheckOutcome
+    scraped_at: datetime
+    facts: Facts | None = None  # of a completed analysis
+
+    @property
+    def posts_asked(self) -> int:
+        return POSTS_NEEDED[self.analysis_type]
+
+    def verdict(self, customer: IdealCustomer) -> Eligibility:
+        return _by_bounds(self.facts, customer) if self.facts else Eligibility(outcome=self.outcome)
+
+
+def _by_bounds(facts: Facts, customer: IdealCustomer) -> Eligibility:
+    violations = customer.violations(facts)
+    return Eligibility(outcome="icp_violation" if violations else "ok", violations=violations)

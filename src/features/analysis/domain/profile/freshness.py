@@ -1,0 +1,125 @@
+"""Whether a look that somebody took earlier will do, and what a later look takes back."""
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Profile, Scrape
+
+Verdict = Literal["hit", "expired", "too_shallow", "ahead_of_clock"]
+Change = Literal["outcome", "privacy", "verification", "followers", "biography", "ahead_of_clock"]
+
+# How many posts a look asks for, the fewest first. A look is known by the greatest of these it asked for.
+DEPTHS = tuple(sorted(set(POSTS_NEEDED.values())))
+
+TTL: dict[AnalysisType, timedelta] = {
+    "light": timedelta(hours=24),
+    "deep": timedelta(hours=12),
+    "xray": timedelta(hours=6),
+}
+# A refusal is free, so it is asked for again and again, and each look costs us. But a person who has just
+# made a profile public, or created it, tries again soon. Age and country gates hardly ever change.
+TTL_REFUSED: Mapping[str, timedelta] = {
+    "private": timedelta(hours=1),
+    "not_found": timedelta(hours=1),
+    "restricted": timedelta(hours=6),
+}
+CLOCK_SKEW_MAX = timedelta(minutes=5)
+
+FOLLOWERS_CHANGE_PERCENT = 10
+BIOGRAPHY_CHANGE_PERCENT = 30
+BIOGRAPHY_CHARACTERS_MAX = 2_000  # Instagram allows 150; what is longer is compared as far as this
+
+
+class Fetched(Protocol):
+    """What decides whether a result of fetching a profile is still valid."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def posts_asked(self) -> int: ...
+
+    @property
+    def scraped_at(self) -> datetime: ...
+
+
+def depth_of(posts_asked: int) -> int | None:
+    """None when a look asked for fewer posts than any analysis needs."""
+    return max((depth for depth in DEPTHS if depth <= posts_asked), default=None)
+
+
+def age_s(scrape: Scrape, now: datetime) -> float:
+    """Never below zero: clocks differ a little."""
+    return max(0.0, (now - scrape.scraped_at).total_seconds())
+
+
+def judge(scrape: Fetched, analysis_type: AnalysisType, now: datetime) -> Verdict:
+    """Enough posts are as many as were asked for: who has eight in all will never show fifty."""
+    age = now - scrape.scraped_at
+    if age < -CLOCK_SKEW_MAX:
+        return "ahead_of_clock"
+    if scrape.posts_asked < POSTS_NEEDED[analysis_type]:
+        return "too_shallow"
+    ttl = TTL[analysis_type]
+    return "hit" if age <= min(ttl, TTL_REFUSED.get(scrape.outcome, ttl)) else "expired"
+
+
+def changes(older: Scrape, newer: Scrape) -> tuple[Change, ...]:
+    """Why the older look must not be used any more, whatever its age. Empty when it may."""
+    found: dict[Change, bool] = {
+        # Or it would be taken for the newest until that time comes.
+        "ahead_of_clock": older.scraped_at - newer.scraped_at > CLOCK_SKEW_MAX,
+        "outcome": older.outcome != newer.outcome,
+    }
+    if older.profile is not None and newer.profile is not None:
+        found |= _profile_changes(older.profile, newer.profile)
+    return tuple(change for change, has_happened in found.items() if has_happened)
+
+
+def _profile_changes(before: Profile, after: Profile) -> dict[Change, bool]:
+    return {
+        "privacy": before.is_private != after.is_private,
+        "verification": before.is_verified != after.is_verified,
+        "followers": is_follower_change(before.followers_count, after.followers_count),
+        "biography": is_biography_change(before.biography, after.biography),
+    }
+
+
+def is_follower_change(before: int, after: int) -> bool:
+    """In whole numbers: exactly ten per cent is not more than ten per cent."""
+    return abs(after - before) * 100 > before * FOLLOWERS_CHANGE_PERCENT
+
+
+def is_biography_change(before: str, after: str) -> bool:
+    """How many characters have to be inserted, removed or replaced, as a share of the longer text."""
+    before, after = (
+        unicodedata.normalize("NFC", text[:BIOGRAPHY_CHARACTERS_MAX]) for text in (before, after)
+    )
+    if before == after:
+        return False
+    longest = max(len(before), len(after))
+    return edit_distance(before, after) * 100 > longest * BIOGRAPHY_CHANGE_PERCENT
+
+
+def edit_distance(before: str, after: str) -> int:
+    """Levenshtein's, a whole column of his table at a time: a bit for each character of ``before`` says
+    whether the distance goes up or down there (Hyyrö 2003). So two thousand characters take two thousand
+    steps and not four million.
+    """
+    if not before:
+        return len(after)
+    places: dict[str, int] = {}
+    for place, character in enumerate(before):
+        places[character] = places.get(character, 0) | 1 << place
+    all_bits, last_bit = (1 << len(before)) - 1, 1 << (len(before) - 1)
+    up, down, distance = all_bits, 0, len(before)
+    for character in after:
+        same = places.get(character, 0)
+        diagonal = ((same & up) + up ^ up) | same | down
+        row_up, row_down = down | ~(diagonal | up) & all_bits, up & diagonal
+        distance += bool(row_up & last_bit) - bool(row_down & last_bit)
+        row_up, row_down = row_up << 1 | 1, row_down << 1
+        up, down = (row_down | ~(diagonal | row_up)) & all_bits, row_up & diagonal & all_bits
+    return distance

@@ -1,0 +1,54 @@
+from dataclasses import dataclass
+
+from features.billing.application.ports import CheckoutProvider, OfferStore
+from features.billing.domain.catalog import Offer, Pack, Plan, Published, offer_of
+from features.billing.domain.payment_errors import PackUnknown, PlanNotSold, PlanUnknown
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What is sold, and Stripe's price for each."""
+
+    offers: OfferStore
+    till: CheckoutProvider
+
+    async def plans(self) -> list[Plan]:
+        return await self.offers.plans()
+
+    async def packs(self) -> list[Pack]:
+        return await self.offers.packs()
+
+    async def plan(self, name: str) -> Plan:
+        for plan in await self.offers.plans():
+            if plan.name == name:
+                return plan
+        raise PlanUnknown(name)
+
+    async def sold_plan(self, name: str) -> Plan:
+        plan = await self.plan(name)
+        if plan.price_cents == 0:
+            raise PlanNotSold(name)
+        return plan
+
+    async def pack(self, name: str) -> Pack:
+        for pack in await self.offers.packs():
+            if pack.name == name:
+                return pack
+        raise PackUnknown(name)
+
+    async def price_id(self, offer: Offer) -> str:
+        """Published at the first sale, if it was not before."""
+        known = await self.offers.price_id(offer)
+        return known or (await self.published(offer)).price_id
+
+    async def publish(self) -> list[Published]:
+        """Tell Stripe of everything that is sold. May be repeated, at another Stripe too."""
+        items = [*await self.offers.plans(), *await self.offers.packs()]
+        return [await self.published(offer_of(item)) for item in items if item.price_cents > 0]
+
+    async def published(self, offer: Offer) -> Published:
+        """Stripe's price of it as Stripe has it now, made when there is none."""
+        known, price_id = await self.offers.price_id(offer), await self.till.publish(offer)
+        if price_id != known:
+            await self.offers.keep_price(offer, price_id)
+        return Published(offer=offer, price_id=price_id, is_new=price_id != known)

@@ -1,0 +1,161 @@
+"""What each event means: how things stand at Stripe becomes how they stand here."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID
+
+import msgspec
+
+from features.billing.application.stripe_events.fetch_state import StripeState
+from features.billing.application.stripe_events.ports import PaymentRecords, SubscriptionRepository
+from features.billing.application.stripe_events.reversals import PaymentReversals
+from features.billing.domain.event_queue import Effect, WaitsForAnotherEvent
+from features.billing.domain.results import SubscriptionResult
+from features.billing.domain.stripe_snapshots import CheckoutSnapshot, InvoiceSnapshot
+from shared.ids import AccountId
+
+
+class SubscriptionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event brought about. ``account_id``: whom it was about, as far as that is known."""
+
+    is_ignored: bool = False
+    account_id: AccountId | None = None
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StripeEventEffects:
+    book: SubscriptionRepository
+    notes: PaymentRecords
+
+    async def apply(self, findings: StripeState) -> SubscriptionChange:
+        """Within the transaction that ticks the event. Raises AwaitsAnother, PriceUnknown."""
+        if findings.nothing is not None:
+            return SubscriptionChange(
+                is_ignored=True, effects=(Effect(what="event", outcome=findings.nothing),)
+            )
+        if findings.refunds or findings.dispute is not None:
+            account_id, effects = await PaymentReversals(self.book).apply(findings)
+            return SubscriptionChange(account_id=account_id, effects=effects)
+        account_id = await self._account(findings)
+        if not await self.notes.is_account(account_id):
+            gone = Effect(what="account", outcome="gone", facts={"account_id": str(account_id)})
+            return SubscriptionChange(is_ignored=True, effects=(gone,))
+        changes = tuple([effect async for effect in self._changes(account_id, findings)])
+        return SubscriptionChange(account_id=account_id, effects=changes)
+
+    async def _account(self, findings: StripeState) -> AccountId:
+        """As we have noted it, here or at Stripe."""
+        subscription, invoice, checkout = findings.subscription, findings.invoice, findings.checkout
+        customer_id = next(
+            (thing.customer_id for thing in (subscription, invoice, checkout) if thing and thing.customer_id),
+            None,
+        )
+        subscription_id = subscription.id if subscription else invoice and invoice.subscription_id
+        known = await self.book.account_of(customer_id=customer_id, subscription_id=subscription_id)
+        noted = (subscription and subscription.account_id) or (checkout and checkout.account_id)
+        if (account_id := known or noted) is None:
+            raise WaitsForAnotherEvent(f"account of customer {customer_id}")
+        return account_id
+
+    async def _changes(self, account_id: AccountId, findings: StripeState) -> AsyncIterator[Effect]:
+        applied = None
+        if findings.subscription is not None:
+            seen_at = findings.subscription_seen_at or findings.seen_at
+            applied = await self.book.apply_subscription(account_id, findings.subscription, seen_at)
+            if applied.outcome == "second_subscription":
+                # Somebody pays twice. It waits for the other one to end, or for subscription-sync to end it.
+                raise WaitsForAnotherEvent(f"end of the subscription beside {findings.subscription.id}")
+            yield _subscribed(findings.subscription.id, applied)
+        if findings.checkout is not None:
+            yield await self._checked_out(account_id, findings, findings.checkout)
+        if findings.invoice is not None:
+            is_news = await self.book.save_invoice(account_id, findings.invoice, findings.seen_at)
+            yield Effect(
+                what="invoice",
+                outcome="saved" if is_news else "known",
+                facts={"id": findings.invoice.id, "status": findings.invoice.status},
+            )
+            if applied is not None and applied.subscription_id is not None:
+                async for effect in self._paid(
+                    account_id, applied.subscription_id, findings, findings.invoice
+                ):
+                    yield effect
+
+    async def _checked_out(
+        self, account_id: AccountId, findings: StripeState, checkout: CheckoutSnapshot
+    ) -> Effect:
+        facts: dict[str, str | int | None] = {"id": checkout.id}
+        if checkout.status == "expired" or findings.is_payment_failed:
+            word = "failed" if findings.is_payment_failed else "expired"
+            is_news = await self.book.close_checkout(checkout.id, word, checkout_id=checkout.checkout_id)
+            return Effect(what="checkout", outcome=word if is_news else "known", facts=facts)
+        if checkout.status != "complete" or not checkout.is_paid:
+            return Effect(what="checkout", outcome="unpaid", facts=facts)
+        if checkout.mode == "subscription":
+            is_news = await self.book.close_checkout(
+                checkout.id, "completed", checkout_id=checkout.checkout_id
+            )
+            return Effect(what="checkout", outcome="completed" if is_news else "known", facts=facts)
+        bought = msgspec.structs.replace(checkout, account_id=account_id)
+        credits_new = await self.book.complete_purchase(bought)
+        return Effect(
+            what="checkout",
+            outcome="completed" if credits_new else "known",
+            facts={**facts, "credits": credits_new},
+        )
+
+    async def _paid(
+        self, account_id: AccountId, subscription_id: UUID, findings: StripeState, invoice: InvoiceSnapshot
+    ) -> AsyncIterator[Effect]:
+        """A period that was paid for, also when the news comes after the period."""
+        if invoice.status != "paid" or invoice.price_id is None:
+            return
+        plan = await self.book.plan_of(invoice.price_id)
+        if plan is None:
+            return
+        if _is_own_period(invoice, findings):
+            assert invoice.period_start is not None
+            assert invoice.period_end is not None
+            credits_new = await self.book.grant_period(
+                account_id,
+                subscription_id,
+                plan,
+                period_start=invoice.period_start,
+                period_end=invoice.period_end,
+            )
+            yield Effect(
+                what="period",
+                outcome="granted" if credits_new else "known",
+                facts={"plan": plan, "credits": credits_new, "start": invoice.period_start.isoformat()},
+            )
+        if invoice.payment_id is not None and invoice.paid_cents > 0:
+            is_noted = await self.notes.note_invoice(account_id, subscription_id, plan, invoice)
+            yield Effect(
+                what="payment",
+                outcome="noted" if is_noted else "period_unknown",
+                facts={"id": invoice.payment_id},
+            )
+
+
+def _is_own_period(invoice: InvoiceSnapshot, findings: StripeState) -> bool:
+    """Of the period that runs, or of one before it. Where the two would overlap Stripe has told of a change
+    within the period, and what the subscription itself says is applied already.
+    """
+    subscription = findings.subscription
+    if subscription is None or invoice.period_start is None or invoice.period_end is None:
+        return False
+    return (
+        invoice.period_start == subscription.period_start or invoice.period_end <= subscription.period_start
+    )
+
+
+def _subscribed(stripe_id: str, applied: SubscriptionResult) -> Effect:
+    facts: dict[str, str | int | None] = {"id": stripe_id}
+    if applied.plan_before != applied.plan_after:
+        facts |= {"plan_before": applied.plan_before, "plan_after": applied.plan_after}
+    if applied.status_before != applied.status_after:
+        facts |= {"status_before": applied.status_before, "status_after": applied.status_after}
+    if applied.credits_granted:
+        facts["credits"] = applied.credits_granted
+    return Effect(what="subscription", outcome=applied.outcome, facts=facts)

@@ -1,0 +1,30 @@
+from dataclasses import dataclass
+from datetime import timedelta
+
+from features.billing.application.stripe_events.admin import StripeEventAdmin
+from features.billing.domain.job_summary import JobSummary
+from shared.clock import Clock
+
+LOOK_BACK = timedelta(days=2)
+# Stripe may still be on its way with what is newer.
+UNDER_WAY = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class StripeEventBackfill:
+    """What Stripe says that it has told us, and we have not heard."""
+
+    inbox: StripeEventAdmin
+    now: Clock
+
+    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
+        tally = JobSummary()
+        if self.inbox.records is None:
+            return tally
+        until = self.now() - UNDER_WAY
+        since = until - LOOK_BACK
+        if is_dry_run:
+            tally.counts["missing"] = len(await self.inbox.missing(since, until))
+        else:
+            tally.counts["fetched"] = await self.inbox.fetch_missing(since, until)
+        return tally

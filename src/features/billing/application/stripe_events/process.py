@@ -1,0 +1,73 @@
+"""Working on one event: a look at Stripe, then what it changes and its tick in one transaction."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from features.billing.application.stripe_events.apply import StripeEventEffects, SubscriptionChange
+from features.billing.application.stripe_events.fetch_state import StateFetcher, StripeState
+from features.billing.application.stripe_events.ports import StripeEventQueue, SubscriptionRepository
+from features.billing.domain.errors import PriceUnknown
+from features.billing.domain.event_queue import ClaimedEvent, WaitsForAnotherEvent, setback
+from shared.errors import DomainError, Unavailable
+
+Ending = Literal["applied", "ignored", "pending", "parked", "dead", "taken_over"]
+# Shorter than a claim lasts: who has given up does not come back with old news.
+LOOK_S_MAX = 40.0
+UNEXPECTED = "unexpected_error"
+TOO_SLOW = "stripe_too_slow"
+
+
+@dataclass(frozen=True, slots=True)
+class StripeEventProcessor:
+    line: StripeEventQueue
+    looks: StateFetcher
+    events: StripeEventEffects
+    book: SubscriptionRepository
+    random: Callable[[], float]
+
+    async def consume(self, event: ClaimedEvent) -> tuple[Ending, Exception | None]:
+        """What became of it, and what nobody expected. Raises Unavailable only when the database is away:
+        then the claim runs out.
+        """
+        try:
+            findings = await self._look(event)
+            return await self._apply(event, findings), None
+        except (WaitsForAnotherEvent, PriceUnknown) as error:
+            return await self._put_back(event, error.code, is_parked=True), None
+        except Unavailable as error:
+            return await self._put_back(event, error.code, is_counted=False), None
+        except DomainError as error:
+            return await self._put_back(event, error.code), None
+        except Exception as error:  # noqa: BLE001  whatever it is, it is the event's: others go on
+            return await self._put_back(event, UNEXPECTED), error
+
+    async def _look(self, event: ClaimedEvent) -> StripeState:
+        try:
+            async with asyncio.timeout(LOOK_S_MAX):
+                return await self.looks.look(event.payload)
+        except TimeoutError:
+            raise StripeTooSlow from None
+
+    async def _apply(self, event: ClaimedEvent, findings: StripeState) -> Ending:
+        async with self.book.transaction():
+            if not await self.line.hold(event):
+                return "taken_over"
+            change: SubscriptionChange = await self.events.apply(findings)
+            status: Literal["applied", "ignored"] = "ignored" if change.is_ignored else "applied"
+            await self.line.tick(event, status, change.account_id, change.effects)
+        return status
+
+    async def _put_back(
+        self, event: ClaimedEvent, error: str, *, is_counted: bool = True, is_parked: bool = False
+    ) -> Ending:
+        verdict = setback(event, error, is_counted=is_counted, is_parked=is_parked, random=self.random)
+        return verdict.status if await self.line.put_back(event, verdict) else "taken_over"
+
+
+class StripeTooSlow(Unavailable):
+    code = TOO_SLOW
+
+    def __str__(self) -> str:
+        return f"Stripe did not answer within {LOOK_S_MAX:.0f} seconds."

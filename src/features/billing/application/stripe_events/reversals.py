@@ -1,0 +1,63 @@
+"""Money that goes back takes back what it bought, and brings it again when it comes back after all."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from features.billing.application.stripe_events.fetch_state import StripeState
+from features.billing.application.stripe_events.ports import SubscriptionRepository
+from features.billing.domain.event_queue import Effect, WaitsForAnotherEvent
+from features.billing.domain.results import ReversalResult
+from features.billing.domain.stripe_snapshots import ReversalSnapshot
+from shared.ids import AccountId
+
+Kind = Literal["refund", "dispute"]
+# Stripe's words. A dispute takes the money while somebody decides, and for good when they decide against us;
+# an inquiry, whose words begin with warning_, takes none. A refund is as good as made while it is pending.
+TAKES: dict[Kind, tuple[str, ...]] = {
+    "refund": ("succeeded", "pending"),
+    "dispute": ("needs_response", "under_review", "lost"),
+}
+GIVES_BACK: dict[Kind, tuple[str, ...]] = {"refund": ("failed", "canceled"), "dispute": ("won",)}
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentReversals:
+    book: SubscriptionRepository
+
+    async def apply(self, findings: StripeState) -> tuple[AccountId | None, tuple[Effect, ...]]:
+        """Raises AwaitsAnother while the payment itself is not known here."""
+        found: list[tuple[Kind, ReversalSnapshot]] = [("refund", refund) for refund in findings.refunds]
+        if findings.dispute is not None:
+            found.append(("dispute", findings.dispute))
+        account_id: AccountId | None = None
+        effects: list[Effect] = []
+        for kind, snapshot in found:
+            returned = await self._returned(kind, snapshot)
+            account_id = (returned and returned.account_id) or account_id
+            effects.append(_effect(kind, snapshot, returned))
+        return account_id, tuple(effects)
+
+    async def _returned(self, kind: Kind, snapshot: ReversalSnapshot) -> ReversalResult | None:
+        """None: it moves no credits."""
+        if snapshot.is_surplus:
+            return None
+        if snapshot.status in GIVES_BACK[kind]:
+            undone = await self.book.undo_return(snapshot.id)
+            return None if undone.outcome == "unknown_payment" else undone
+        if snapshot.status not in TAKES[kind] or snapshot.payment_id is None or snapshot.returned_cents <= 0:
+            return None
+        returned = await self.book.return_payment(snapshot)
+        if returned.outcome == "unknown_payment":
+            raise WaitsForAnotherEvent(f"payment {snapshot.payment_id}")
+        return returned
+
+
+def _effect(kind: Kind, snapshot: ReversalSnapshot, returned: ReversalResult | None) -> Effect:
+    facts: dict[str, str | int | None] = {"id": snapshot.id, "status": snapshot.status}
+    if snapshot.is_surplus:
+        return Effect(what=kind, outcome="surplus", facts=facts)
+    if returned is None:
+        return Effect(what=kind, outcome="no_money", facts=facts)
+    if returned.outcome == "done":
+        facts |= {"credits": -returned.credits_reclaimed, "credits_short": returned.credits_short}
+    return Effect(what=kind, outcome=returned.outcome, facts=facts)

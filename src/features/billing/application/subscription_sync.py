@@ -1,0 +1,132 @@
+from dataclasses import dataclass
+from datetime import datetime
+
+from features.billing.application.duplicate_subscriptions import DuplicateSubscriptions
+from features.billing.application.maintenance_ports import (
+    ReconciliationQueries,
+    SubscriptionEnds,
+    SubscriptionSyncStore,
+)
+from features.billing.application.ports import StripeReader
+from features.billing.domain.job_summary import JobSummary
+from features.billing.domain.results import SubscriptionResult
+from features.billing.domain.stripe_snapshots import SubscriptionSnapshot
+from shared.errors import DomainError, Unavailable
+from shared.ids import AccountId
+
+UNSEEN_PER_LOOK = 200
+
+
+class _Incomplete(Exception):
+    """Ends the transaction of a dry run, and tells what it would have brought."""
+
+    def __init__(self, applied: SubscriptionResult) -> None:
+        super().__init__(applied)
+        self.applied = applied
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionSync:
+    """Every subscription as Stripe has it, and every one of ours that Stripe did not list. Whoever deleted
+    their account is billed no longer, and nobody is billed twice.
+    """
+
+    book: SubscriptionSyncStore
+    looks: ReconciliationQueries
+    records: StripeReader | None
+    ends: SubscriptionEnds | None
+
+    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
+        tally = JobSummary()
+        if self.records is None:
+            return tally
+        # Before the first page: what comes later on is newer than this says, never older.
+        seen_at = await self.book.now()
+        async for snapshot in self.records.subscriptions():
+            tally.counts["subscriptions"] += 1
+            await self._compare(snapshot, seen_at, tally, is_dry_run=is_dry_run)
+        if not is_dry_run:
+            await self._ask_for_the_others(self.records, seen_at, tally)
+        return tally
+
+    async def _compare(
+        self, snapshot: SubscriptionSnapshot, seen_at: datetime, tally: JobSummary, *, is_dry_run: bool
+    ) -> None:
+        account_id = await self.book.account_of(customer_id=snapshot.customer_id, subscription_id=snapshot.id)
+        account_id = account_id or snapshot.account_id
+        is_over = snapshot.status in ("canceled", "incomplete_expired")
+        standing = "gone" if account_id is None else await self.looks.standing_of(account_id)
+        if account_id is None or standing == "gone":
+            # Perhaps another system's: it is not ours to end.
+            if not is_over:
+                tally.note("account_unknown", snapshot.id)
+            return
+        try:
+            if standing == "deleted" and not is_over:
+                tally.note("account_deleted", snapshot.id)
+                snapshot, seen_at = await self._ended(snapshot, seen_at, is_dry_run=is_dry_run)
+            applied = await self._apply(account_id, snapshot, seen_at, is_dry_run=is_dry_run)
+            _count(applied, snapshot, tally)
+            if applied.outcome == "second_subscription" or snapshot.surplus == "ending":
+                tally.note("second_subscription", snapshot.id)
+                await self._end_surplus(account_id, snapshot, tally, is_dry_run=is_dry_run)
+        except Unavailable:
+            raise
+        except DomainError as error:  # this one's alone: the others go on
+            tally.note(error.code, snapshot.id)
+
+    async def _end_surplus(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, tally: JobSummary, *, is_dry_run: bool
+    ) -> None:
+        if is_dry_run or self.ends is None or self.records is None:
+            return
+        surplus = DuplicateSubscriptions(self.looks, self.records, self.ends)
+        cents = await surplus.end(account_id, snapshot)
+        if cents is not None:
+            tally.counts.update(ended=1, cents_returned=cents)
+
+    async def _ended(
+        self, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
+    ) -> tuple[SubscriptionSnapshot, datetime]:
+        if is_dry_run or self.ends is None:
+            return snapshot, seen_at
+        ended = await self.ends.cancel_now(snapshot.id)
+        return ended, await self.book.now()  # an end is final: it is still so after the request
+
+    async def _apply(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
+    ) -> SubscriptionResult:
+        if not is_dry_run:
+            return await self.book.apply_subscription(account_id, snapshot, seen_at)
+        try:
+            async with self.book.transaction():
+                applied = await self.book.apply_subscription(account_id, snapshot, seen_at)
+                raise _Incomplete(applied)  # noqa: TRY301  the transaction ends by it
+        except _Incomplete as undone:
+            return undone.applied
+
+    async def _ask_for_the_others(self, records: StripeReader, seen_at: datetime, tally: JobSummary) -> None:
+        asked: set[str] = set()
+        while others := [
+            other
+            for other in await self.looks.unseen_since(seen_at, UNSEEN_PER_LOOK + len(asked))
+            if other[1] not in asked
+        ]:
+            for account_id, subscription_id in others:
+                asked.add(subscription_id)
+                looked_at = await self.book.now()
+                snapshot = await records.subscription(subscription_id)
+                if snapshot is None:
+                    tally.note("unknown_at_stripe", subscription_id)
+                    continue
+                applied = await self._apply(account_id, snapshot, looked_at, is_dry_run=False)
+                _count(applied, snapshot, tally)
+
+
+def _count(applied: SubscriptionResult, snapshot: SubscriptionSnapshot, tally: JobSummary) -> None:
+    if applied.outcome != "done":
+        return
+    before = (applied.plan_before, applied.status_before)
+    if applied.credits_granted or before != (applied.plan_after, applied.status_after):
+        tally.note("was_different", snapshot.id)
+        tally.counts.update(changed=1, credits=applied.credits_granted)

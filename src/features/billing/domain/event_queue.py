@@ -1,0 +1,117 @@
+"""Events in line for work: what becomes of one that fails, and how patient we are."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from shared.errors import Conflict, Invalid, NotFound
+from shared.ids import AccountId
+
+EventStatus = Literal["pending", "parked", "applied", "ignored", "dead"]
+
+FAILURES_MAX = 12
+PARKED_FOR_MAX = timedelta(days=3)
+BACKOFF = timedelta(seconds=5)
+BACKOFF_MAX = timedelta(hours=1)
+JITTER = 0.2  # of the backoff: what failed together does not come back together
+RANGE_MAX = timedelta(days=31)
+
+
+class EventNotFound(NotFound):
+    code = "webhook_event_not_found"
+
+    def __str__(self) -> str:
+        return "Stripe has told us of no such event."
+
+
+class RangeInvalid(Invalid):
+    code = "replay_range_invalid"
+
+    def __init__(self, days_max: int) -> None:
+        super().__init__(days_max)
+        self.days_max = days_max
+
+    def __str__(self) -> str:
+        return f"A range begins before it ends, and is {self.days_max} days long at the most."
+
+
+class WaitsForAnotherEvent(Conflict):
+    """What an event is about is not known here yet; another event, or a person, brings it."""
+
+    code = "awaits_another_event"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"Not known here yet: {self.what}."
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event changed, or why it changed nothing."""
+
+    what: str
+    outcome: str
+    facts: dict[str, str | int | None] = {}
+
+
+class ClaimedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One that is ours to work on. ``claim``: of this one time; whoever comes after us has another."""
+
+    id: str
+    type: str
+    payload: bytes
+    claim: UUID
+    claimed_at: datetime  # by the database's clock
+    received_at: datetime
+    attempts: int  # this one included
+    failures: int
+
+
+class InboxEvent(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    position: int
+    account_id: AccountId | None
+    type: str
+    api_version: str | None
+    created_at: datetime
+    received_at: datetime
+    status: EventStatus
+    due_at: datetime
+    attempts: int
+    failures: int
+    replays: int
+    last_error: str | None
+    applied_at: datetime | None
+
+
+class RetryDecision(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of an event that could not be applied."""
+
+    status: Literal["pending", "parked", "dead"]
+    error: str
+    due_in: timedelta
+    failures: int
+
+
+def setback(
+    event: ClaimedEvent,
+    error: str,
+    *,
+    is_counted: bool,
+    is_parked: bool,
+    random: Callable[[], float],  # from 0 to 1
+) -> RetryDecision:
+    """Not counted is what is nobody's fault here: Stripe did not answer. That only makes us slower."""
+    failures = event.failures + (1 if is_counted and not is_parked else 0)
+    due_in = min(BACKOFF * 2 ** min(event.attempts - 1, 20), BACKOFF_MAX) * (1 + JITTER * random())
+    is_too_late = is_parked and event.claimed_at - event.received_at >= PARKED_FOR_MAX
+    if failures >= FAILURES_MAX or is_too_late:
+        return RetryDecision(status="dead", error=error, due_in=due_in, failures=failures)
+    return RetryDecision(
+        status="parked" if is_parked else "pending", error=error, due_in=due_in, failures=failures
+    )

@@ -1,0 +1,21 @@
+"""What a comparison of us with Stripe has brought."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import msgspec
+
+
+class Discrepancy(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    subject: str  # Stripe's id of it
+
+
+@dataclass(slots=True)
+class JobSummary:
+    counts: Counter[str] = field(default_factory=Counter[str])
+    discrepancies: list[Discrepancy] = field(default_factory=list[Discrepancy])
+
+    def note(self, kind: str, subject: str) -> None:
+        self.counts["findings"] += 1
+        self.discrepancies.append(Discrepancy(kind=kind, subject=subject))

@@ -1,0 +1,16 @@
+from dataclasses import dataclass
+
+from features.operations.application.ports import AuditLogReader
+from features.operations.domain.audit_log import AuditLogFilter, StoredAuditEntry
+from shared.pagination import Cursor, Page, decode_place, page_of
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntries:
+    """The operators' audit log, read only: ``shared.middleware.audit_log`` writes it."""
+
+    log: AuditLogReader
+
+    async def page(self, only: AuditLogFilter, *, cursor: str | None, limit: int) -> Page[StoredAuditEntry]:
+        acts = await self.log.page(only, before=decode_place(cursor), acts_max=limit + 1)
+        return page_of(acts, limit, lambda act: Cursor(act.at, act.id))

@@ -1,0 +1,89 @@
+"""Jobs that put away what is over. Each may be repeated, and done by several at once."""
+
+from dataclasses import dataclass
+
+from features.operations.application.ports import (
+    CronExecutions,
+    LotExpiry,
+    Retention,
+    RetentionPreview,
+    StalledRuns,
+)
+from features.operations.domain.jobs import Report
+
+# What hangs on a row before the row itself.
+SOFT_DELETED = (
+    *("public.ai_usage_logs", "public.scrape_logs"),
+    *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
+    *("public.notices", "public.webhook_events", "public.cron_runs"),
+)
+CACHES = ("public.ai_answers", "public.anonymous_analyses")
+TRACES = (
+    *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
+    *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
+)
+ROWS_PER_BATCH = 1_000
+ACCOUNTS_PER_BATCH = 20  # each takes all its books along
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """Rows removed for good, a batch and a short transaction at a time; counted by table."""
+
+    remains: Retention
+    tables: tuple[str, ...]
+
+    async def carry_out(self, *, is_dry_run: bool) -> Report:
+        counts = {table: await self._remove(table, is_dry_run=is_dry_run) for table in self.tables}
+        return Report(counts={table.rpartition(".")[2]: count for table, count in counts.items()})
+
+    async def _remove(self, table: str, *, is_dry_run: bool) -> int:
+        if is_dry_run:
+            return await self.remains.count(table)
+        rows_max = ACCOUNTS_PER_BATCH if table == "public.accounts" else ROWS_PER_BATCH
+        removed = 0
+        while batch := await self.remains.remove(table, rows_max):
+            removed += batch
+        return removed
+
+
+@dataclass(frozen=True, slots=True)
+class StalledRunJob:
+    """Runs that nobody will finish are failed, and what they held is released."""
+
+    runs: StalledRuns
+    cron_runs: CronExecutions
+    forecast: RetentionPreview
+
+    async def carry_out(self, *, is_dry_run: bool) -> Report:
+        if is_dry_run:
+            return Report(counts={"runs_closed": await self.forecast.lost_runs()})
+        closed = 0
+        while batch := await self.runs.close_lost():
+            closed += batch
+        return Report(counts={"runs_closed": closed, "cron_runs_closed": await self.cron_runs.close_lost()})
+
+
+@dataclass(frozen=True, slots=True)
+class LotExpiryJob:
+    lots: LotExpiry
+    forecast: RetentionPreview
+
+    async def carry_out(self, *, is_dry_run: bool) -> Report:
+        accounts, credits_lapsed = await (self.forecast.lapsed_lots() if is_dry_run else self.lots.expire())
+        return Report(counts={"accounts": accounts, "credits_expired": credits_lapsed})
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressExpiry:
+    """What steps of ended runs left with the engine, and the traces of requests."""
+
+    runs: StalledRuns
+    traces: Purge
+
+    async def carry_out(self, *, is_dry_run: bool) -> Report:
+        report = await self.traces.carry_out(is_dry_run=is_dry_run)
+        forgotten = 0
+        while not is_dry_run and (batch := await self.runs.forget_ended()):
+            forgotten += batch
+        return Report(counts={**report.counts, "works_forgotten": forgotten})

@@ -1,0 +1,61 @@
+from collections import Counter
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from features.runs.application.live_runs import RunView
+from features.runs.application.run_queries import LOOK_S_DEAF, RunQueries
+from features.runs.domain.errors import TooManyStreams
+from shared.caller import Caller
+from shared.errors import DomainError, Unavailable
+from shared.ids import RunId
+
+STREAMS_MAX = 20
+HEARTBEAT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunEventStreams:
+    """Changes as they happen, for callers who stay."""
+
+    views: RunQueries
+    heartbeat_s: float = HEARTBEAT_S
+    _open: Counter[UUID] = field(default_factory=Counter[UUID], init=False)
+
+    def check_room(self, caller: Caller) -> None:
+        """Raises TooManyStreams."""
+        if self._open[caller.id] >= STREAMS_MAX:
+            raise TooManyStreams(STREAMS_MAX)
+
+    async def follow(
+        self, caller: Caller, view: RunView, *, seen_version: int
+    ) -> AsyncGenerator[RunView | None]:
+        """Every version later than the one that was seen, as far as it is met; None is a sign of life. Ends
+        with the run, when the process does, and when the caller may see it no longer.
+        """
+        self._open[caller.id] += 1
+        try:
+            while True:
+                if view.out.version > seen_version:
+                    seen_version = view.out.version
+                    yield view
+                if view.is_ended or self.views.live.is_closing:
+                    return
+                if not await self.views.live.wait(view, self._patience_s()):
+                    yield None
+                view = await self._look_again(caller, view)
+        except DomainError:
+            return  # not theirs any more
+        finally:
+            self._open[caller.id] -= 1
+            if not self._open[caller.id]:
+                del self._open[caller.id]
+
+    def _patience_s(self) -> float:
+        return self.heartbeat_s if self.views.live.is_hearing else LOOK_S_DEAF
+
+    async def _look_again(self, caller: Caller, view: RunView) -> RunView:
+        try:
+            return await self.views.look(caller, RunId(view.out.run_id))
+        except Unavailable:
+            return view  # the next look may find it

@@ -1,0 +1,238 @@
+"""Live progress: runs as they were last shown, and those who wait for a change.
+
+Kept in this process and told by the database what has changed. While it cannot be told, what is known is
+good for a second, and then the database is asked.
+"""
+
+import asyncio
+import hashlib
+import math
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from features.runs.domain.run import ENDED
+from features.runs.domain.view import LIVE_AFTER_END, RunResponse
+from shared.caller import Caller
+from shared.clock import Clock
+from shared.ids import AccountId
+
+RUNS_MAX = 10_000
+CALLERS_MAX = 1_000  # of one run
+HEARD_MAX = 10_000
+FRESH_S_QUEUED = 2.0  # its place changes without a change of its own
+FRESH_S_DEAF = 1.0
+FRESH_S_MAX = 60.0  # nobody is believed for ever
+RETRY_AFTER_S = 2
+NOTHING_HEARD = (-1, 0.0)
+
+Who = tuple[UUID, AccountId | None]
+Headers = list[tuple[bytes, bytes]]
+
+
+class RunVersion(NamedTuple):
+    """A moment: how often the connection had changed, and how many messages had come."""
+
+    generation: int
+    heard: int
+
+
+class RunView(msgspec.Struct, frozen=True, kw_only=True):
+    """``tag`` stands for the whole of the body. ``mark``: from before it was read."""
+
+    account_id: AccountId
+    out: RunResponse
+    body: bytes
+    tag: str
+    mark: RunVersion
+
+    @property
+    def is_ended(self) -> bool:
+        return self.out.status in ENDED
+
+
+def rendered(account_id: AccountId, out: RunResponse, mark: RunVersion) -> RunView:
+    body = msgspec.json.encode(out)
+    digest = hashlib.blake2b(body, digest_size=9).hexdigest()
+    return RunView(account_id=account_id, out=out, body=body, tag=f'"{out.version}.{digest}"', mark=mark)
+
+
+class LiveRun:
+    """Compared and sent as bytes, for the poll that brings nothing new."""
+
+    __slots__ = ("account_id", "callers", "fresh_until_s", "headers", "tag", "version")
+
+    def __init__(self, view: RunView, fresh_until_s: float, callers: set[Who]) -> None:
+        self.account_id = view.account_id
+        self.version = view.out.version
+        self.tag = view.tag.encode()
+        self.fresh_until_s = fresh_until_s
+        self.callers = callers  # who was shown it by the database
+        self.headers: Headers = [(b"etag", self.tag), (b"cache-control", b"private, no-cache")]
+        if not view.is_ended:
+            self.headers.append((b"retry-after", str(RETRY_AFTER_S).encode()))
+
+
+class LiveRuns:
+    def __init__(self, now: Clock, *, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.now_s = now_s
+        self.is_hearing = False  # whether the database tells of changes
+        self.is_closing = False
+        self._now = now
+        self._generation = 0
+        self._heard_count = 0
+        # When each run was last heard of, and of which version.
+        self._heard: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._runs: OrderedDict[str, LiveRun] = OrderedDict()
+        self._shown: defaultdict[UUID, set[str]] = defaultdict(set)  # by user or key
+        self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def find(self, run_id: str) -> LiveRun | None:
+        return self._runs.get(run_id)
+
+    @property
+    def mark(self) -> RunVersion:
+        """Taken before the database is asked."""
+        return RunVersion(self._generation, self._heard_count)
+
+    def is_outdated(self, view: RunView) -> bool:
+        """Or may be: when too much was heard to remember all of it."""
+        return (
+            view.mark.generation != self._generation
+            or self._version_heard(view.out.run_id, view.mark) > view.out.version
+            or self._heard_count - view.mark.heard > HEARD_MAX
+        )
+
+    def _version_heard(self, of: UUID, mark: RunVersion) -> float:
+        """The latest since then; 0: none."""
+        heard, version = self._heard.get(str(of), NOTHING_HEARD)
+        return version if heard >= mark.heard else 0
+
+    def show(self, caller: Caller, view: RunView) -> None:
+        """The database has shown this to the caller just now."""
+        run_id = str(view.out.run_id)
+        before = self._runs.pop(run_id, None)
+        if not view.out.is_live or self.is_outdated(view):
+            return
+        callers: set[Who] = set()
+        # Deaf, nobody would be told that a caller may no longer see it.
+        if before and self.is_hearing and before.account_id == view.account_id:
+            callers = before.callers
+        # Somebody whose access changed meanwhile is asked about again.
+        if not any(self._version_heard(of, view.mark) for of in (caller.id, view.account_id)):
+            self._remember(caller, run_id, callers)
+        self._runs[run_id] = LiveRun(view, self.now_s() + self._fresh_s(view), callers)
+        if len(self._runs) > RUNS_MAX:
+            self._runs.popitem(last=False)
+
+    def _remember(self, caller: Caller, run_id: str, callers: set[Who]) -> None:
+        if len(callers) >= CALLERS_MAX:
+            callers.clear()
+        shown = self._shown[caller.id]
+        if len(shown) > RUNS_MAX or len(self._shown) > RUNS_MAX:
+            self.forget()
+            shown = self._shown[caller.id]
+        callers.add((caller.id, caller.chosen_account))
+        shown.add(run_id)
+
+    def _fresh_s(self, view: RunView) -> float:
+        if not self.is_hearing:
+            return FRESH_S_DEAF
+        if view.out.status == "queued":
+            return FRESH_S_QUEUED
+        if view.out.ended_at is None:
+            return FRESH_S_MAX
+        return min((view.out.ended_at + LIVE_AFTER_END - self._now()).total_seconds(), FRESH_S_MAX)
+
+    # What the database tells
+
+    def hear_change(self, run_id: str, version: int) -> None:
+        """0: something about it that is not in its row, and later than every version."""
+        heard = self._note(run_id, version or math.inf)
+        live = self._runs.get(run_id)
+        if live is not None and heard > live.version:
+            del self._runs[run_id]
+        for waiter in self._waiters.pop(run_id, ()):
+            _wake(waiter)
+
+    def hear_of_caller(self, caller_id: UUID) -> None:
+        """What a user or a key may see may have changed."""
+        self._note(str(caller_id), math.inf)
+        for run_id in self._shown.pop(caller_id, ()):
+            if live := self._runs.get(run_id):
+                live.callers = {who for who in live.callers if who[0] != caller_id}
+
+    def hear_of_account(self, account_id: AccountId) -> None:
+        self._note(str(account_id), math.inf)
+        for live in self._runs.values():
+            if live.account_id == account_id:
+                live.callers = set()
+
+    def _note(self, name: str, version: float) -> float:
+        """What was heard of one that has no version outlasts those that have one: it may be missing there."""
+        _, before = self._heard.pop(name, NOTHING_HEARD)
+        version = before if before == math.inf else version
+        self._heard[name] = (self._heard_count, version)
+        self._heard_count += 1
+        if len(self._heard) > HEARD_MAX:
+            self._heard.popitem(last=False)
+        return version
+
+    def hear(self, *, is_hearing: bool) -> None:
+        """The connection came, or was lost: whatever happened meanwhile was not told."""
+        self.is_hearing = is_hearing
+        self._generation += 1
+        self.forget()
+        self._wake_all()
+
+    def forget(self) -> None:
+        self._runs.clear()
+        self._shown.clear()
+
+    # Those who wait
+
+    async def wait(self, view: RunView, seconds_max: float) -> bool:
+        """Until something is heard of the run; False when that took too long."""
+        run_id = str(view.out.run_id)
+        if self.is_closing or self.is_outdated(view):
+            return True
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters[run_id].add(waiter)
+        try:
+            async with asyncio.timeout(seconds_max):
+                await waiter
+        except TimeoutError:
+            return False
+        finally:
+            self._leave(run_id, waiter)
+        return True
+
+    def close(self) -> None:
+        """Whoever waits is answered now, and nobody waits from here on."""
+        self.is_closing = True
+        self._wake_all()
+
+    def _leave(self, run_id: str, waiter: asyncio.Future[None]) -> None:
+        others = self._waiters.get(run_id)
+        if others is not None:
+            others.discard(waiter)
+            if not others:
+                del self._waiters[run_id]
+
+    def _wake_all(self) -> None:
+        for waiters in list(self._waiters.values()):
+            for waiter in waiters:
+                _wake(waiter)
+        self._waiters.clear()
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,92 @@
+"""What a client gets, and how it is told apart from what it has."""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from features.runs.domain.refunds import REFUND_POLICY, RefundPolicy
+from features.runs.domain.run import Status
+from features.runs.domain.view import RunResponse
+
+PATH = "/v1/runs"
+
+
+class RunsResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[RunResponse]
+    next_cursor: str | None
+
+
+class RunStartedResponse(msgspec.Struct, frozen=True, kw_only=True):
+    run_id: UUID
+    status: Status
+    poll_url: str
+
+
+class RefundPoliciesResponse(msgspec.Struct, frozen=True, kw_only=True):
+    current_version: int
+    policies: list[RefundPolicy]
+
+
+def poll_url(run_id: UUID) -> str:
+    return f"{PATH}/{run_id}"
+
+
+def is_known(if_none_match: str | None, tag: str) -> bool:
+    """Whether the client has this state already, by a strong tag or a weak one (RFC 9110, 13.1.2)."""
+    if if_none_match is None:
+        return False
+    tags = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
+    return tags == ["*"] or tag in tags
+
+
+RUN_ID = "0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a"
+STARTED_EXAMPLE = {"run_id": RUN_ID, "status": "queued", "poll_url": f"{PATH}/{RUN_ID}"}
+RUN_EXAMPLE: dict[str, Any] = {
+    "run_id": RUN_ID,
+    "kind": "deep_analysis",
+    "status": "processing",
+    "progress": 40,
+    "current_step": "core",
+    "should_cancel": False,
+    "steps": [
+        {"step": "scrape", "at": "2026-11-01T09:30:01Z"},
+        {"step": "core", "at": "2026-11-01T09:30:09Z"},
+    ],
+    "queue": None,
+    "eta_s": 12,
+    "credits_held": 5,
+    "credits_charged": 0,
+    "outcome": None,
+    "error": None,
+    "refund": None,
+    "result_url": None,
+    "parent_id": None,
+    "retry_of": None,
+    "subject": {"username": "alpine.coffee", "type": "deep"},
+    "is_live": True,
+    "created_at": "2026-11-01T09:30:00Z",
+    "started_at": "2026-11-01T09:30:01Z",
+    "ended_at": None,
+    "version": 4,
+}
+ENDED_EXAMPLE: dict[str, Any] = {
+    **RUN_EXAMPLE,
+    "status": "cancelled",
+    "should_cancel": True,
+    "eta_s": None,
+    "credits_charged": 2,
+    "outcome": "cancelled_analyzing",
+    "refund": {
+        "policy_version": REFUND_POLICY.version,
+        "percent_charged": 50,
+        "explanation": "You cancelled while models were at work, which we pay for.",
+    },
+    "ended_at": "2026-11-01T09:30:14Z",
+    "version": 6,
+}
+POLICY_EXAMPLE: dict[str, Any] = {
+    "current_version": REFUND_POLICY.version,
+    "policies": [msgspec.to_builtins(msgspec.structs.replace(REFUND_POLICY, rules=REFUND_POLICY.rules[:3]))],
+}
+EVENT_EXAMPLE = 'id: 4\nevent: run\ndata: {"run_id":"0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a","status":...}\n\n'

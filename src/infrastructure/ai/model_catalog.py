@@ -1,0 +1,201 @@
+"""Which model does what: ``models.toml``, checked once and then believed."""
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+
+from infrastructure.ai.providers.base import Capabilities, Effort
+
+FILE = Path(__file__).with_name("models.toml")
+NOTICE = timedelta(days=30)
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class ModelCatalogInvalid(ValueError):
+    pass
+
+
+class UnknownTask(LookupError):
+    def __init__(self, task: str) -> None:
+        super().__init__(f"There is no task {task!r} in {FILE.name}. A question names one that is there.")
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str = ""  # the row's own, filled in when it is read
+    provider: str
+    kind: Literal["text", "embedding"] = "text"
+    context_tokens_max: Count
+    output_tokens_max: int = 0
+    temperature: bool = False
+    efforts: tuple[Effort, ...] = ()
+    structured_output: bool = True
+    dimensions: Count | None = None  # that its vectors must have
+    retires_on: date | None = None
+    successor: str | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            temperature=self.temperature,
+            efforts=frozenset(self.efforts),
+            structured_output=self.structured_output,
+        )
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str = ""
+    model: str
+    fallbacks: tuple[str, ...] = ()
+    effort: Effort | None = None
+    temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None
+    output_tokens_max: int = 0
+    deadline_s: Annotated[float, msgspec.Meta(gt=0)]
+    attempts_max: Count
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return (self.model, *self.fallbacks)
+
+
+class Retirement(NamedTuple):
+    model: str
+    retires_on: date
+    successor: str
+    tasks: tuple[str, ...]
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    models: dict[str, Model]
+    tasks: dict[str, Task]
+
+
+class ModelCatalog:
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        tasks: Mapping[str, Task],
+        *,
+        providers: Collection[str] | None = None,
+    ) -> None:
+        self._models = dict(models)
+        self._tasks = dict(tasks)
+        self._providers = None if providers is None else frozenset(providers)
+        for name in self._models:
+            self._check_model(name)
+        for task in self._tasks.values():
+            self._check_task(task)
+
+    def task(self, name: str) -> Task:
+        try:
+            return self._tasks[name]
+        except KeyError:
+            raise UnknownTask(name) from None
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        return tuple(self._tasks)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """Those that can be asked."""
+        return tuple(filter(self._is_here, self._models.values()))
+
+    def route(self, task: Task, today: date) -> tuple[Model, ...]:
+        """The models to ask, in this order; who has retired is replaced by its successor. Empty when no
+        provider is here who could do the task.
+        """
+        route = dict.fromkeys(self._in_service(name, today) for name in task.models)
+        return tuple(filter(self._is_here, route))
+
+    def warnings(self, today: date) -> list[Retirement]:
+        """Models in use that retire within a month."""
+        return [
+            Retirement(model.name, model.retires_on, model.successor, tasks)
+            for model in self.models
+            if model.retires_on is not None
+            and model.successor is not None
+            and timedelta(0) < model.retires_on - today <= NOTICE
+            and (tasks := tuple(name for name, task in self._tasks.items() if self._uses(task, model, today)))
+        ]
+
+    def _is_here(self, model: Model) -> bool:
+        return self._providers is None or model.provider in self._providers
+
+    def _uses(self, task: Task, model: Model, today: date) -> bool:
+        return model in self.route(task, today)
+
+    def _in_service(self, name: str, today: date) -> Model:
+        model = self._models[name]
+        while model.retires_on is not None and model.successor is not None and today >= model.retires_on:
+            model = self._models[model.successor]
+        return model
+
+    def _lineage(self, name: str) -> Iterator[Model]:
+        """The model and whoever follows it."""
+        seen: set[str] = set()
+        successor: str | None = name
+        while successor is not None:
+            if successor in seen:
+                raise ModelCatalogInvalid(f"The successors of {name} lead back to {successor}.")
+            if successor not in self._models:
+                raise ModelCatalogInvalid(f"{successor} is named as a model and has no row among the models.")
+            seen.add(successor)
+            model = self._models[successor]
+            yield model
+            successor = model.successor
+
+    def _check_model(self, name: str) -> None:
+        model = self._models[name]
+        if (model.retires_on is None) != (model.successor is None):
+            raise ModelCatalogInvalid(f"{name} needs both retires_on and successor, or neither.")
+        if model.kind == "text" and model.output_tokens_max < 1:
+            raise ModelCatalogInvalid(f"{name} needs output_tokens_max.")
+        if any(heir.kind != model.kind for heir in self._lineage(name)):
+            raise ModelCatalogInvalid(f"{name} is succeeded by a model of another kind.")
+
+    def _check_task(self, task: Task) -> None:
+        heirs = [heir for name in task.models for heir in self._lineage(name)]
+        if len({heir.kind for heir in heirs}) > 1:
+            raise ModelCatalogInvalid(f"The task {task.name} mixes models that write with models that embed.")
+        if heirs[0].kind == "embedding":
+            return
+        if task.output_tokens_max < 1:
+            raise ModelCatalogInvalid(f"The task {task.name} needs output_tokens_max.")
+        for heir in heirs:
+            if task.output_tokens_max > heir.output_tokens_max:
+                raise ModelCatalogInvalid(
+                    f"The task {task.name} wants {task.output_tokens_max} tokens of output;"
+                    f" {heir.name} gives {heir.output_tokens_max} at the most."
+                )
+
+
+def read_model_table(
+    models_by_task: Mapping[str, str] | None = None,
+    *,
+    providers: Collection[str] | None = None,
+    text: str | None = None,
+) -> ModelCatalog:
+    """``models_by_task`` puts another model in a task's first place. Models of others than ``providers`` are
+    passed over.
+    """
+    try:
+        file = msgspec.convert(tomllib.loads(FILE.read_text("utf-8") if text is None else text), _File)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ModelCatalogInvalid(f"{FILE.name}: {error}") from None
+    overrides = models_by_task or {}
+    for name in overrides:
+        if name not in file.tasks:
+            raise ModelCatalogInvalid(f"A model is set for the task {name}, which does not exist.")
+    return ModelCatalog(
+        {name: msgspec.structs.replace(model, name=name) for name, model in file.models.items()},
+        {
+            name: msgspec.structs.replace(task, name=name, model=overrides.get(name, task.model))
+            for name, task in file.tasks.items()
+        },
+        providers=providers,
+    )

@@ -1,0 +1,105 @@
+"""What a provider's error answer means, whichever provider it is."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from infrastructure.ai.providers.base import ProviderError, Trouble
+from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
+
+T = TypeVar("T")
+
+# What msgspec raises for what is no JSON, is of another form, is no text, or is built to hurt.
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_CODE = re.compile(r"[a-z0-9_]{1,60}")
+_NUMBER = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
+
+# They outrank the status: waiting does not fill an empty purse, and an unknown model may come as a 400.
+_BY_CODE: dict[str, Trouble] = {
+    "insufficient_quota": "unauthorised",
+    "billing_hard_limit_reached": "unauthorised",
+    "billing_not_active": "unauthorised",
+    "billing_error": "unauthorised",
+    "enforced_spend_limit_reached": "unauthorised",
+    "organization_on_hold": "unauthorised",
+    "model_not_found": "unknown_model",
+    "context_length_exceeded": "invalid",
+}
+_BY_STATUS: dict[int, Trouble] = {
+    400: "invalid",
+    401: "unauthorised",
+    402: "unauthorised",
+    403: "unauthorised",
+    408: "unavailable",
+    409: "unavailable",
+    413: "invalid",
+    422: "invalid",
+    429: "rate_limited",
+}
+# Turned away at the door, by their own definition: nobody worked, nobody charges.
+_NOT_WORKED_ON = frozenset({400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 529})
+
+
+def trouble_of_status(
+    status: int, headers: Mapping[str, str], body: bytes, *, is_simulated: bool
+) -> ProviderError:
+    code = code_of(body)
+    return ProviderError(
+        _BY_CODE.get(code) or _trouble_of(status, code),
+        was_sent=status not in _NOT_WORKED_ON,
+        is_simulated=is_simulated,
+        retry_after_s=asked_wait_s(headers),
+        detail=f"{status} {code}".rstrip(),
+    )
+
+
+def _trouble_of(status: int, code: str) -> Trouble:
+    if status == 404:  # noqa: PLR2004  not found
+        # Without the provider's own words it is not the model that is missing but the provider.
+        return "unknown_model" if code else "garbled"
+    if status >= 500:  # noqa: PLR2004  theirs, whatever it is
+        return "unavailable"
+    return _BY_STATUS.get(status, "garbled")
+
+
+def code_of(body: bytes) -> str:
+    """The provider's own code of an error, the most telling one; empty when there is none."""
+    try:
+        document = msgspec.json.decode(body)
+    except _UNREADABLE:
+        return ""
+    error = _member(document, "error")
+    codes = (_member(_member(error, "details"), "error_code"), _member(error, "code"), _member(error, "type"))
+    return next((code for code in map(readable_code, codes) if code), "")
+
+
+def readable_code(code: object) -> str:
+    """Empty when it is none: it may be a sentence, and quote the prompt."""
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
+
+
+def _member(value: object, name: str) -> object:
+    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+
+
+def asked_wait_s(headers: Mapping[str, str]) -> float | None:
+    """As Retry-After says, or retry-after-ms, which is more exact."""
+    milliseconds = headers.get("retry-after-ms", "").strip()
+    if _NUMBER.fullmatch(milliseconds):
+        return min(float(milliseconds) / 1_000, RETRY_AFTER_MAX_S)
+    return retry_after_s(headers.get("retry-after"))
+
+
+def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool) -> T:
+    """The provider's answer, or the trouble that this is none."""
+    try:
+        return decoder.decode(body)
+    except _UNREADABLE:
+        pass  # raised below, where no context is kept that quotes the body
+    raise malformed_response(f"200 {code_of(body)}".rstrip(), is_simulated=is_simulated)
+
+
+def malformed_response(detail: str, *, is_simulated: bool) -> ProviderError:
+    return ProviderError("garbled", was_sent=True, is_simulated=is_simulated, detail=detail)

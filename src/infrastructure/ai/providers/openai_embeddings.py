@@ -1,0 +1,95 @@
+"""Embeddings of OpenAI."""
+
+import sys
+from array import array
+from base64 import b64decode
+from typing import Any, Literal
+
+import msgspec
+
+from infrastructure.ai.cloudflare import CloudflareGateway
+from infrastructure.ai.providers.base import EmbeddingProvider, EmbeddingReply
+from infrastructure.ai.providers.clients import Clients, Received
+from infrastructure.ai.providers.errors import decoded, malformed_response
+from infrastructure.ai.providers.openai import make_client
+from infrastructure.ai.providers.openai_responses import Count
+from infrastructure.ai.structured.messages import encoded
+from infrastructure.provider_endpoint import EndpointResolver
+from shared.llm import Usage
+
+PATH = "/embeddings"
+
+
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: str | tuple[float, ...]  # base64 was asked for; not everybody who speaks this API knows it
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: Count
+
+
+class _Embeddings(msgspec.Struct):
+    object: Literal["list"]
+    data: list[_Embedding]
+    model: str
+    usage: _Usage
+
+
+_EMBEDDINGS = msgspec.json.Decoder(_Embeddings)
+
+
+class OpenAIEmbeddings(EmbeddingProvider):
+    name = "openai"
+
+    def __init__(self, where: EndpointResolver, gateway: CloudflareGateway | None = None) -> None:
+        # Which tenant asks is not known here: nobody's cache entry answers.
+        self._headers = gateway.plain_headers() if gateway else {}
+        self._clients = Clients(where, gateway, provider=self.name, make=make_client)
+
+    async def embed(
+        self, texts: tuple[str, ...], *, model: str, dimensions: int | None, deadline_s: float
+    ) -> EmbeddingReply:
+        body: dict[str, Any] = {"model": model, "input": texts, "encoding_format": "base64"}
+        if dimensions is not None:
+            body["dimensions"] = dimensions
+        received = await self._clients.post(
+            PATH, encoded(body), gateway_headers=self._headers, deadline_s=deadline_s
+        )
+        return _reply(received, texts_count=len(texts), dimensions=dimensions)
+
+    async def prepare(self) -> None:
+        await self._clients.prepare()
+
+    async def close(self) -> None:
+        await self._clients.close()
+
+
+def _reply(received: Received, *, texts_count: int, dimensions: int | None) -> EmbeddingReply:
+    found = decoded(received.body, _EMBEDDINGS, is_simulated=received.is_simulated)
+    by_index = {item.index: _vector(item.embedding) for item in found.data}
+    vectors = tuple(by_index.get(index, ()) for index in range(texts_count))
+    sizes = {len(vector) for vector in vectors}
+    is_as_asked = len(sizes) == 1 and 0 not in sizes and (dimensions is None or dimensions in sizes)
+    if len(found.data) != texts_count or not is_as_asked:
+        raise malformed_response("200", is_simulated=received.is_simulated)
+    return EmbeddingReply(
+        vectors=vectors,
+        usage=Usage(tokens_in=found.usage.prompt_tokens),
+        model=found.model,
+        is_simulated=received.is_simulated,
+    )
+
+
+def _vector(embedding: str | tuple[float, ...]) -> tuple[float, ...]:
+    """Empty when it is none."""
+    if not isinstance(embedding, str):
+        return embedding
+    floats = array("f")
+    try:
+        floats.frombytes(b64decode(embedding, validate=True))
+    except ValueError:
+        return ()
+    if sys.byteorder == "big":
+        floats.byteswap()  # they come with the least significant byte first
+    return tuple(floats)

@@ -1,0 +1,66 @@
+"""So many at a time, and everybody in turn."""
+
+import asyncio
+from collections.abc import Hashable
+from typing import NamedTuple
+
+
+class Occupancy(NamedTuple):
+    free: int
+    waiting: int
+
+
+class FairSemaphore:
+    """Who waits is served in turns by party, and within a party in the order of arrival: a thousand calls
+    of one do not keep another waiting for more than one call.
+    """
+
+    def __init__(self, slots_max: int) -> None:
+        self._free = slots_max
+        self._queues: dict[
+            Hashable, dict[int, asyncio.Future[None]]
+        ] = {}  # the party whose turn is next first
+        self._tickets = 0
+
+    @property
+    def free(self) -> int:
+        return self._free
+
+    @property
+    def waiting(self) -> int:
+        return sum(len(queue) for queue in self._queues.values())
+
+    async def acquire(self, party: Hashable) -> None:
+        if self._free and not self._queues:
+            self._free -= 1
+            return
+        self._tickets += 1
+        ticket = self._tickets
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(party, {})[ticket] = turn
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()  # its turn came in the moment it left
+            self._forget(party, ticket)
+            raise
+
+    def release(self) -> None:
+        while self._queues:
+            party, queue = next(iter(self._queues.items()))
+            turn = queue.pop(next(iter(queue)))
+            del self._queues[party]
+            if queue:
+                self._queues[party] = queue  # behind the others
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _forget(self, party: Hashable, ticket: int) -> None:
+        queue = self._queues.get(party)
+        if queue is not None:
+            queue.pop(ticket, None)
+            if not queue:
+                del self._queues[party]

@@ -1,0 +1,126 @@
+import sys
+import time
+from collections.abc import Callable
+from typing import LiteralString, NamedTuple
+
+from asyncpg import Record
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+from infrastructure.ai.completion_cache import CachedCompletion, CompletionStore
+from infrastructure.database.clients import Database
+from infrastructure.database.expiry import PeriodicPurge
+from infrastructure.resilience.micro_batcher import MicroBatcher
+from shared.ids import AccountId
+
+FIND: LiteralString = """
+select a.account_id, a.answer_key, a.answer, a.is_compressed, a.provider, a.model, a.is_simulated
+from unnest($1::uuid[], $2::bytea[]) as asked (account_id, answer_key)
+join public.ai_answers as a using (account_id, answer_key)
+where a.expires_at > statement_timestamp()
+"""
+# In the order of the keys, so that rivals cannot deadlock. An account that is gone keeps nothing.
+KEEP: LiteralString = """
+insert into public.ai_answers (
+    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+)
+select k.account_id, k.answer_key, k.answer, k.is_compressed, k.provider, k.model, k.is_simulated,
+    statement_timestamp() + $8 * interval '1 second'
+from unnest(
+    $1::uuid[], $2::bytea[], $3::bytea[], $4::boolean[], $5::text[], $6::text[], $7::boolean[]
+) as k (account_id, answer_key, answer, is_compressed, provider, model, is_simulated)
+where exists (select from public.accounts as a where a.id = k.account_id)
+order by k.account_id, k.answer_key
+on conflict (account_id, answer_key) do update set
+    answer = excluded.answer, is_compressed = excluded.is_compressed, provider = excluded.provider,
+    model = excluded.model, is_simulated = excluded.is_simulated,
+    created_at = statement_timestamp(), expires_at = excluded.expires_at
+"""
+SWEEP: LiteralString = """
+delete from public.ai_answers where (account_id, answer_key) in (
+    select account_id, answer_key from public.ai_answers where expires_at < now()
+    order by expires_at limit $1 for update skip locked
+)
+returning true
+"""
+REMEMBERED_FOR_S = 24 * 3600.0
+COMPRESSED_ABOVE_BYTES = 1_000
+TEXT_BYTES_MAX = 1_000_000
+
+
+class _Key(NamedTuple):
+    account_id: AccountId
+    answer_key: bytes
+
+
+class PostgresCompletionCache(CompletionStore):
+    """Questions that come together share a round trip."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        remembered_for_s: float = REMEMBERED_FOR_S,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._session = database.admin("remembered answers")
+        self._remembered_for_s = remembered_for_s
+        self._finding: MicroBatcher[_Key, CachedCompletion | None] = MicroBatcher(self._find_all)
+        self._keeping: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._keep_all)
+        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
+
+    async def find(self, account_id: AccountId, answer_key: bytes) -> CachedCompletion | None:
+        return await self._finding.ask(_Key(account_id, answer_key))
+
+    async def keep(self, account_id: AccountId, answer_key: bytes, answer: CachedCompletion) -> None:
+        await self._keeping.ask((_Key(account_id, answer_key), answer))
+
+    async def close(self) -> None:
+        await self._sweep.close()
+
+    async def _find_all(self, keys: list[_Key]) -> list[CachedCompletion | None]:
+        asked = list(set(keys))
+        rows = await self._session.fetch(
+            FIND, [key.account_id for key in asked], [key.answer_key for key in asked]
+        )
+        found = {_Key(row["account_id"], row["answer_key"]): _stored(row) for row in rows}
+        return [found.get(key) for key in keys]
+
+    async def _keep_all(self, answers: list[tuple[_Key, CachedCompletion]]) -> list[None]:
+        kept = dict(answers)  # the newest of each: a statement writes no row twice
+        texts = [_packed(answer.text) for answer in kept.values()]
+        await self._session.fetch(
+            KEEP,
+            [key.account_id for key in kept],
+            [key.answer_key for key in kept],
+            [body for body, _ in texts],
+            [is_compressed for _, is_compressed in texts],
+            [answer.provider for answer in kept.values()],
+            [answer.model for answer in kept.values()],
+            [answer.is_simulated for answer in kept.values()],
+            self._remembered_for_s,
+        )
+        self._sweep.now_and_then()
+        return [None] * len(answers)
+
+
+def _packed(text: str) -> tuple[bytes, bool]:
+    body = text.encode()
+    return (zstd.compress(body), True) if len(body) > COMPRESSED_ABOVE_BYTES else (body, False)
+
+
+def _stored(row: Record) -> CachedCompletion | None:
+    """None when it cannot be read: then it is asked for again."""
+    body: bytes = row["answer"]
+    try:
+        if row["is_compressed"]:
+            body = zstd.ZstdDecompressor().decompress(body, TEXT_BYTES_MAX)
+        text = body.decode()
+    except (zstd.ZstdError, UnicodeDecodeError):
+        return None
+    return CachedCompletion(
+        text=text, provider=row["provider"], model=row["model"], is_simulated=row["is_simulated"]
+    )

@@ -1,0 +1,192 @@
+"""What is sold, what was ordered, and what a caller may see of it."""
+
+from collections.abc import Sequence
+from typing import Literal, LiteralString
+from uuid import UUID
+
+from asyncpg import Record
+
+from features.billing.application.ports import BillingQueries, OfferStore, Orders
+from features.billing.domain.catalog import Offer, Pack, Plan
+from features.billing.domain.subscriptions import (
+    Checkout,
+    Invoice,
+    OpenSession,
+    Order,
+    Subscription,
+    SubscriptionStanding,
+)
+from infrastructure.database.clients import AdminClient, Database
+from shared.caller import Caller, no_account
+from shared.ids import AccountId
+from shared.pagination import Cursor
+
+STANDING: LiteralString = "select * from caller.billing_standing($1, $2)"
+CHECKOUT: LiteralString = "select * from caller.checkout($1, $2, $3)"
+INVOICES: LiteralString = "select * from caller.invoices($1, $2, $3, $4, $5)"
+
+PLANS: LiteralString = """
+select name, title, rank, monthly_credits, price_cents, currency, business_profiles_max, runs_at_once,
+    bulk_max, light_per_hour, history_days
+from public.plans where rank is not null order by rank
+"""
+PACKS: LiteralString = """
+select name, title, credits, price_cents, currency from public.credit_packs
+where is_offered order by credits, name
+"""
+PRICE: LiteralString = """
+select stripe_price_id from public.billing_prices
+where coalesce(plan, pack) = $2 and (plan is not null) = ($1 = 'plan') and price_cents = $3 and currency = $4
+order by created_at desc limit 1
+"""
+KEEP_PRICE: LiteralString = """
+insert into public.billing_prices (stripe_price_id, plan, pack, price_cents, currency)
+values ($5, case when $1 = 'plan' then $2 end, case when $1 = 'pack' then $2 end, $3, $4)
+on conflict (stripe_price_id) do update set created_at = excluded.created_at
+"""
+KEEP_CUSTOMER: LiteralString = """
+insert into public.billing_customers (account_id, stripe_customer_id) values ($1, $2) on conflict do nothing
+"""
+# Only while it is the one that Stripe does not have: a rival may have been first.
+REPLACE_CUSTOMER: LiteralString = """
+update public.billing_customers set stripe_customer_id = $3, created_at = clock_timestamp()
+where account_id = $1 and stripe_customer_id = $2
+"""
+CUSTOMER: LiteralString = "select stripe_customer_id from public.billing_customers where account_id = $1"
+
+# An account stands at one till for a plan: who comes second waits here, then sees the first.
+LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('checkouts:' || $1::uuid, 0))"
+OWN: LiteralString = "select * from public.checkouts where account_id = $1 and id = $2"
+# Stripe remembers for a day what it was asked for, so for that long an opening one may be continued.
+AT_THE_TILL: LiteralString = """
+select * from public.checkouts
+where account_id = $1 and plan is not null and status in ('opening', 'open')
+    and coalesce(expires_at, created_at + interval '23 hours') > clock_timestamp()
+order by created_at desc limit 1
+"""
+BEGIN: LiteralString = """
+insert into public.checkouts (
+    account_id, id, user_id, plan, pack, credits, price_cents, currency, success_url, cancel_url
+) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+returning *
+"""
+# Repeated, or after the news that it was paid, it stays as it is.
+OPENED: LiteralString = """
+update public.checkouts
+set status = case status when 'opening' then 'open' else status end, stripe_session_id = $3, url = $4,
+    expires_at = $5
+where account_id = $1 and id = $2 and status in ('opening', 'open', 'completed')
+    and coalesce(stripe_session_id, $3) = $3
+returning *
+"""
+CLOSE: LiteralString = """
+update public.checkouts set status = $3
+where account_id = $1 and id = $2 and status in ('opening', 'open')
+"""
+
+
+class PostgresOffers(OfferStore):
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def plans(self) -> list[Plan]:
+        return [Plan(**row) for row in await self._session.fetch(PLANS)]
+
+    async def packs(self) -> list[Pack]:
+        return [Pack(**row) for row in await self._session.fetch(PACKS)]
+
+    async def price_id(self, offer: Offer) -> str | None:
+        rows = await self._session.fetch(PRICE, offer.kind, offer.name, offer.price_cents, offer.currency)
+        return rows[0]["stripe_price_id"] if rows else None
+
+    async def keep_price(self, offer: Offer, price_id: str) -> None:
+        await self._session.fetch(
+            KEEP_PRICE, offer.kind, offer.name, offer.price_cents, offer.currency, price_id
+        )
+
+
+class PostgresOrders(Orders):
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
+        await self._session.fetch(KEEP_CUSTOMER, account_id, customer_id)
+        (row,) = await self._session.fetch(CUSTOMER, account_id)
+        return row["stripe_customer_id"]
+
+    async def replace_customer(self, account_id: AccountId, unknown_id: str, customer_id: str) -> str:
+        await self._session.fetch(REPLACE_CUSTOMER, account_id, unknown_id, customer_id)
+        (row,) = await self._session.fetch(CUSTOMER, account_id)
+        return row["stripe_customer_id"]
+
+    async def begin(self, order: Order) -> Checkout:
+        async with self._session.transaction():
+            await self._session.fetch(LOCK, order.account_id)
+            rows = await self._session.fetch(OWN, order.account_id, order.id)
+            if not rows and order.plan is not None:
+                rows = await self._session.fetch(AT_THE_TILL, order.account_id)
+            if not rows:
+                rows = await self._session.fetch(
+                    BEGIN,
+                    order.account_id,
+                    order.id,
+                    order.user_id,
+                    order.plan,
+                    order.pack,
+                    order.credits,
+                    order.price_cents,
+                    order.currency,
+                    order.success_url,
+                    order.cancel_url,
+                )
+            return _checkout(rows[0])
+
+    async def opened(self, checkout: Checkout, session: OpenSession) -> Checkout | None:
+        rows = await self._session.fetch(
+            OPENED, checkout.account_id, checkout.id, session.id, session.url, session.expires_at
+        )
+        return _checkout(rows[0]) if rows else None
+
+    async def close(self, checkout: Checkout, status: Literal["expired", "failed"]) -> None:
+        await self._session.fetch(CLOSE, checkout.account_id, checkout.id, status)
+
+
+class PostgresBillingQueries(BillingQueries):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def standing(self, caller: Caller) -> SubscriptionStanding:
+        rows = await self._database.user(caller.claims).call(STANDING, caller.chosen_account)
+        if not rows:
+            raise no_account(caller)
+        row = rows[0]
+        return SubscriptionStanding(
+            account_id=row["account_id"],
+            plan=row["plan_in_force"],
+            stripe_customer_id=row["stripe_customer_id"],
+            subscription=Subscription(**{name: row[name] for name in Subscription.__struct_fields__}),
+        )
+
+    async def checkout(self, caller: Caller, checkout_id: UUID) -> Checkout | None:
+        rows = await self._database.user(caller.claims).call(CHECKOUT, caller.chosen_account, checkout_id)
+        seen = _seen(caller, rows)
+        return _checkout(seen[0]) if seen else None
+
+    async def invoices(self, caller: Caller, *, after: Cursor | None, invoices_max: int) -> list[Invoice]:
+        rows = await self._database.user(caller.claims).call(
+            INVOICES, caller.chosen_account, after and after.at, after and after.id, invoices_max
+        )
+        return [
+            Invoice(**{name: row[name] for name in Invoice.__struct_fields__}) for row in _seen(caller, rows)
+        ]
+
+
+def _seen(caller: Caller, rows: Sequence[Record]) -> list[Record]:
+    """An account that has none answers with one empty row, an account that cannot be seen with none."""
+    if not rows:
+        raise no_account(caller)
+    return [row for row in rows if row["id"] is not None]
+
+
+def _checkout(row: Record) -> Checkout:
+    return Checkout(**{name: row[name] for name in Checkout.__struct_fields__})

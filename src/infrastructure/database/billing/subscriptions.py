@@ -1,0 +1,232 @@
+"""What Stripe's word changes here. The rules of money are SQL, see 0016; this hands over."""
+
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Literal, LiteralString
+from uuid import UUID
+
+from features.billing.application.ports import SubscriptionStore
+from features.billing.domain.errors import CheckoutNotOurs, PriceUnknown
+from features.billing.domain.results import Renewable, ReversalResult, SubscriptionResult
+from features.billing.domain.stripe_snapshots import (
+    CheckoutSnapshot,
+    InvoiceSnapshot,
+    ReversalSnapshot,
+    SubscriptionSnapshot,
+)
+from infrastructure.database.clients import AdminClient
+from shared.ids import AccountId
+
+NOW: LiteralString = "select clock_timestamp() as now"
+ACCOUNT_OF: LiteralString = """
+select account_id from public.subscriptions where stripe_subscription_id = $2
+union
+select account_id from public.billing_customers where stripe_customer_id = $1
+limit 1
+"""
+PLAN_OF: LiteralString = "select plan from public.billing_prices where stripe_price_id = $1"
+APPLY: LiteralString = """
+select outcome, subscription_id, plan_before, plan_after, status_before, status_after,
+    coalesce(credits_granted, 0) as credits_granted
+from billing.apply_subscription($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+"""
+COMPLETE_PURCHASE: LiteralString = """
+select billing.complete_purchase($1, $2, $3, $4, $5, $6, $7) as credits
+"""
+CLOSE_CHECKOUT: LiteralString = """
+update public.checkouts
+set status = $3, stripe_session_id = $1, completed_at = case when $3 = 'completed' then clock_timestamp() end
+where (stripe_session_id = $1 or (stripe_session_id is null and id = $2)) and status in ('opening', 'open')
+returning id
+"""
+# A look that changes nothing is noted too: what is older than it must not come after it.
+SAVE_INVOICE: LiteralString = """
+with known as (select * from public.invoices where stripe_invoice_id = $2)
+insert into public.invoices as i (
+    account_id, stripe_invoice_id, stripe_subscription_id, stripe_payment_id, number, status, billing_reason,
+    due_cents, paid_cents, currency, period_start, period_end, hosted_url, pdf_url, created_at, paid_at,
+    seen_at
+) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+on conflict (stripe_invoice_id) do update
+set stripe_subscription_id = excluded.stripe_subscription_id, stripe_payment_id = excluded.stripe_payment_id,
+    number = excluded.number, status = excluded.status, billing_reason = excluded.billing_reason,
+    due_cents = excluded.due_cents, paid_cents = excluded.paid_cents, currency = excluded.currency,
+    period_start = excluded.period_start, period_end = excluded.period_end,
+    hosted_url = excluded.hosted_url, pdf_url = excluded.pdf_url, paid_at = excluded.paid_at,
+    seen_at = excluded.seen_at
+where i.seen_at <= excluded.seen_at and i.account_id = excluded.account_id
+returning not exists (
+    select from known as k
+    where (k.status, k.due_cents, k.paid_cents, k.number, k.period_start, k.stripe_payment_id)
+        is not distinct from
+        (i.status, i.due_cents, i.paid_cents, i.number, i.period_start, i.stripe_payment_id)
+) as is_news
+"""
+NOTE_PAYMENT: LiteralString = "select billing.note_payment($1, $2, $3, $4, $5, $6)"
+GRANT_PERIOD: LiteralString = "select billing.grant_period($1, $2, $3, $4, $5) as credits"
+RETURN_PAYMENT: LiteralString = """
+select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
+    coalesce(credits_short, 0) as credits_short
+from billing.return_payment($1, $2, $3)
+"""
+UNDO_RETURN: LiteralString = """
+select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
+    coalesce(credits_short, 0) as credits_short
+from billing.undo_return($1)
+"""
+RENEWABLE: LiteralString = "select * from public.get_renewable_subscriptions($1)"
+RENEW_OWN: LiteralString = "select * from billing.renew_own($1)"
+
+
+class PostgresSubscriptionRepository(SubscriptionStore):
+    """Every call may be repeated: what has happened already happens no second time."""
+
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        return self._session.transaction()
+
+    async def now(self) -> datetime:
+        """The database's time. To be read before Stripe is asked, and handed over with the answer."""
+        (row,) = await self._session.fetch(NOW)
+        return row["now"]
+
+    async def account_of(
+        self, *, customer_id: str | None = None, subscription_id: str | None = None
+    ) -> AccountId | None:
+        rows = await self._session.fetch(ACCOUNT_OF, customer_id, subscription_id)
+        return AccountId(rows[0]["account_id"]) if rows else None
+
+    async def plan_of(self, price_id: str) -> str | None:
+        rows = await self._session.fetch(PLAN_OF, price_id)
+        return rows[0]["plan"] if rows else None
+
+    async def apply_subscription(
+        self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime
+    ) -> SubscriptionResult:
+        if snapshot.surplus is not None:
+            return SubscriptionResult(outcome="surplus")
+        (row,) = await self._session.fetch(
+            APPLY,
+            account_id,
+            snapshot.id,
+            snapshot.item_id,
+            await self._known_plan(snapshot.price_id),
+            snapshot.status,
+            snapshot.anchor_at,
+            snapshot.period_start,
+            snapshot.period_end,
+            None if snapshot.next_price_id is None else await self._known_plan(snapshot.next_price_id),
+            snapshot.cancels_at,
+            seen_at,
+            snapshot.is_paid,
+        )
+        return SubscriptionResult(**row)
+
+    async def _known_plan(self, price_id: str) -> str:
+        plan = await self.plan_of(price_id)
+        if plan is None:
+            raise PriceUnknown(price_id)
+        return plan
+
+    async def complete_purchase(self, checkout: CheckoutSnapshot) -> int:
+        """How many credits are new."""
+        if checkout.account_id is None:
+            raise CheckoutNotOurs(checkout.id)
+        (row,) = await self._session.fetch(
+            COMPLETE_PURCHASE,
+            checkout.account_id,
+            checkout.checkout_id,
+            checkout.id,
+            checkout.payment_id,
+            checkout.credits,
+            checkout.paid_cents,
+            checkout.currency,
+        )
+        return row["credits"]
+
+    async def close_checkout(
+        self,
+        session_id: str,
+        status: Literal["completed", "expired", "failed"],
+        *,
+        checkout_id: UUID | None = None,
+    ) -> bool:
+        """False: it was closed before. ``checkout_id``: for one that Stripe opened and we did not hear of."""
+        return bool(await self._session.fetch(CLOSE_CHECKOUT, session_id, checkout_id, status))
+
+    async def save_invoice(self, account_id: AccountId, invoice: InvoiceSnapshot, seen_at: datetime) -> bool:
+        """Whether anything in it is news."""
+        rows = await self._session.fetch(
+            SAVE_INVOICE,
+            account_id,
+            invoice.id,
+            invoice.subscription_id,
+            invoice.payment_id,
+            invoice.number,
+            invoice.status,
+            invoice.billing_reason,
+            invoice.due_cents,
+            invoice.paid_cents,
+            invoice.currency,
+            invoice.period_start,
+            invoice.period_end,
+            invoice.hosted_url,
+            invoice.pdf_url,
+            invoice.created_at,
+            invoice.paid_at,
+            seen_at,
+        )
+        return bool(rows) and rows[0]["is_news"]
+
+    async def note_payment(
+        self,
+        account_id: AccountId,
+        payment_id: str,
+        *,
+        grant_reference: str,
+        credits: int,  # noqa: A002
+        paid_cents: int,
+        currency: str,
+    ) -> None:
+        """What a payment bought, so that giving it back takes that back. Nothing paid is not noted."""
+        if paid_cents > 0:
+            await self._session.fetch(
+                NOTE_PAYMENT, account_id, payment_id, grant_reference, credits, paid_cents, currency
+            )
+
+    async def grant_period(
+        self,
+        account_id: AccountId,
+        subscription_id: UUID,
+        plan: str,
+        *,
+        period_start: datetime,
+        period_end: datetime,
+    ) -> int:
+        """A period's credits, of our subscription row of that id; how many are new."""
+        (row,) = await self._session.fetch(
+            GRANT_PERIOD, account_id, subscription_id, period_start, period_end, plan
+        )
+        return row["credits"]
+
+    async def return_payment(self, returned: ReversalSnapshot) -> ReversalResult:
+        assert returned.returned_cents > 0, "nothing went back"
+        (row,) = await self._session.fetch(
+            RETURN_PAYMENT, returned.payment_id, returned.id, returned.returned_cents
+        )
+        return ReversalResult(**row)
+
+    async def undo_return(self, reference: str) -> ReversalResult:
+        (row,) = await self._session.fetch(UNDO_RETURN, reference)
+        return ReversalResult(**row)
+
+    async def renewable(self, subscriptions_max: int) -> list[Renewable]:
+        """Of both clocks, those due the longest first."""
+        return [Renewable(**row) for row in await self._session.fetch(RENEWABLE, subscriptions_max)]
+
+    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+        """How many subscriptions of our own clock were renewed, and the credits that this brought."""
+        (row,) = await self._session.fetch(RENEW_OWN, subscriptions_max)
+        return row["renewed"], row["credits_granted"]

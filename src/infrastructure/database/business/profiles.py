@@ -1,0 +1,180 @@
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import LiteralString
+
+from asyncpg import Record
+
+from features.business.application.ports import AccountProfiles, ProfileStore
+from features.business.domain.ideal_customer import LISTS, IdealCustomer
+from features.business.domain.profile import (
+    RESTORABLE_FOR,
+    Allowance,
+    BusinessProfile,
+    ProfileContent,
+    ProfileId,
+)
+from infrastructure.database.clients import Database, UserClient
+from shared.caller import Caller, no_account
+from shared.ids import AccountId
+from shared.pagination import Cursor
+
+GET: LiteralString = "select * from caller.business_profile($1, $2, $3)"
+LIST: LiteralString = "select * from caller.business_profiles($1, $2, $3, $4, $5, $6)"
+
+# What the policy lets through: the chosen account, or all of the caller's, which had better be one.
+ACCOUNTS: LiteralString = "select id from public.accounts where $1::uuid is null or id = $1"
+# A member may not lock the account's row. The count is a statement of its own: it has to see what
+# others have committed while this one waited.
+LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('business_profiles:' || $1::uuid, 0))"
+ALLOWANCE: LiteralString = """
+select a.plan, p.business_profiles_max as profiles_max, (
+    select count(*) from public.business_profiles as b where b.account_id = a.id and b.deleted_at is null
+) as profiles_count
+from public.accounts as a join public.plans as p on p.name = a.plan
+where a.id = $1
+"""
+FIND: LiteralString = """
+select * from public.business_profiles where account_id = $1 and id = $2 for no key update
+"""
+INSERT: LiteralString = """
+insert into public.business_profiles (
+    account_id, id, created_by, name, website, industry, summary, offering, target_audience,
+    value_proposition, tone, outreach_goal, language, followers_min, followers_max,
+    engagement_rate_min_hundredths, niches, content_themes, geographies, exclusions
+) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+returning *
+"""
+REWRITE: LiteralString = """
+update public.business_profiles set
+    name = $4, website = $5, industry = $6, summary = $7, offering = $8, target_audience = $9,
+    value_proposition = $10, tone = $11, outreach_goal = $12, language = $13, followers_min = $14,
+    followers_max = $15, engagement_rate_min_hundredths = $16, niches = $17, content_themes = $18,
+    geographies = $19, exclusions = $20, version = version + 1, updated_at = statement_timestamp()
+where account_id = $1 and id = $2 and version = $3
+returning *
+"""
+DELETE: LiteralString = """
+update public.business_profiles
+set deleted_at = statement_timestamp(), version = version + 1, updated_at = statement_timestamp()
+where account_id = $1 and id = $2 and version = $3
+"""
+RESTORE: LiteralString = """
+update public.business_profiles
+set deleted_at = null, version = version + 1, updated_at = statement_timestamp()
+where account_id = $1 and id = $2 and version = $3 and deleted_at > statement_timestamp() - $4::interval
+returning *
+"""
+
+
+class PostgresAccountProfiles(AccountProfiles):
+    def __init__(self, session: UserClient, account_id: AccountId) -> None:
+        self._session = session
+        self._account_id = account_id
+
+    async def allowance(self) -> Allowance:
+        await self._session.fetch(LOCK, self._account_id)
+        (row,) = await self._session.fetch(ALLOWANCE, self._account_id)
+        return Allowance(**row)
+
+    async def find(self, profile_id: ProfileId) -> BusinessProfile | None:
+        rows = await self._session.fetch(FIND, self._account_id, profile_id)
+        return profile_of(rows[0]) if rows else None
+
+    async def insert(
+        self, profile_id: ProfileId, content: ProfileContent, *, created_by: str
+    ) -> BusinessProfile:
+        (row,) = await self._session.fetch(
+            INSERT, self._account_id, profile_id, created_by, *_values(content)
+        )
+        return profile_of(row)
+
+    async def rewrite(self, profile: BusinessProfile, content: ProfileContent) -> BusinessProfile:
+        (row,) = await self._session.fetch(
+            REWRITE, self._account_id, profile.id, profile.version, *_values(content)
+        )
+        return profile_of(row)
+
+    async def delete(self, profile: BusinessProfile) -> None:
+        await self._session.fetch(DELETE, self._account_id, profile.id, profile.version)
+
+    async def restore(self, profile: BusinessProfile) -> BusinessProfile | None:
+        rows = await self._session.fetch(
+            RESTORE, self._account_id, profile.id, profile.version, RESTORABLE_FOR
+        )
+        return profile_of(rows[0]) if rows else None
+
+
+class PostgresProfiles(ProfileStore):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile | None:
+        rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, profile_id)
+        profiles = _visible(caller, rows)
+        return profiles[0] if profiles else None
+
+    async def list(
+        self, caller: Caller, *, deleted: bool, after: Cursor | None, profiles_max: int
+    ) -> list[BusinessProfile]:
+        rows = await self._database.user(caller.claims).call(
+            LIST,
+            caller.chosen_account,
+            RESTORABLE_FOR if deleted else None,
+            after and after.at,
+            after and after.id,
+            profiles_max,
+        )
+        return _visible(caller, rows)
+
+    @asynccontextmanager
+    async def transaction(self, caller: Caller) -> AsyncGenerator[AccountProfiles]:
+        session = self._database.user(caller.claims)
+        async with session.transaction():
+            accounts = await session.fetch(ACCOUNTS, caller.chosen_account)
+            if len(accounts) != 1:
+                raise no_account(caller)
+            yield PostgresAccountProfiles(session, AccountId(accounts[0]["id"]))
+
+
+def _visible(caller: Caller, rows: list[Record]) -> list[BusinessProfile]:
+    """An account without profiles answers with one empty row, an account that cannot be seen with none."""
+    if not rows:
+        raise no_account(caller)
+    return [profile_of(row) for row in rows if row["id"] is not None]
+
+
+def _values(content: ProfileContent) -> tuple[object, ...]:
+    """In the order of the statements' columns."""
+    customer = content.ideal_customer
+    rate = customer.engagement_rate_min
+    return (
+        content.name,
+        content.website,
+        content.industry,
+        content.summary,
+        content.offering,
+        content.target_audience,
+        content.value_proposition,
+        content.tone,
+        content.outreach_goal,
+        content.language,
+        customer.followers_min,
+        customer.followers_max,
+        None if rate is None else round(rate * 100),
+        *(getattr(customer, name) for name in LISTS),
+    )
+
+
+def profile_of(row: Record) -> BusinessProfile:
+    hundredths: int | None = row["engagement_rate_min_hundredths"]
+    customer = IdealCustomer(
+        followers_min=row["followers_min"],
+        followers_max=row["followers_max"],
+        engagement_rate_min=None if hundredths is None else hundredths / 100,
+        **{name: tuple(row[name]) for name in LISTS},
+    )
+    texts = {name: row[name] for name in ProfileContent.__struct_fields__ if name != "ideal_customer"}
+    return BusinessProfile(
+        content=ProfileContent(**texts, ideal_customer=customer),
+        **{name: row[name] for name in BusinessProfile.__struct_fields__ if name != "content"},
+    )

@@ -1,0 +1,220 @@
+from collections.abc import Callable
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+from asyncpg import Record
+
+from features.analysis.domain.errors import KeyNeverSpends
+from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerMaintenance
+from features.credits.domain.errors import (
+    ApiKeyCapReached,
+    HoldIsClosed,
+    HoldNotFound,
+    InsufficientCredits,
+    ReferenceReused,
+    RefundExceedsCharge,
+    SettlementExceedsHold,
+    TransactionTypeInvalid,
+)
+from features.credits.domain.ledger import Balance, Entry, Finding, LedgerChange
+from infrastructure.database.clients import AdminClient, Database
+from infrastructure.resilience.micro_batcher import MicroBatcher
+from shared.caller import AccountNotFound, Caller, no_account
+from shared.errors import DomainError
+from shared.ids import AccountId
+
+BALANCES: LiteralString = "select * from caller.credit_balances($1, $2)"
+BALANCE_AT: LiteralString = "select * from caller.credit_balance_at($1, $2, $3)"
+ENTRIES: LiteralString = "select * from caller.credit_entries($1, $2, $3, $4, $5, $6, $7)"
+
+GRANT: LiteralString = "select * from ledger.grant_credits($1, $2, $3, $4, $5, $6)"
+SPEND: LiteralString = "select * from ledger.spend($1, $2, $3, $4, $5)"
+PLACE_HOLD: LiteralString = "select * from ledger.place_hold($1, $2, $3, $4, $5, $6)"
+SETTLE_HOLD: LiteralString = "select * from ledger.settle_hold($1, $2, $3)"
+RELEASE_HOLD: LiteralString = "select * from ledger.release_hold($1, $2)"
+REFUND: LiteralString = "select * from ledger.refund_charge($1, $2, $3, $4, $5)"
+EXPIRE_LOTS: LiteralString = "select * from ledger.expire_lots($1)"
+AUDIT: LiteralString = "select * from ledger.audit()"
+
+
+class PostgresCreditReader(CreditReader):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._balances = MicroBatcher(self._ask_balances)
+
+    async def _ask_balances(self, callers: list[Caller]) -> list[Record]:
+        return await self._database.call_for_many(
+            BALANCES,
+            [caller.claims for caller in callers],
+            [caller.chosen_account for caller in callers],
+        )
+
+    async def balance(self, caller: Caller) -> Balance:
+        row = await self._balances.ask(caller)
+        account_id, credits_available, credits_held, next_lapse_at, accounts_count = row
+        if accounts_count != 1:
+            raise no_account(caller)
+        return Balance(
+            account_id=account_id,
+            credits_available=credits_available,
+            credits_held=credits_held,
+            next_expiry_at=next_lapse_at,
+        )
+
+    async def balance_at(self, caller: Caller, at: datetime) -> Balance:
+        (row,) = await self._database.user(caller.claims).call(BALANCE_AT, caller.chosen_account, at)
+        if row["account_id"] is None:
+            raise no_account(caller)
+        return Balance(**row)
+
+    async def entries(
+        self, caller: Caller, only: EntryFilter, *, before: int | None, entries_max: int
+    ) -> list[Entry]:
+        rows = await self._database.user(caller.claims).call(
+            ENTRIES, caller.chosen_account, only.kind, only.since, only.until, before, entries_max
+        )
+        if not rows:
+            raise no_account(caller)
+        return [_entry(row) for row in rows[1:]]  # the first is the header
+
+
+def _entry(row: Record) -> Entry:
+    return Entry(**{name: row[name] for name in Entry.__struct_fields__})
+
+
+class PostgresLedger(Ledger, LedgerMaintenance):
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def grant(
+        self,
+        account_id: AccountId,
+        credits_granted: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        expires_at: datetime | None,
+        description: str | None,
+    ) -> LedgerChange:
+        rows = await self._session.fetch(
+            GRANT, account_id, credits_granted, reference, transaction_type, expires_at, description
+        )
+        return _movement(
+            rows,
+            lambda _: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
+
+    async def spend(
+        self,
+        account_id: AccountId,
+        credits_spent: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        description: str | None,
+    ) -> LedgerChange:
+        rows = await self._session.fetch(
+            SPEND, account_id, credits_spent, reference, transaction_type, description
+        )
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "insufficient": InsufficientCredits(credits_spent, row["credits_available"]),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
+
+    async def place_hold(
+        self,
+        account_id: AccountId,
+        credits_held: int,
+        *,
+        reference: str,
+        transaction_type: str,
+        description: str | None,
+        api_key_id: UUID | None = None,
+    ) -> LedgerChange:
+        rows = await self._session.fetch(
+            PLACE_HOLD, account_id, credits_held, reference, transaction_type, description, api_key_id
+        )
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
+                "key_capped": ApiKeyCapReached(credits_held, row["credits_moved"]),
+                "test_key": KeyNeverSpends(),
+                "unknown_type": TransactionTypeInvalid(transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type),
+            },
+        )
+
+    async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> LedgerChange:
+        rows = await self._session.fetch(SETTLE_HOLD, account_id, reference, credits_spent)
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_hold": HoldNotFound(reference),
+                "closed_hold": HoldIsClosed(reference),
+                "exceeds_hold": SettlementExceedsHold(credits_spent, row["credits_moved"]),
+            },
+        )
+
+    async def release_hold(self, account_id: AccountId, *, reference: str) -> LedgerChange:
+        rows = await self._session.fetch(RELEASE_HOLD, account_id, reference)
+        return _movement(
+            rows,
+            lambda _: {
+                "unknown_hold": HoldNotFound(reference),
+                "closed_hold": HoldIsClosed(reference),
+            },
+        )
+
+    async def refund(
+        self,
+        account_id: AccountId,
+        credits_refunded: int,
+        *,
+        hold_reference: str,
+        reference: str,
+        description: str | None,
+    ) -> LedgerChange:
+        rows = await self._session.fetch(
+            REFUND, account_id, hold_reference, credits_refunded, reference, description
+        )
+        return _movement(
+            rows,
+            lambda row: {
+                "conflicting": ReferenceReused(reference),
+                "unknown_hold": HoldNotFound(hold_reference),
+                "exceeds_charge": RefundExceedsCharge(credits_refunded, row["credits_moved"]),
+            },
+        )
+
+    async def expire_lots(self, accounts_max: int) -> tuple[int, int]:
+        (row,) = await self._session.fetch(EXPIRE_LOTS, accounts_max)
+        return row["accounts_swept"], row["credits_expired"]
+
+    async def audit(self) -> list[Finding]:
+        return [Finding(**row) for row in await self._session.fetch(AUDIT)]
+
+
+def _movement(rows: list[Record], refusals: Callable[[Record], dict[str, DomainError]]) -> LedgerChange:
+    (row,) = rows
+    outcome: str = row["outcome"]
+    if outcome not in ("done", "repeated"):
+        raise refusals(row).get(outcome) or AccountNotFound()
+    return LedgerChange(
+        repeated=outcome == "repeated",
+        credits_moved=row["credits_moved"],
+        credits_available=row["credits_available"],
+        credits_held=row["credits_held"],
+    )

@@ -1,0 +1,161 @@
+from __future__ import annotations  # asyncpg's classes are generic in their stubs only
+
+from typing import LiteralString
+from uuid import UUID
+
+import msgspec
+from asyncpg import Record
+
+from features.runs.application.ports import Measurements, RunFilter, RunQueryStore, RunRetries
+from features.runs.domain.errors import RunNotRetryable
+from features.runs.domain.estimates import QueueFigures, Sample
+from features.runs.domain.run import Run, StepStarted
+from features.runs.domain.view import Children, RunSnapshot
+from infrastructure.database.analysis.run_starter import start_refusal
+from infrastructure.database.clients import AdminClient, Database
+from infrastructure.database.runs.runs import run_of
+from shared.caller import Caller, no_account
+from shared.ids import AccountId, RunId, UserId
+from shared.pagination import Cursor
+
+RUN: LiteralString = """
+select (s.run).*, s.children_credits_held, s.children_credits_charged
+from caller.run($1, $2, $3) as s
+"""
+RUNS: LiteralString = """
+select (s.run).*, s.children_credits_held, s.children_credits_charged
+from caller.runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as s
+"""
+AHEAD_MAX = 1_000  # counting further would cost more than the number is worth
+# One that waits for its account's turn comes after all that are in the engine's queue now.
+QUEUE_FIGURES: LiteralString = """
+select r.admitted_at is not null as is_admitted, p.runs_at_once,
+    case when r.admitted_at is not null then 0 else (
+        select count(*) from (
+            select from public.runs as w
+            where w.account_id = r.account_id and w.status = 'queued' and w.admitted_at is null
+                and (w.created_at, w.id) < (r.created_at, r.id)
+            limit $3
+        ) as before
+    ) end as account_ahead,
+    (
+        select count(*) from (
+            select from dbos.workflow_status as w
+            where w.queue_name = r.queue and w.status = 'ENQUEUED'
+                and (own.priority is null or (w.priority, w.created_at) < (own.priority, own.created_at))
+            limit $3
+        ) as before
+    ) as engine_ahead,
+    (
+        select count(*) from (
+            select from dbos.workflow_status as w
+            where w.queue_name = r.queue and w.status = 'PENDING'
+            limit $3
+        ) as busy
+    ) as at_work
+from public.runs as r
+join public.accounts as a on a.id = r.account_id
+join public.plans as p on p.name = a.plan
+left join dbos.workflow_status as own on own.workflow_uuid = r.engine_id and own.status = 'ENQUEUED'
+where r.account_id = $1 and r.id = $2 and r.status = 'queued'
+"""
+SAMPLES: LiteralString = """
+select started_at, ended_at, steps from public.runs
+where kind = $1 and status = 'completed' and started_at is not null
+order by ended_at desc limit $2
+"""
+SAMPLES_MAX = 50
+RETRY: LiteralString = """
+select (a.answer).outcome as answer, (a.answer).credits_available, ((a.answer).run).*, a.bound, a.wait_s, (
+    select r.credits_held from public.runs as r where r.account_id = $1 and r.id = $2
+) as needed
+from runs.retry($1, $2, $3, $4, $5, $6) as a
+"""
+
+
+class PostgresRunQueries(RunQueryStore):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, caller: Caller, run_id: RunId) -> RunSnapshot | None:
+        rows = await self._database.user(caller.claims).call(RUN, caller.chosen_account, run_id)
+        if not rows:
+            raise no_account(caller)
+        return _sight(rows[0])
+
+    async def list(
+        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+    ) -> list[RunSnapshot]:
+        rows = await self._database.user(caller.claims).call(
+            RUNS,
+            caller.chosen_account,
+            only.status,
+            only.kind,
+            only.parent_id,
+            only.since,
+            only.until,
+            after and after.at,
+            after and after.id,
+            runs_max,
+        )
+        if not rows:
+            raise no_account(caller)
+        return [sight for row in rows if (sight := _sight(row))]
+
+
+class PostgresMeasurements(Measurements):
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def queue_figures(self, account_id: AccountId, run_id: RunId) -> QueueFigures | None:
+        rows = await self._session.fetch(QUEUE_FIGURES, account_id, run_id, AHEAD_MAX)
+        return QueueFigures(**rows[0]) if rows else None
+
+    async def samples(self, kind: str) -> list[Sample]:
+        return [
+            Sample(
+                started_at=row["started_at"],
+                ended_at=row["ended_at"],
+                steps=msgspec.json.decode(row["steps"], type=tuple[StepStarted, ...]),
+            )
+            for row in await self._session.fetch(SAMPLES, kind, SAMPLES_MAX)
+        ]
+
+
+class PostgresRetries(RunRetries):
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def retry(
+        self,
+        account_id: AccountId,
+        tried_id: RunId,
+        run_id: RunId,
+        *,
+        user_id: UserId | None,
+        api_key_id: UUID | None,
+        refund_policy: int,
+    ) -> Run | None:
+        (row,) = await self._session.fetch(
+            RETRY, account_id, tried_id, run_id, user_id, api_key_id, refund_policy
+        )
+        if row["answer"] in ("started", "repeated", "duplicate"):
+            return run_of(row)
+        if row["answer"] == "unknown":
+            return None
+        if row["answer"] == "not_retryable":
+            raise RunNotRetryable(row["status"])
+        raise start_refusal(row["answer"], row, row["needed"] or row["bound"])
+
+
+def _sight(row: Record) -> RunSnapshot | None:
+    run = run_of(row)
+    if run is None:
+        return None
+    return RunSnapshot(
+        run=run,
+        children=Children(
+            credits_held=row["children_credits_held"],
+            credits_charged=row["children_credits_charged"],
+        ),
+    )

@@ -1,0 +1,28 @@
+from datetime import timedelta
+from typing import LiteralString
+
+from features.runs.application.ports import HeartbeatReply, WorkerRegistry
+from infrastructure.database.clients import AdminClient
+
+ENLIST: LiteralString = "select traffic.enlist($1, $2, $3)"
+BEAT: LiteralString = "select * from traffic.beat($1, $2, $3)"
+LEAVE: LiteralString = "select traffic.leave($1)"
+
+
+class PostgresWorkerRegistry(WorkerRegistry):
+    """On a connection of its own: a heartbeat that waits behind the work it vouches for is none."""
+
+    def __init__(self, session: AdminClient) -> None:
+        self._session = session
+
+    async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None:
+        await self._session.fetch(ENLIST, executor, host, queues)
+
+    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply:
+        (row,) = await self._session.fetch(BEAT, executor, timedelta(seconds=gone_after_s), is_draining)
+        return HeartbeatReply(
+            is_alive=row["is_alive"], cancels=frozenset(row["cancels"]), orphans=frozenset(row["orphans"])
+        )
+
+    async def leave(self, executor: str) -> None:
+        await self._session.fetch(LEAVE, executor)

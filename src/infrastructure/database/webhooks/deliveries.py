@@ -1,0 +1,109 @@
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+import msgspec
+from asyncpg import Record
+
+from features.webhooks.application.ports import DeliveryFilter, DeliveryStore
+from features.webhooks.domain.delivery import Attempt, Delivery, DeliveryId, DeliveryWithAttempts, notice_body
+from features.webhooks.domain.endpoint import TEST_TYPE, Endpoint
+from features.webhooks.domain.errors import EndpointNotFound
+from infrastructure.database.clients import Database
+from shared.caller import Caller, no_account
+from shared.pagination import Cursor
+
+GET: LiteralString = "select * from caller.notice_delivery($1, $2, $3)"
+LIST: LiteralString = "select * from caller.notice_deliveries($1, $2, $3, $4, $5, $6, $7)"
+TEST_NOTICE: LiteralString = """
+insert into public.notices (account_id, id, type, data)
+values ($1, $2, $3, jsonb_build_object('endpoint_id', $4::uuid))
+on conflict do nothing
+"""
+TEST_DELIVERY: LiteralString = """
+insert into public.notice_deliveries as d (account_id, notice_id, endpoint_id, type)
+select e.account_id, $2, e.id, $3 from public.notice_endpoints as e where e.account_id = $1 and e.id = $4
+for key share
+on conflict (account_id, notice_id, endpoint_id) do update set type = excluded.type
+returning *
+"""
+# One that is under way is left to whoever has it.
+REPLAY: LiteralString = """
+update public.notice_deliveries as d
+set status = 'pending',
+    failures = case when d.claimed_until > clock_timestamp() then d.failures else 0 end,
+    due_at = case when d.claimed_until > clock_timestamp() then d.due_at else clock_timestamp() end
+where d.account_id = $1 and d.id = $2
+returning *
+"""
+REPLAY_FAILED: LiteralString = """
+with replayed as (
+    update public.notice_deliveries as d
+    set status = 'pending', failures = 0, due_at = clock_timestamp()
+    where d.account_id = $1 and d.endpoint_id = $2 and d.status in ('failed', 'dead')
+        and d.created_at >= $3 and ($4::timestamptz is null or d.created_at < $4)
+    returning 1
+)
+select count(*) as found from replayed
+"""
+
+
+class PostgresDeliveries(DeliveryStore):
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._session = database.admin("webhook deliveries")
+
+    async def get(self, caller: Caller, delivery_id: DeliveryId) -> DeliveryWithAttempts | None:
+        rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, delivery_id)
+        if not rows:
+            raise no_account(caller)
+        (row,) = rows
+        if row["delivery"] is None:
+            return None
+        delivery = _delivery(row["delivery"])
+        return DeliveryWithAttempts(
+            delivery=delivery,
+            body=msgspec.Raw(notice_body(delivery.type, row["happened_at"], row["data"])),
+            attempts=tuple(_attempt(attempt) for attempt in row["attempts"]),
+        )
+
+    async def list(
+        self, caller: Caller, only: DeliveryFilter, *, after: Cursor | None, deliveries_max: int
+    ) -> list[Delivery]:
+        rows = await self._database.user(caller.claims).call(
+            LIST,
+            caller.chosen_account,
+            only.endpoint_id,
+            only.status,
+            after and after.at,
+            after and after.id,
+            deliveries_max,
+        )
+        if not rows:
+            raise no_account(caller)
+        return [_delivery(row) for row in rows if row["id"] is not None]
+
+    async def test(self, endpoint: Endpoint, notice_id: UUID) -> Delivery:
+        async with self._session.transaction():
+            facts = (endpoint.account_id, notice_id, TEST_TYPE, endpoint.id)
+            await self._session.fetch(TEST_NOTICE, *facts)
+            rows = await self._session.fetch(TEST_DELIVERY, *facts)
+            if not rows:
+                raise EndpointNotFound
+            return _delivery(rows[0])
+
+    async def replay(self, delivery: Delivery) -> Delivery | None:
+        rows = await self._session.fetch(REPLAY, delivery.account_id, delivery.id)
+        return _delivery(rows[0]) if rows else None
+
+    async def replay_failed(self, endpoint: Endpoint, since: datetime, until: datetime | None) -> int:
+        (row,) = await self._session.fetch(REPLAY_FAILED, endpoint.account_id, endpoint.id, since, until)
+        return row["found"]
+
+
+def _delivery(row: Record) -> Delivery:
+    return Delivery(**{name: row[name] for name in Delivery.__struct_fields__})
+
+
+def _attempt(row: Record) -> Attempt:
+    return Attempt(**{name: row[name] for name in Attempt.__struct_fields__})

@@ -1,0 +1,177 @@
+"""Objects in a folder of this machine."""
+
+import errno
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from infrastructure.object_store.port import (
+    PAGE_MAX,
+    ObjectStore,
+    ObjectStoreUnavailable,
+    StoredObject,
+    check_key,
+    check_size,
+    is_key,
+)
+from infrastructure.resilience.daemon_threads import DaemonThreadPool
+
+T = TypeVar("T")
+
+THREADS = 4
+# Half-written files of processes that were killed. A living one is done with its own long before.
+LEFTOVER_AGE_S = 3_600.0
+SWEEP_INTERVAL_S = 3_600.0
+SEPARATOR = "+"  # stands for the slash of a key; no key has it
+Place = tuple[str, str, str]
+"""Two folders and a file name: with a million objects about fifteen are in each of 65,536 folders."""
+
+
+class LocalObjectStore(ObjectStore):
+    """Several processes may share the folder. An object is written beside the others and moved to its
+    place, which replaces the former one in one step.
+    """
+
+    def __init__(self, folder: Path, *, now_s: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        # In the same file system as their places, and all in one folder, so that what is left is found.
+        self._incoming = folder / "incoming"
+        self._threads = DaemonThreadPool("objects", size=THREADS)
+        self._now_s = now_s
+        self._sweep_due_s = 0.0
+
+    async def get(self, key: str) -> bytes | None:
+        check_key(key)
+        return await self._run(partial(self._read, key))
+
+    async def put(self, key: str, data: bytes) -> None:
+        check_key(key)
+        check_size(len(data))
+        await self._run(partial(self._write, key, data))
+
+    async def delete(self, key: str) -> None:
+        check_key(key)
+        await self._run(partial(self._path(key).unlink, missing_ok=True))
+
+    async def page(
+        self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
+    ) -> tuple[StoredObject, ...]:
+        return await self._run(partial(self._list, prefix, after, limit))
+
+    async def probe(self) -> str:
+        await self._run(self._write_and_remove)
+        return f"folder {self._folder.name}"
+
+    async def close(self) -> None:
+        self._threads.close()
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        try:
+            return await self._threads.run(call)
+        except OSError as error:
+            # Its name only: the text holds the path.
+            reason = errno.errorcode.get(error.errno or 0, type(error).__name__)
+            raise ObjectStoreUnavailable(reason) from error
+
+    def _path(self, key: str) -> Path:
+        return self._folder.joinpath(*_place(key))
+
+    def _read(self, key: str) -> bytes | None:
+        try:
+            with self._path(key).open("rb") as file:
+                check_size(os.fstat(file.fileno()).st_size)
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def _write(self, key: str, data: bytes) -> None:
+        self._sweep_when_due()
+        draft = self._draft(data)
+        try:
+            self._move(draft, self._path(key))
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+
+    def _draft(self, data: bytes) -> Path:
+        self._incoming.mkdir(parents=True, exist_ok=True)
+        draft = self._incoming / uuid4().hex
+        try:
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                # A move may reach the disk before the content does; without this, a power cut between the
+                # two leaves an empty file in its place. Costs milliseconds, off the loop and after a look
+                # of seconds. The move itself may get lost: then the former object is still there.
+                os.fsync(file.fileno())
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+        return draft
+
+    def _move(self, draft: Path, path: Path) -> None:
+        try:
+            draft.replace(path)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.replace(path)
+
+    def _write_and_remove(self) -> None:
+        self._draft(b"probe").unlink()
+
+    def _sweep_when_due(self) -> None:
+        now_s = self._now_s()
+        if now_s < self._sweep_due_s:
+            return
+        self._sweep_due_s = now_s + SWEEP_INTERVAL_S
+        for name in _names(self._incoming, ""):
+            # Whatever prevents it, the object is still worth writing; the next sweep finds the same files.
+            with suppress(OSError):
+                draft = self._incoming / name
+                if now_s - draft.stat().st_mtime > LEFTOVER_AGE_S:
+                    draft.unlink()
+
+    def _list(self, prefix: str, after: str | None, limit: int) -> tuple[StoredObject, ...]:
+        start = _place(after) if after is not None else ("", "", "")
+        return tuple(islice(self._objects(prefix, start), limit))
+
+    def _objects(self, prefix: str, start: Place) -> Iterator[StoredObject]:
+        for place in self._places(start):
+            key = place[2].replace(SEPARATOR, "/")
+            # What is not where it belongs was not put there by us.
+            if not key.startswith(prefix) or not is_key(key) or _place(key) != place:
+                continue
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                stored_s = self._folder.joinpath(*place).stat().st_mtime
+                yield StoredObject(key=key, stored_at=datetime.fromtimestamp(stored_s, UTC))
+
+    def _places(self, start: Place) -> Iterator[Place]:
+        """In order, behind ``start``."""
+        for outer in _names(self._folder, start[0]):
+            if len(outer) != len("00"):
+                continue
+            for inner in _names(self._folder / outer, start[1] if outer == start[0] else ""):
+                is_first = (outer, inner) == start[:2]
+                for name in _names(self._folder / outer / inner, start[2] if is_first else ""):
+                    if (outer, inner, name) != start:
+                        yield outer, inner, name
+
+
+def _place(key: str) -> Place:
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    return digest[:2], digest[2:4], key.replace("/", SEPARATOR)
+
+
+def _names(folder: Path, start: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name >= start)  # noqa: PTH208  names suffice
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -1,0 +1,180 @@
+"""Objects in a bucket: Cloudflare R2, or S3."""
+
+import asyncio
+import re
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar  # noqa: TID251  boto3's types are not installed where this runs
+
+import msgspec
+
+from infrastructure.object_store.port import (
+    OBJECT_BYTES_MAX,
+    PAGE_MAX,
+    ObjectStore,
+    ObjectStoreUnavailable,
+    StoredObject,
+    check_key,
+    check_size,
+)
+from infrastructure.resilience.daemon_threads import DaemonThreadPool
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+T = TypeVar("T")
+
+THREADS = 16
+MISSING = frozenset({"NoSuchKey", "404"})
+CODE = re.compile(r"[A-Za-z0-9]{1,60}")
+
+
+class S3Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """What is empty is left to boto3, which looks for it in the environment."""
+
+    bucket: str
+    endpoint_url: str = ""
+    region: str = ""
+    access_key_id: str = ""
+    secret_access_key: str = ""
+
+    def __repr__(self) -> str:
+        return f"BucketAccess(bucket={self.bucket!r})"
+
+
+class S3RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
+    connect_s: float = 2.0
+    read_s: float = 3.0  # between two pieces of an answer
+    attempts_max: int = 2
+    deadline_s: float = 8.0  # for everything: a free thread, the first import of boto3, every attempt
+
+
+class S3ObjectStore(ObjectStore):
+    """A call ends at the deadline, even if its thread does not: a server may send a byte a second for as
+    long as it likes.
+    """
+
+    def __init__(self, access: S3Endpoint, *, patience: S3RetryLimits | None = None) -> None:
+        self._access = access
+        self._patience = patience or S3RetryLimits()
+        self._threads = DaemonThreadPool("bucket", size=THREADS)
+        self._bucket: _Bucket | None = None
+        self._connecting = threading.Lock()
+
+    async def get(self, key: str) -> bytes | None:
+        check_key(key)
+        return await self._run(lambda bucket: bucket.get(key))
+
+    async def put(self, key: str, data: bytes) -> None:
+        check_key(key)
+        check_size(len(data))
+        await self._run(lambda bucket: bucket.put(key, data))
+
+    async def delete(self, key: str) -> None:
+        check_key(key)
+        await self._run(lambda bucket: bucket.delete(key))
+
+    async def page(
+        self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
+    ) -> tuple[StoredObject, ...]:
+        return await self._run(lambda bucket: bucket.page(prefix, after or "", limit))
+
+    async def probe(self) -> str:
+        await self._run(lambda bucket: bucket.head())
+        return f"bucket {self._access.bucket}"
+
+    async def close(self) -> None:
+        self._threads.close()
+
+    async def _run(self, call: Callable[["_Bucket"], T]) -> T:
+        try:
+            async with asyncio.timeout(self._patience.deadline_s):
+                return await self._threads.run(lambda: self._call(call))
+        except TimeoutError:
+            raise ObjectStoreUnavailable("Timeout") from None
+
+    def _call(self, call: Callable[["_Bucket"], T]) -> T:
+        try:
+            return call(self._connected())
+        except ObjectStoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  botocore, urllib3 and the parsers share no base
+            # Neither cause nor text: they hold addresses, and what a proxy in between wrote.
+            raise ObjectStoreUnavailable(_code(error) or type(error).__name__) from None
+
+    def _connected(self) -> "_Bucket":
+        with self._connecting:
+            if self._bucket is None:
+                self._bucket = _Bucket(self._access, self._patience)
+            return self._bucket
+
+
+class _Bucket:
+    """The same calls, blocking. A client of boto3 may be used by many threads."""
+
+    def __init__(self, access: S3Endpoint, patience: S3RetryLimits) -> None:
+        # Imported here, in a thread: they take two seconds, and a folder does without them.
+        import boto3  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415
+
+        config = Config(
+            connect_timeout=patience.connect_s,
+            read_timeout=patience.read_s,
+            retries={"mode": "standard", "total_max_attempts": patience.attempts_max},
+            max_pool_connections=THREADS,
+            # R2 has the bucket in the path, and knows none of the checksums that boto3 adds on its own.
+            s3={"addressing_style": "path"} if access.endpoint_url else None,
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        self._name = access.bucket
+        # A session of its own: the common one must not be used by two threads at once.
+        self._client: S3Client = boto3.session.Session().client(
+            "s3",
+            endpoint_url=access.endpoint_url or None,
+            region_name=access.region or ("auto" if access.endpoint_url else None),
+            aws_access_key_id=access.access_key_id or None,
+            aws_secret_access_key=access.secret_access_key or None,
+            config=config,
+        )
+
+    def get(self, key: str) -> bytes | None:
+        try:
+            answer = self._client.get_object(Bucket=self._name, Key=key)
+        except self._client.exceptions.ClientError as error:
+            if _code(error) in MISSING:
+                return None
+            raise
+        with answer["Body"] as body:
+            if "ContentLength" not in answer:  # nobody could tell the whole from a part
+                raise ObjectStoreUnavailable("NoContentLength")
+            data = body.read(OBJECT_BYTES_MAX + 1)
+            check_size(len(data))
+            body.read()  # nothing is left to read; this notices whether everything came
+            return data
+
+    def put(self, key: str, data: bytes) -> None:
+        self._client.put_object(Bucket=self._name, Key=key, Body=data)
+
+    def delete(self, key: str) -> None:
+        self._client.delete_object(Bucket=self._name, Key=key)
+
+    def page(self, prefix: str, after: str, limit: int) -> tuple[StoredObject, ...]:
+        answer = self._client.list_objects_v2(
+            Bucket=self._name, Prefix=prefix, StartAfter=after, MaxKeys=limit
+        )
+        return tuple(
+            StoredObject(key=found["Key"], stored_at=found["LastModified"])
+            for found in answer.get("Contents", ())
+            if "Key" in found and "LastModified" in found
+        )
+
+    def head(self) -> None:
+        self._client.head_bucket(Bucket=self._name)
+
+
+def _code(error: Exception) -> str | None:
+    """What the service calls it; None when it was not the service that failed."""
+    response: dict[str, dict[str, str]] | None = getattr(error, "response", None)
+    code = str((response or {}).get("Error", {}).get("Code"))
+    return code if response and CODE.fullmatch(code) else None

@@ -1,0 +1,94 @@
+"""Stripe's own client. Importing this takes half a second: do it late."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, cast
+
+import httpx
+import stripe
+from stripe import HTTPClient, StripeClient
+
+from features.billing.domain.errors import (
+    PaymentFailed,
+    PaymentsRefused,
+    PaymentsUnavailable,
+    StripeObjectMissing,
+)
+from infrastructure.payments.json_fields import Json
+from infrastructure.payments.stripe_client import API_VERSION, RETRIES_MAX, TIMEOUT_S, Sdk
+from infrastructure.provider_endpoint import ProviderEndpoint
+from infrastructure.tls import default_ssl_context
+from shared.errors import DomainError
+
+# It tells others' texts and addresses with customers in them at a level that we print.
+logging.getLogger("stripe").setLevel(logging.ERROR)
+
+MISSING = "resource_missing"
+
+
+class _Http(HTTPClient):
+    """As the SDK's own, which hands httpx the form in a way that httpx warns of."""
+
+    name = "httpx"
+
+    def __init__(self) -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]  a parameter of its own tests
+        self._client = httpx.AsyncClient(verify=default_ssl_context(), timeout=TIMEOUT_S)
+
+    async def request_async(
+        self, method: str, url: str, headers: Mapping[str, str], post_data: str | None = None
+    ) -> tuple[bytes, int, Mapping[str, str]]:
+        try:
+            answer = await self._client.request(method, url, headers=dict(headers), content=post_data)
+        except httpx.HTTPError as error:
+            raise stripe.APIConnectionError(type(error).__name__, should_retry=True) from error
+        return answer.content, answer.status_code, answer.headers
+
+    async def sleep_async(self, secs: float) -> None:
+        await asyncio.sleep(secs)
+
+    async def close_async(self) -> None:
+        await self._client.aclose()
+
+
+class StripeSdk(Sdk):
+    """Plain JSON in and out, by the SDK's way for requests of one's own: no answer is turned into objects of
+    a version that the shapes then have to look behind.
+    """
+
+    def __init__(self, access: ProviderEndpoint) -> None:
+        self._http = _Http()
+        self._client = StripeClient(
+            access.key,
+            stripe_version=API_VERSION,
+            base_addresses={"api": access.url} if access.url else None,
+            max_network_retries=RETRIES_MAX,
+            http_client=self._http,
+        )
+
+    async def call(self, method: str, path: str, params: Mapping[str, Any], key: str | None) -> Json:
+        options = {} if key is None else {"idempotency_key": key}
+        try:
+            reply = await self._client.raw_request_async(  # pyright: ignore[reportUnknownMemberType]  its **params
+                method, path, **params, **options
+            )
+        except stripe.StripeError as error:
+            # Without a cause: its text is Stripe's, with addresses and customers in it.
+            raise _in_our_words(error) from None
+        return cast("Json", reply.data)
+
+    async def close(self) -> None:
+        await self._http.close_async()
+
+
+def _in_our_words(error: stripe.StripeError) -> DomainError:
+    code = str(error.code or "")
+    if isinstance(error, stripe.CardError):
+        return PaymentFailed(code or "card_declined")
+    if isinstance(error, stripe.InvalidRequestError | stripe.IdempotencyError):
+        is_missing = code == MISSING or error.http_status == HTTPStatus.NOT_FOUND
+        return StripeObjectMissing() if is_missing else PaymentsRefused(code or "request")
+    reasons = {401: "key_refused", 403: "key_refused", 429: "rate_limited", None: "no_answer"}
+    return PaymentsUnavailable(reasons.get(error.http_status, f"answered_{error.http_status}"))

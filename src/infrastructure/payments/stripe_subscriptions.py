@@ -1,0 +1,122 @@
+"""What a subscription at Stripe is about to be."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from features.billing.application.maintenance_ports import SubscriptionEnds
+from features.billing.application.ports import SubscriptionProvider
+from features.billing.domain.errors import PaymentsRefused, StripeObjectMissing
+from features.billing.domain.plan_changes import PlanChange
+from features.billing.domain.stripe_snapshots import SubscriptionSnapshot, Surplus
+from infrastructure.payments.json_fields import Json, number, required, text
+from infrastructure.payments.stripe_client import StripeApi
+from infrastructure.payments.stripe_mapping import SURPLUS, subscription_of
+from infrastructure.payments.stripe_queries import SUBSCRIPTION_PARTS
+
+
+class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
+    def __init__(self, desk: StripeApi) -> None:
+        self._desk = desk
+
+    async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
+        # Nothing is written, though it is a POST: the key only keeps the rule that every POST has one.
+        preview = await self._desk.post(
+            "/v1/invoices/create_preview",
+            f"preview:{change.subscription.stripe_subscription_id}:{price_id}:{change.at.timestamp():.0f}",
+            customer=customer_id,
+            subscription=change.subscription.stripe_subscription_id,
+            subscription_details=_upgraded(change, price_id),
+        )
+        return max(0, required(number(preview.get("amount_due")), "invoice", "amount_due"))
+
+    async def upgrade(self, change: PlanChange, price_id: str, *, key: UUID) -> None:
+        await self._desk.post(
+            f"/v1/subscriptions/{change.subscription.stripe_subscription_id}",
+            f"upgrade:{key}",
+            **_upgraded(change, price_id),
+            payment_behavior="error_if_incomplete",
+        )
+
+    async def downgrade(self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID) -> None:
+        if subscription.schedule_id is None:
+            schedule = await self._desk.post(
+                "/v1/subscription_schedules", f"schedule:{key}", from_subscription=subscription.id
+            )
+        else:
+            schedule = await self._desk.get(f"/v1/subscription_schedules/{subscription.schedule_id}")
+        ends_at = int(subscription.period_end.timestamp())
+        now = {
+            "items": [{"price": subscription.price_id, "quantity": 1}],
+            "start_date": _phase_start(schedule, subscription),
+            "end_date": ends_at,
+        }
+        later = {
+            "items": [{"price": price_id, "quantity": 1}],
+            "start_date": ends_at,
+            "duration": {"interval": "month", "interval_count": 1},
+        }
+        schedule_id = required(text(schedule.get("id")), "subscription schedule", "id")
+        await self._desk.post(
+            f"/v1/subscription_schedules/{schedule_id}",
+            f"phases:{key}",
+            end_behavior="release",
+            proration_behavior="none",
+            phases=[now, later],
+        )
+
+    async def release(self, schedule_id: str) -> None:
+        await self._desk.post(f"/v1/subscription_schedules/{schedule_id}/release", f"release:{schedule_id}")
+
+    async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None:
+        await self._desk.post(
+            f"/v1/subscriptions/{subscription_id}",
+            f"{'cancel' if ends else 'resume'}:{key}",
+            cancel_at_period_end=ends,
+        )
+
+    async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot:
+        path, key = f"/v1/subscriptions/{subscription_id}", f"cancel_now:{subscription_id}"
+        try:
+            return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
+        except StripeObjectMissing:  # none that could be cancelled: it is, already
+            found = await self._desk.get(path, expand=SUBSCRIPTION_PARTS)
+            return subscription_of(found)
+
+    async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
+        await self._desk.post(
+            f"/v1/subscriptions/{subscription_id}",
+            f"surplus:{subscription_id}:{surplus}",
+            metadata={SURPLUS: surplus},
+        )
+
+    async def give_back(self, payment_id: str) -> None:
+        # Before 2025 some invoices name a charge and no payment intent.
+        of = "charge" if payment_id.startswith("ch_") else "payment_intent"
+        try:
+            await self._desk.post(
+                "/v1/refunds",
+                f"surplus:{payment_id}",
+                **{of: payment_id},
+                reason="duplicate",
+                metadata={SURPLUS: "true"},
+            )
+        except PaymentsRefused as error:
+            if error.reason != "charge_already_refunded":
+                raise
+
+
+def _upgraded(change: PlanChange, price_id: str) -> dict[str, Any]:
+    """The same words in the preview as in the deed, so that the amount is the same."""
+    return {
+        "items": [{"id": change.subscription.stripe_item_id, "price": price_id}],
+        "proration_behavior": "always_invoice",
+        "proration_date": int(change.at.timestamp()),
+    }
+
+
+def _phase_start(schedule: Json, subscription: SubscriptionSnapshot) -> int:
+    """Of the phase that is under way: Stripe refuses to move it."""
+    starts = [number(phase.get("start_date")) for phase in cast("list[Json]", schedule.get("phases") or [])]
+    ends_at = subscription.period_end.timestamp()
+    begun = [start for start in starts if start is not None and start < ends_at]
+    return max(begun, default=int(subscription.period_start.timestamp()))

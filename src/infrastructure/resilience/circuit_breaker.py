@@ -1,0 +1,137 @@
+"""Who keeps failing is left alone for a while."""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+State = Literal["closed", "open", "half_open"]
+Health = Literal[
+    "well",
+    "ill",
+    "unknown",  # it was cancelled, or told to come later: says nothing
+]
+
+PAUSE_MAX_S = 120.0
+
+
+class BreakerRules(NamedTuple):
+    failures_max: int = 5  # in a row
+    recent_count: int = 20  # or: of the last 20,
+    recent_s: float = 30.0  # all within 30 s,
+    failed_share: float = 0.5  # half
+    open_s: float = 10.0  # doubles with every failed probe
+    open_max_s: float = 120.0
+
+
+class BreakerView(NamedTuple):
+    state: State
+    failures_in_a_row: int
+    blocked_for_s: float  # 0 also while a probe is under way
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BreakerPermit:
+    """Leave to ask, once. What comes of it counts only while the breaker is as it was."""
+
+    era: int
+
+
+class CircuitBreaker:
+    """Closed: everybody passes. Open: nobody. Half open, after a while: one at a time, and how it fares
+    decides. Beside that, a pause that the other side has asked for.
+    """
+
+    def __init__(self, monotonic_s: Callable[[], float], rules: BreakerRules | None = None) -> None:
+        self._monotonic_s = monotonic_s
+        self._rules = rules or BreakerRules()
+        self._era = 0
+        self._failures_in_a_row = 0
+        self._recent: deque[tuple[float, bool]] = deque(maxlen=self._rules.recent_count)
+        self._opens_s = self._rules.open_s
+        self._open_until_s: float | None = None
+        self._paused_until_s = -math.inf
+        self._probe: BreakerPermit | None = None
+
+    @property
+    def state(self) -> State:
+        if self._open_until_s is None:
+            return "closed"
+        return "open" if self._monotonic_s() < self._open_until_s else "half_open"
+
+    @property
+    def paused_for_s(self) -> float:
+        return max(0.0, self._paused_until_s - self._monotonic_s())
+
+    @property
+    def blocked_for_s(self) -> float:
+        """How long nobody passes; infinite while a probe is under way."""
+        if self.state == "half_open" and self._probe is not None:
+            return math.inf
+        return max(self.paused_for_s, (self._open_until_s or 0.0) - self._monotonic_s(), 0.0)
+
+    @property
+    def view(self) -> BreakerView:
+        blocked_for_s = self.blocked_for_s
+        return BreakerView(
+            self.state, self._failures_in_a_row, blocked_for_s if blocked_for_s < math.inf else 0.0
+        )
+
+    def enter(self) -> BreakerPermit | None:
+        if self.blocked_for_s > 0:
+            return None
+        passage = BreakerPermit(self._era)
+        if self.state == "half_open":
+            self._probe = passage
+        return passage
+
+    def leave(self, passage: BreakerPermit, health: Health) -> bool:
+        """Every passage is left, once. True when this has opened the breaker."""
+        if passage.era != self._era:
+            return False  # it began before the last change, and is no news
+        if passage is self._probe:
+            self._probe = None
+            return self._judge_probe(health)
+        if health == "unknown":
+            return False
+        self._failures_in_a_row = self._failures_in_a_row + 1 if health == "ill" else 0
+        self._recent.append((self._monotonic_s(), health == "ill"))
+        if self._is_too_much():
+            self._open()
+            return True
+        return False
+
+    def pause(self, duration_s: float) -> None:
+        """It said when to come back."""
+        until_s = self._monotonic_s() + min(duration_s, PAUSE_MAX_S)
+        self._paused_until_s = max(self._paused_until_s, until_s)
+
+    def _judge_probe(self, health: Health) -> bool:
+        if health == "well":
+            self._close()
+        elif health == "ill":
+            self._opens_s = min(self._opens_s * 2, self._rules.open_max_s)
+            self._open()
+            return True
+        return False
+
+    def _is_too_much(self) -> bool:
+        if self._failures_in_a_row >= self._rules.failures_max:
+            return True
+        if len(self._recent) < self._rules.recent_count:
+            return False
+        is_recent = self._recent[0][0] >= self._monotonic_s() - self._rules.recent_s
+        failed = sum(is_failure for _, is_failure in self._recent)
+        return is_recent and failed >= self._rules.failed_share * len(self._recent)
+
+    def _open(self) -> None:
+        self._era += 1
+        self._open_until_s = self._monotonic_s() + self._opens_s
+        self._recent.clear()
+
+    def _close(self) -> None:
+        self._era += 1
+        self._open_until_s = None
+        self._opens_s = self._rules.open_s
+        self._failures_in_a_row = 0

@@ -1,0 +1,20 @@
+"""What every list takes."""
+
+from typing import Annotated
+
+from litestar.params import QueryParameter
+
+from shared.pagination import PLACE_PATTERN, POSITION_PATTERN
+
+LIMIT_MAX = 200
+
+Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries per page.")]
+
+
+def cursor_of(pattern: str) -> QueryParameter:
+    # The pattern is for the schema alone: our own refusal is clearer than a decoder's.
+    return QueryParameter(description="`next_cursor` of the page before.", schema_extra={"pattern": pattern})
+
+
+Cursor = Annotated[str | None, cursor_of(PLACE_PATTERN)]
+PositionCursor = Annotated[str | None, cursor_of(POSITION_PATTERN)]

@@ -1,0 +1,126 @@
+"""What operators do is written down, durably, before it is done. Their routes need no code for it."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote
+from uuid import UUID, uuid4
+
+import msgspec
+import structlog
+from litestar.types import HTTPScope, Message, Receive, Send
+
+from shared.caller import Caller
+from shared.errors import Unavailable
+from shared.http.problems import status_of
+from shared.ids import AccountId, UserId
+from shared.middleware.idempotency import replayed
+from shared.middleware.request_context import passage_of
+from shared.middleware.request_id import current_request_id
+
+PATH_LENGTH_MAX = 2_000
+REASON_LENGTH_MAX = 500
+
+Proceed = Callable[[HTTPScope, Receive, Send], Awaitable[None]]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("audit")
+
+
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    operator_id: UserId
+    operation: str
+    method: str
+    path: str
+    account_id: AccountId | None
+    request_id: str
+    body_sha256: bytes | None
+    reason: str | None
+
+
+class AuditLog(Protocol):
+    async def begin(self, act: AuditEntry) -> None: ...
+
+    async def end(self, act_id: UUID, *, status: int, code: str | None) -> None: ...
+
+
+class _Reasoned(msgspec.Struct):
+    """How bodies say why."""
+
+    reason: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecorder:
+    book: AuditLog
+
+    async def run(
+        self, proceed: Proceed, scope: HTTPScope, receive: Receive, send: Send, *, caller: Caller
+    ) -> None:
+        """Reading too, unless the route is marked to show nothing of any tenant. Raises Unavailable, and
+        nothing is done, when it cannot be written down.
+        """
+        if scope["route_handler"].opt.get("shows_no_tenant"):
+            await proceed(scope, receive, send)
+            return
+        body = b""
+        if scope["method"] != "GET":
+            message = await receive()  # whole: the gate has read it
+            body = message.get("body", b"")
+            receive = replayed(message, receive)
+        act = _act(scope, caller, body)
+        await self.book.begin(act)
+        status = 0
+
+        async def send_and_see(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        code: str | None = None
+        try:
+            await proceed(scope, receive, send_and_see)
+            code = passage_of(scope).code
+        except Exception as error:
+            status, code = status_of(error)
+            raise
+        finally:
+            if status:
+                await asyncio.shield(self._end(act, status, code))
+
+    async def _end(self, act: AuditEntry, status: int, code: str | None) -> None:
+        try:
+            await self.book.end(act.id, status=status, code=code)
+        except Unavailable as error:
+            # It is known that it was begun. What came of it is in the log.
+            log.warning("act_not_ended", act=str(act.id), status=status, cause=repr(error))
+
+
+def _act(scope: HTTPScope, caller: Caller, body: bytes) -> AuditEntry:
+    handler = scope["route_handler"]
+    account_id = scope["path_params"].get("account_id")
+    return AuditEntry(
+        id=uuid4(),
+        operator_id=caller.user_id,
+        operation=str(getattr(handler, "operation_id", None) or handler),
+        method=scope["method"],
+        path=quote(scope["path"])[:PATH_LENGTH_MAX],
+        account_id=AccountId(account_id) if isinstance(account_id, UUID) else None,
+        request_id=current_request_id.get(),
+        body_sha256=hashlib.sha256(body).digest() if body else None,
+        reason=_reason(body),
+    )
+
+
+def _reason(body: bytes) -> str | None:
+    """As far as there is one: whether the body is in order is for its route to say."""
+    try:
+        said = msgspec.json.decode(body, type=_Reasoned)
+    except msgspec.DecodeError:
+        return None
+    reason = said.reason or said.description
+    return reason.replace("\0", " ")[:REASON_LENGTH_MAX] if reason else None

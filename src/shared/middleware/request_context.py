@@ -1,0 +1,28 @@
+"""What is learned about a request on its way in, for its answer and its data point on the way out."""
+
+import msgspec
+from litestar.types import HTTPScope
+
+from shared.caller import AuthContext
+from shared.middleware.request_body import RequestBody
+
+Headers = list[tuple[bytes, bytes]]
+
+_KEY = "passage"
+
+
+class RequestContext(msgspec.Struct):
+    visit: AuthContext | None = None
+    answer_headers: Headers = []
+    code: str | None = None  # of the problem that is the answer
+    body: RequestBody | None = None  # None where the method has no body
+
+
+def open_passage(scope: HTTPScope) -> RequestContext:
+    passage = RequestContext()
+    scope["state"] = {_KEY: passage}
+    return passage
+
+
+def passage_of(scope: HTTPScope) -> RequestContext:
+    return scope["state"][_KEY]

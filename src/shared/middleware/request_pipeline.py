@@ -1,0 +1,160 @@
+"""The way in: who calls, how often, whether they may, and whether they have asked before.
+
+A Litestar middleware, because it has to know the route. One layer, because each layer costs.
+"""
+
+from functools import partial
+from typing import Protocol
+
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
+
+from shared.caller import AuthContext, Caller
+from shared.errors import Unauthenticated
+from shared.http.allow_header import answer_options
+from shared.http.route_policy import OPERATORS_ONLY, SIGNED_IN, UNCOUNTED
+from shared.http.strict_parameters import check_address
+from shared.ids import AccountId
+from shared.middleware.audit_log import AuditRecorder
+from shared.middleware.client_address import client_address
+from shared.middleware.credential_redaction import current_credentials
+from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
+from shared.middleware.idempotency import Idempotency
+from shared.middleware.rate_limits import FREE, RateLimits
+from shared.middleware.request_body import RequestBody
+from shared.middleware.request_context import RequestContext, passage_of
+
+
+class Authenticator(Protocol):
+    async def visit(self, authorization: bytes, account: bytes | None) -> AuthContext:
+        """From the values of Authorization and Oslira-Account to who is there; raises Unauthenticated."""
+        ...
+
+    async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
+        """Raises Forbidden or NotFound unless the caller may pass a route with that mark."""
+        ...
+
+
+class TokenMissing(Unauthenticated):
+    code = "token_missing"
+
+    def __str__(self) -> str:
+        return "Send an access token or an API key: Authorization: Bearer <token>."
+
+
+class RequestPipeline:
+    def __init__(
+        self,
+        app: ASGIApp,
+        doorkeeper: Authenticator,
+        rate_limits: RateLimits,
+        idempotency: Idempotency,
+        audit: AuditRecorder,
+        proxy_hops: int,
+    ) -> None:
+        self._app = app
+        self._doorkeeper = doorkeeper
+        self._rate_limits = rate_limits
+        self._idempotency = idempotency
+        self._audit = audit
+        self._proxy_hops = proxy_hops
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "there are no websockets"
+        marks = scope["route_handler"].opt
+        if scope["method"] == "OPTIONS" and marks.get("access") != "public":
+            marks = SIGNED_IN  # whoever is signed in may ask; Litestar's own handler carries no mark
+        access: str = marks["access"]
+        passage = passage_of(scope)
+        route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
+        if access == "public":
+            await self._pass_public(scope, receive, send, passage, route_class)
+            return
+        authorization, account, key = _headers(scope)
+        current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
+        visit = passage.visit = await self._visit(scope, passage, authorization, account)
+        await self._count_visit(scope, passage, visit, route_class)
+        account_id = scope["path_params"].get("account_id")
+        caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
+        enter = self._enter
+        if key is not None and scope["method"] == "POST":
+            enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
+        if access == OPERATORS_ONLY["access"]:
+            enter = partial(self._audit.run, enter, caller=caller)
+        if passage.body is not None:  # received only now, because it occupies memory
+            enter = partial(_with_body, enter, body=passage.body, is_authenticated=True)
+        await enter(scope, receive, send)
+
+    async def _pass_public(
+        self, scope: HTTPScope, receive: Receive, send: Send, passage: RequestContext, route_class: str | None
+    ) -> None:
+        if route_class != UNCOUNTED["route_class"]:
+            await self._count_address(scope, passage, route_class or "public")
+        enter = self._enter
+        if passage.body is not None:
+            enter = partial(_with_body, enter, body=passage.body, is_authenticated=False)
+        await enter(scope, receive, send)
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "there are no websockets"
+        check_address(scope)
+        if scope["method"] == "OPTIONS":
+            await answer_options(scope, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _visit(
+        self, scope: HTTPScope, passage: RequestContext, authorization: bytes, account: bytes | None
+    ) -> AuthContext:
+        try:
+            if not authorization:
+                raise TokenMissing
+            return await self._doorkeeper.visit(authorization, account)
+        except Unauthenticated as refusal:
+            if refusal.is_counted:
+                await self._count_address(scope, passage, "public")
+            raise
+
+    async def _count_visit(
+        self, scope: HTTPScope, passage: RequestContext, visit: AuthContext, route_class: str | None
+    ) -> None:
+        if route_class is None:
+            route_class = "read" if scope["method"] == "GET" else "write"
+        if route_class:
+            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
+
+    async def _count_address(self, scope: HTTPScope, passage: RequestContext, route_class: str) -> None:
+        address = client_address(scope, self._proxy_hops)
+        await self._rate_limits.count(passage, address, FREE, route_class)
+
+
+async def _with_body(
+    enter: ASGIApp,
+    scope: HTTPScope,
+    _receive: Receive,
+    send: Send,
+    *,
+    body: RequestBody,
+    is_authenticated: bool,
+) -> None:
+    whole = await body.read(is_authenticated=is_authenticated)
+    if whole is not None:  # None: the client is gone
+        await enter(scope, whole, send)
+
+
+def _headers(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes | None]:
+    """The three that matter here, found in one pass. One sent twice is one list (RFC 9110, 5.3), and a list
+    is none of the three.
+    """
+    authorization = account = idempotency_key = None
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            authorization = _listed(authorization, value)
+        elif name == b"oslira-account":
+            account = _listed(account, value)
+        elif name == IDEMPOTENCY_KEY:
+            idempotency_key = _listed(idempotency_key, value)
+    return authorization or b"", account, idempotency_key
+
+
+def _listed(before: bytes | None, value: bytes) -> bytes:
+    return value if before is None else before + b", " + value

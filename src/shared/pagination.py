@@ -1,0 +1,123 @@
+"""Cursor pages: opaque to clients, a position to us."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from shared.errors import Invalid
+
+T = TypeVar("T")
+
+# In hexadecimal, so that the document can say exactly what a cursor is: "p" and what fits a bigint; "t",
+# microseconds until the year 5138, a point and a UUID without its hyphens; "s", what the list is sorted by, a
+# colon, the value there, a point and such a UUID.
+POSITION_PATTERN = "^70(3[0-9]){1,18}$"
+_TIME = "(3[0-9]){1,17}"
+_ID = "2e(3[0-9]|6[1-6]){32}"
+PLACE_PATTERN = f"^74{_TIME}{_ID}$"
+_VALUES: dict[type, str] = {
+    datetime: _TIME,
+    int: "(3[0-9]){1,18}",
+    str: "(2e|3[0-9]|5f|6[1-9a-f]|7[0-9a]){1,30}",  # a name of small letters, digits, points, underscores
+}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Cursor(msgspec.Struct, frozen=True, order=True):
+    """Where a page begins in a list ordered by time and then by id."""
+
+    at: datetime
+    id: UUID
+
+
+class SortedCursor(msgspec.Struct, frozen=True):
+    """The same in a list that can be sorted by one thing or another, and then by id."""
+
+    value: datetime | int | str
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    items: list[T]
+    next_cursor: str | None = None  # None on the last page
+
+
+def page_of(found: list[T], limit: int, place: Callable[[T], Cursor]) -> Page[T]:
+    """The first ``limit`` of what was found; whoever asks the database asks for one more."""
+    if len(found) <= limit:
+        return Page(found)
+    return Page(found[:limit], encode_place(place(found[limit - 1])))
+
+
+class CursorInvalid(Invalid):
+    code = "cursor_invalid"
+
+    def __str__(self) -> str:
+        return "The cursor is not one of ours. Leave it out to start from the first page."
+
+
+def encode_cursor(position: int) -> str:
+    return _encode(f"p{position}")
+
+
+def decode_cursor(cursor: str) -> int:
+    return int(_decode(cursor, POSITION_PATTERN)[1:])
+
+
+def encode_place(place: Cursor) -> str:
+    return _encode(f"t{_microseconds(place.at)}.{place.id.hex}")
+
+
+def decode_place(cursor: str | None) -> Cursor | None:
+    if cursor is None:
+        return None
+    microseconds, _, name = _decode(cursor, PLACE_PATTERN)[1:].partition(".")
+    return Cursor(_instant(int(microseconds)), UUID(name))
+
+
+def sorted_pattern(sorts: Mapping[str, type]) -> str:
+    """Of the cursors of a list, by the kind of value that each of its sorts goes by."""
+    places = (f"{sort.encode().hex()}3a{_VALUES[kind]}" for sort, kind in sorts.items())
+    return f"^73({'|'.join(places)}){_ID}$"
+
+
+def encode_sorted(sort: str, place: SortedCursor) -> str:
+    value = place.value
+    text = _microseconds(value) if isinstance(value, datetime) else value
+    return _encode(f"s{sort}:{text}.{place.id.hex}")
+
+
+def decode_sorted(cursor: str | None, sort: str, kind: type) -> SortedCursor | None:
+    """Raises CursorInvalid also for the cursor of another sort."""
+    if cursor is None:
+        return None
+    text = _decode(cursor, sorted_pattern({sort: kind})).partition(":")[2]
+    value, _, name = text.rpartition(".")
+    if kind is str:
+        return SortedCursor(value, UUID(name))
+    number = int(value)
+    return SortedCursor(_instant(number) if kind is datetime else number, UUID(name))
+
+
+def _microseconds(at: datetime) -> int:
+    return (at - EPOCH) // timedelta(microseconds=1)
+
+
+def _instant(microseconds: int) -> datetime:
+    return EPOCH + timedelta(microseconds=microseconds)
+
+
+def _encode(text: str) -> str:
+    return text.encode().hex()
+
+
+def _decode(cursor: str, pattern: str) -> str:
+    if not re.fullmatch(pattern, cursor):
+        raise CursorInvalid
+    return bytes.fromhex(cursor).decode()

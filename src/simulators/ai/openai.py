@@ -1,0 +1,192 @@
+"""OpenAI on the wire, as far as we use it: responses with structured output, embeddings, models."""
+
+import array
+import base64
+import time
+import uuid
+from typing import Any
+
+import msgspec
+from litestar import Response, Router, get, post
+from litestar.connection import ASGIConnection
+from litestar.datastructures import State
+from litestar.handlers import BaseRouteHandler
+
+from simulators.ai.completions import Completions
+from simulators.ai.embeddings import embed
+from simulators.ai.openai_models import DIMENSIONS, LISTED, reasoning_tokens, unknown_model
+from simulators.ai.prompt_cache import BYTES_A_TOKEN, tokens_of
+from simulators.ai.strict_schemas import broken_rule
+from simulators.faults.corrupt_responses import openai_error
+from simulators.faults.json_access import Document, Value, list_of, part_of
+from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering, document_of
+
+PATH = "/openai/v1"
+REMEMBERED_S = 600.0
+INPUTS_MAX = 2_048
+
+
+def _key_of(request: ASGIConnection[Any, Any, Any, Any]) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer").strip()
+
+
+def _has_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+    if not _key_of(connection):
+        raise RequestRejected(401, "invalid_api_key", "You didn't provide an API key.")
+
+
+def _texts(content: Value) -> list[str]:
+    if isinstance(content, str):
+        return [content]
+    return [str(part.get("text", "")) for part in content or ()]
+
+
+def _prompt(request: Document) -> tuple[list[str], list[str]]:
+    """What stays the same from request to request, and what is asked this time."""
+    given = request.get("input")
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else list_of(request, "input")
+    stable = _texts(request["instructions"]) if request.get("instructions") else []
+    asked: list[str] = []
+    for message in messages:
+        texts = _texts(message.get("content"))
+        (stable if message.get("role") in {"system", "developer"} else asked).extend(texts)
+    if not stable and len(asked) > 1:
+        return asked[:-1], asked[-1:]
+    return stable, asked
+
+
+def _schema(request: Document) -> Document | None:
+    wanted = part_of(part_of(request, "text"), "format")
+    if wanted.get("type") != "json_schema":
+        return None
+    schema, name = wanted.get("schema"), wanted.get("name")
+    if not schema or not name:
+        raise RequestRejected(
+            400, "missing_required_parameter", "Missing required parameter.", param="text.format"
+        )
+    rule = broken_rule(schema) if wanted.get("strict") else None
+    if rule:
+        message = f"Invalid schema for response_format '{name}': {rule}"
+        raise RequestRejected(400, "invalid_json_schema", message, param="text.format.schema")
+    return schema
+
+
+@post("/responses", status_code=200)
+async def create_response(request: AnyRequest, state: State) -> Response[Document]:
+    asked = await document_of(request, "invalid_json")
+    thinking, schema = reasoning_tokens(asked), _schema(asked)
+    if asked.get("stream"):
+        raise RequestRejected(400, "unsupported_value", "The simulator does not stream.", param="stream")
+    stable, question = _prompt(asked)
+    if not question:
+        raise RequestRejected(
+            400, "missing_required_parameter", "Missing required parameter: 'input'.", param="input"
+        )
+    answers = Completions(stable, "\n".join(question))
+    text = answers.text() if schema is None else msgspec.json.encode(answers.value(schema)).decode()
+    prompt = "\n".join([msgspec.json.encode(schema).decode() if schema else "", *stable, *question])
+    owner = f"openai {_key_of(request)} {asked['model']} {asked.get('prompt_cache_key')}"
+    cached = state.prompt_memory.tokens_cached(owner, prompt, lifetime_s=REMEMBERED_S)
+    return _answer(_response(asked, text, thinking, tokens_in=tokens_of(prompt), tokens_cached=cached))
+
+
+def _answer(content: Document) -> Response[Document]:
+    return Response(content, status_code=200, headers={"x-request-id": f"req_{uuid.uuid4().hex}"})
+
+
+def _response(asked: Document, text: str, thinking: int, *, tokens_in: int, tokens_cached: int) -> Document:
+    limit: int | None = asked.get("max_output_tokens")
+    thinking = min(thinking, limit // 2) if limit else thinking
+    is_cut = limit is not None and tokens_of(text) + thinking > limit
+    if limit is not None and is_cut:
+        text = text.encode()[: (limit - thinking) * BYTES_A_TOKEN].decode("utf-8", "ignore")
+    status = "incomplete" if is_cut else "completed"
+    content: Value = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
+    message: Document = {
+        "type": "message",
+        "id": f"msg_{uuid.uuid4().hex}",
+        "status": status,
+        "role": "assistant",
+        "content": content,
+    }
+    thought: Document = {"type": "reasoning", "id": f"rs_{uuid.uuid4().hex}", "summary": []}
+    tokens_out = tokens_of(text) + thinking
+    return {
+        "id": f"resp_{uuid.uuid4().hex}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": status,
+        "background": False,
+        "error": None,
+        "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+        "instructions": asked.get("instructions"),
+        "max_output_tokens": limit,
+        "metadata": asked.get("metadata") or {},
+        "model": asked["model"],
+        "output": [thought, message] if thinking else [message],
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "prompt_cache_key": asked.get("prompt_cache_key"),
+        "reasoning": asked.get("reasoning") or {"effort": None, "summary": None},
+        "service_tier": "default",
+        "store": asked.get("store", True),
+        "temperature": asked.get("temperature", 1.0),
+        "text": asked.get("text") or {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": asked.get("top_p", 1.0),
+        "truncation": "disabled",
+        "usage": {
+            "input_tokens": tokens_in,
+            "input_tokens_details": {"cached_tokens": tokens_cached, "cache_write_tokens": 0},
+            "output_tokens": tokens_out,
+            "output_tokens_details": {"reasoning_tokens": thinking},
+            "total_tokens": tokens_in + tokens_out,
+        },
+        "user": None,
+    }
+
+
+@post("/embeddings", status_code=200)
+async def create_embeddings(request: AnyRequest) -> Response[Document]:
+    asked = await document_of(request, "invalid_json")
+    model = asked.get("model")
+    if model not in DIMENSIONS:
+        raise unknown_model(model)
+    given = asked.get("input")
+    texts = [given] if isinstance(given, str) else list_of(asked, "input")
+    if not texts or len(texts) > INPUTS_MAX or not all(isinstance(text, str) and text for text in texts):
+        raise RequestRejected(400, "invalid_value", "'$.input' is invalid.", param="input")
+    dimensions = asked.get("dimensions") or DIMENSIONS[model]
+    if not 1 <= dimensions <= DIMENSIONS[model]:
+        raise RequestRejected(400, "invalid_value", "Invalid value for 'dimensions'.", param="dimensions")
+    is_packed = asked.get("encoding_format") == "base64"
+    data: list[Document] = []
+    for index, text in enumerate(texts):
+        vector = embed(text, dimensions)
+        packed = base64.b64encode(array.array("f", vector).tobytes()).decode() if is_packed else vector
+        data.append({"object": "embedding", "index": index, "embedding": packed})
+    tokens = sum(map(tokens_of, texts))
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return _answer({"object": "list", "data": data, "model": model, "usage": usage})
+
+
+@get("/models", sync_to_thread=False)
+def list_models() -> Document:
+    models = [
+        {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "system"} for name in LISTED
+    ]
+    return {"object": "list", "data": models}
+
+
+def _form(refusal: RequestRejected) -> Document:
+    return openai_error(refusal.status, refusal.code, refusal.message, refusal.param)
+
+
+def openai_router() -> Router:
+    return Router(
+        PATH,
+        route_handlers=[create_response, create_embeddings, list_models],
+        guards=[_has_key],
+        exception_handlers=answering(_form),
+    )

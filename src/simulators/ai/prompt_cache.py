@@ -1,0 +1,59 @@
+"""What a provider remembers of prompts, so that a beginning it has seen lately is reported as cached."""
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+BYTES_A_TOKEN = 4
+TOKENS_MIN = 1_024
+TOKENS_A_BLOCK = 128
+PREFIXES_MAX = 100_000
+
+
+def tokens_of(text: str) -> int:
+    """About as many as a tokenizer would count; a text that is not empty has one."""
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+class PromptCache:
+    """Prefixes by their digests, the least lately seen forgotten first."""
+
+    def __init__(
+        self, *, prefixes_max: int = PREFIXES_MAX, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._ends: OrderedDict[bytes, float] = OrderedDict()
+        self._prefixes_max = prefixes_max
+        self._now = now
+
+    def knows(self, prefix: bytes) -> bool:
+        return self._ends.get(prefix, 0.0) > self._now()
+
+    def remember(self, prefix: bytes, *, lifetime_s: float) -> None:
+        self._ends[prefix] = self._now() + lifetime_s
+        self._ends.move_to_end(prefix)
+        if len(self._ends) > self._prefixes_max:
+            self._ends.popitem(last=False)
+
+    def clear(self) -> None:
+        self._ends.clear()
+
+    def tokens_cached(self, owner: str, prompt: str, *, lifetime_s: float) -> int:
+        """Of a prompt that is remembered in whole blocks from its beginning on; remembers this one."""
+        cached = 0
+        for tokens, prefix in _prefixes(owner, prompt):
+            if self.knows(prefix):
+                cached = tokens
+            self.remember(prefix, lifetime_s=lifetime_s)
+        return cached
+
+
+def _prefixes(owner: str, prompt: str) -> Iterator[tuple[int, bytes]]:
+    """Where a remembered beginning may end: after the least there must be, then a block further each."""
+    text = prompt.encode("utf-8", "replace")
+    digest = hashlib.blake2b(owner.encode(), digest_size=16)
+    start = 0
+    for tokens in range(TOKENS_MIN, len(text) // BYTES_A_TOKEN + 1, TOKENS_A_BLOCK):
+        digest.update(text[start : tokens * BYTES_A_TOKEN])
+        start = tokens * BYTES_A_TOKEN
+        yield tokens, digest.digest()

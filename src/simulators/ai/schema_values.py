@@ -1,0 +1,185 @@
+"""A value for a JSON schema: of the right shape, and filled with what somebody knows."""
+
+import math
+import re
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from simulators.ai.patterns import text_that_fits
+from simulators.ai.prompt_facts import plain
+from simulators.ai.vocabulary import EVIDENCE, SCORES, SHARES, STEPS
+from simulators.faults.json_access import Document as Schema
+from simulators.faults.json_access import Value
+
+DEPTH_MAX = 12  # a schema that refers to itself ends here, where it may
+ITEMS_USUAL = 3
+INTEGER_USUAL = 100
+
+
+class Knowledge(Protocol):
+    """What values are made of, by the name of the property they are for."""
+
+    def measure(self, name: str) -> float: ...
+
+    def choice(self, name: str, below: int) -> int: ...
+
+    def found(self, name: str) -> float | None: ...
+
+    def said(self, name: str) -> str | None: ...
+
+    def ids(self) -> tuple[str, ...]: ...
+
+    def sentence(self, name: str, number: int) -> str: ...
+
+
+class SchemaValues:
+    """One walk through one schema."""
+
+    def __init__(self, knowledge: Knowledge, root: Schema) -> None:
+        self._known = knowledge
+        self._root = root
+
+    def value(self, schema: Schema, name: str, number: int, depth: int) -> Value:
+        """``name`` is the property's, ``number`` that of the item in a list, also of one around it."""
+        schema = self._plainly(schema, depth)
+        if "const" in schema:
+            return schema["const"]
+        if "enum" in schema:
+            return self._one_of(schema["enum"], name, number)
+        made: Value = None
+        match _kind_of(schema):
+            case "object":
+                made = self._object(schema, number, depth)
+            case "array":
+                made = self._array(schema, name, number, depth)
+            case "integer" | "number" as kind:
+                made = self._number(schema, name, number, is_whole=kind == "integer")
+            case "boolean":
+                made = self._known.measure(name) >= 0.5  # noqa: PLR2004
+            case "string":
+                made = self._string(schema, name, number)
+            case _:
+                pass
+        return made
+
+    def _plainly(self, schema: Schema, depth: int) -> Schema:
+        """Without references and alternatives: the first that is not null, unless it is time to end."""
+        while True:
+            if "$ref" in schema:
+                rest = {key: value for key, value in schema.items() if key != "$ref"}
+                schema = {**self._referred(schema["$ref"]), **rest}
+            elif "allOf" in schema:
+                parts = [self._plainly(part, depth) for part in schema["allOf"]]
+                schema = _merged([{key: value for key, value in schema.items() if key != "allOf"}, *parts])
+            elif "anyOf" in schema or "oneOf" in schema:
+                options: list[Schema] = schema.get("anyOf") or schema["oneOf"]
+                nulls = [option for option in options if option.get("type") == "null"]
+                others = [option for option in options if option.get("type") != "null"]
+                schema = (nulls or others if depth >= DEPTH_MAX else others or nulls)[0]
+            else:
+                return schema
+
+    def _referred(self, reference: str) -> Schema:
+        found: Any = self._root
+        for part in reference.removeprefix("#").strip("/").split("/"):
+            found = found[part.replace("~1", "/").replace("~0", "~")] if part else found
+        return found
+
+    def _one_of(self, members: list[Any], name: str, number: int) -> Value:
+        steps = [_step_of(member) for member in members]
+        if all(step is not None for step in steps):
+            wanted = self._known.measure(name) * (len(STEPS) - 1)
+            return min(zip(steps, members, strict=True), key=lambda pair: abs((pair[0] or 0) - wanted))[1]
+        present = [member for member in members if member is not None] or members
+        return present[(self._known.choice(name, len(present)) + number) % len(present)]
+
+    def _object(self, schema: Schema, number: int, depth: int) -> dict[str, Any]:
+        properties: dict[str, Schema] = schema.get("properties", {})
+        required = set(schema.get("required", ()))
+        wanted = [key for key in properties if depth < DEPTH_MAX or key in required]
+        return {key: self.value(properties[key], key, number, depth + 1) for key in wanted}
+
+    def _array(self, schema: Schema, name: str, before: int, depth: int) -> list[Any]:
+        low = schema.get("minItems", 0)
+        usual = low if depth >= DEPTH_MAX else max(low, ITEMS_USUAL)
+        count = min(usual, schema.get("maxItems", usual))
+        item: Schema = schema.get("items", {"type": "string"})
+        ids = self._known.ids()
+        if ids and EVIDENCE & set(plain(name).split("_")) and self._is_text(item, depth):
+            count = max(low, min(count, len(ids)))
+            start = self._known.choice(name, len(ids)) + before
+            return [ids[(start + number) % len(ids)] for number in range(count)]
+        values = [self.value(item, name, before + number, depth + 1) for number in range(count)]
+        return _unlike(values) if schema.get("uniqueItems") else values
+
+    def _is_text(self, schema: Schema, depth: int) -> bool:
+        schema = self._plainly(schema, depth)
+        return _kind_of(schema) == "string" and not {"enum", "const", "pattern", "format"} & schema.keys()
+
+    def _number(self, schema: Schema, name: str, number: int, *, is_whole: bool) -> float:
+        words = set(plain(name).split("_"))
+        found = None if words & SCORES else self._known.found(name)
+        low, high = _bounds(schema, is_whole=is_whole)
+        if found is None:
+            usual = 1 if words & SHARES and not is_whole else INTEGER_USUAL
+            start = 0.0 if low == -math.inf else low
+            end = start + usual if high == math.inf else high
+            value = start + self._known.measure(name) * (end - start)
+        else:
+            value = found + number
+        step = schema.get("multipleOf", 1 if is_whole else 0.0001)
+        whole = round(min(max(value, low), high) / step)
+        while whole * step > high:
+            whole -= 1
+        while whole * step < low:
+            whole += 1
+        return int(whole * step) if is_whole else round(whole * step, 6)
+
+    def _string(self, schema: Schema, name: str, number: int) -> str:
+        ids = self._known.ids()
+        if ids and EVIDENCE & set(plain(name).split("_")):
+            text = ids[(self._known.choice(name, len(ids)) + number) % len(ids)]
+        else:
+            text = self._known.said(name) or self._known.sentence(name, number)
+        if "pattern" in schema or "format" in schema:
+            return text_that_fits(schema, [text, *ids])
+        while len(text) < schema.get("minLength", 0):
+            text = f"{text} {text}"
+        return text[: schema.get("maxLength", len(text))]
+
+
+def _kind_of(schema: Schema) -> str | None:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return next((member for member in cast("list[str]", kind) if member != "null"), None)
+    return kind or ("object" if "properties" in schema else None)
+
+
+def _merged(parts: list[Schema]) -> Schema:
+    merged: Schema = {}
+    for part in parts:
+        merged = {
+            **merged,
+            **part,
+            "properties": {**merged.get("properties", {}), **part.get("properties", {})},
+            "required": [*merged.get("required", ()), *part.get("required", ())],
+        }
+    return {name: value for name, value in merged.items() if value or name not in {"properties", "required"}}
+
+
+def _step_of(member: Value) -> int | None:
+    word = re.sub(r"\W+", "_", str(member).lower())
+    return next((place for place, words in enumerate(STEPS) if word in words), None)
+
+
+def _bounds(schema: Schema, *, is_whole: bool) -> tuple[float, float]:
+    tiny = 1 if is_whole else 0.0001
+    low = max(schema.get("minimum", -math.inf), schema.get("exclusiveMinimum", -math.inf) + tiny)
+    high = min(schema.get("maximum", math.inf), schema.get("exclusiveMaximum", math.inf) - tiny)
+    return low, high
+
+
+def _unlike(values: list[Any]) -> list[Any]:
+    """The same without repetitions."""
+    return list({msgspec.json.encode(value): value for value in values}.values())

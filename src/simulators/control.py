@@ -1,0 +1,64 @@
+"""For tests, and for whoever tries things out: what the simulators saw, and how they are set."""
+
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Router, delete, get, post
+from litestar.datastructures import State
+from litestar.params import JSONBody
+
+from simulators.instagram.apify_runs import End
+
+
+class SettingsIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is absent stays as it is."""
+
+    apify_runs_max: Annotated[int, msgspec.Meta(ge=0)] | None = None  # at the same time
+    apify_run_ends: End | None = None  # how the next runs end
+    gateway_token: str | None = None  # which Cloudflare's gateway asks for; none when empty
+
+
+@get("/_state", sync_to_thread=False)
+def get_state(state: State) -> dict[str, Any]:
+    runs, gateway = state.runs, state.gateway
+    return {
+        "requests": dict(state.requests.counts),
+        "under_way": {route: count for route, count in state.requests.under_way.items() if count},
+        "apify": {
+            "started": runs.started,
+            "running": runs.running,
+            "running_max": runs.running_max,
+            "aborted": runs.aborted,
+        },
+        "gateway": [msgspec.to_builtins(call) for call in gateway.calls],
+    }
+
+
+@delete("/_state", sync_to_thread=False)
+def forget_state(state: State) -> None:
+    """Counts begin anew, and nothing is remembered of any prompt."""
+    state.requests.counts.clear()
+    state.runs.forget()
+    state.gateway.forget()
+    state.prompt_memory.clear()
+
+
+@post("/_settings", status_code=204, sync_to_thread=False)
+def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
+    if data.apify_runs_max is not None:
+        state.runs.runs_max = data.apify_runs_max
+    if data.apify_run_ends is not None:
+        state.runs.end = data.apify_run_ends
+    if data.gateway_token is not None:
+        state.gateway.token = data.gateway_token
+
+
+@delete("/_settings", sync_to_thread=False)
+def reset_settings(state: State) -> None:
+    state.runs.reset_settings()
+    state.gateway.token = ""
+
+
+def control_router() -> Router:
+    handlers: list[Any] = [get_state, forget_state, set_settings, reset_settings]
+    return Router("/", route_handlers=handlers)

@@ -1,0 +1,42 @@
+"""A refusal in its provider's own form, from anywhere below a router."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+
+AnyRequest = Request[Any, Any, Any]
+ErrorForm = Callable[["RequestRejected"], dict[str, Any]]
+
+
+class RequestRejected(Exception):
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, code, message)
+        self.status, self.code, self.message, self.param = status, code, message, param
+        self.headers = dict(headers or {})
+
+
+def answering(form: ErrorForm) -> dict[Any, Any]:
+    """Exception handlers of a router."""
+
+    def answer(_: AnyRequest, refusal: RequestRejected) -> Response[dict[str, Any]]:
+        return Response(form(refusal), status_code=refusal.status, headers=refusal.headers)
+
+    return {RequestRejected: answer}
+
+
+async def document_of(request: AnyRequest, code: str) -> dict[str, Any]:
+    """The body, which must be an object."""
+    try:
+        return msgspec.json.decode(await request.body(), type=dict[str, Any])
+    except msgspec.DecodeError:
+        raise RequestRejected(400, code, "We could not parse the JSON body of your request.") from None

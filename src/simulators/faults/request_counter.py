@@ -1,0 +1,26 @@
+"""What the other end saw: how often each route was asked, and how many are not answered yet."""
+
+import re
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_OF_ONE_THING = re.compile(r"/(actor-runs|datasets|admin/users)/[^/]+")
+_STRIPE_ID = re.compile(r"(?<=/)[a-z_]+_[0-9A-Za-z]{14,}")
+
+
+class RequestCounter:
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.under_way: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, method: str, path: str) -> Generator[None]:
+        """The routes of single things count together. Under way until it is answered, or its client gone."""
+        route = f"{method} " + _STRIPE_ID.sub("{id}", _OF_ONE_THING.sub(r"/\1/{id}", path.rstrip("/")))
+        self.counts[route] += 1
+        self.under_way[route] += 1
+        try:
+            yield
+        finally:
+            self.under_way[route] -= 1

@@ -1,0 +1,153 @@
+"""People who do not exist: a username is always the same profile, with the same posts.
+
+How a name begins chooses a kind: ``private``, ``missing``, ``restricted`` (shown only to who is signed in),
+``huge`` (tens of millions of followers, the longest captions), ``nonlatin`` (other scripts, emoji, marks of
+direction), ``hostile`` (orders to a model, HTML, control characters in every text), ``empty`` (no posts, no
+biography), ``sparse`` (nothing but what must be there). Of all other names about 4 % are private and 2 %
+missing. Times are relative to the day's beginning.
+"""
+
+import hashlib
+import math
+import random
+from datetime import datetime, timedelta
+from functools import lru_cache
+
+import msgspec
+
+from simulators.instagram.captions import biography_of, caption_of
+from simulators.instagram.names import full_name, username
+from simulators.instagram.niches import NICHES, Niche
+
+KINDS = ("private", "missing", "restricted", "huge", "nonlatin", "hostile", "empty", "sparse")
+PRIVATE_SHARE, MISSING_SHARE = 0.04, 0.02
+FOLLOWERS_MIN, FOLLOWERS_MAX = 200, 5_000_000
+POSTS_MAX = 72  # that can be looked at, of however many there are
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+class SimulatedPost(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    shortcode: str
+    kind: str  # Image, Video, Sidecar
+    caption: str
+    tags: tuple[str, ...]
+    mentions: tuple[str, ...]
+    likes: int
+    comments: int
+    views: int | None
+    age: timedelta  # since the day began
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    username: str
+    kind: str  # one of KINDS, or ordinary
+    id: str
+    full_name: str
+    biography: str
+    category: str
+    website: str
+    followers: int
+    follows: int
+    posts_count: int
+    highlights: int
+    is_verified: bool
+    is_business: bool
+    related: tuple[str, ...]
+
+    @property
+    def posts_seen(self) -> int:
+        """How many can be looked at: none of somebody whom nobody may see."""
+        return 0 if self.kind in {"empty", "private", "missing", "restricted"} else POSTS_MAX
+
+    def posts(self, count: int = POSTS_MAX) -> tuple[SimulatedPost, ...]:
+        """Newest first."""
+        return _posts(self.username, self.kind, self.followers, min(count, self.posts_seen))
+
+
+def chance_of(*parts: object) -> random.Random:
+    """Always and everywhere the same for the same parts."""
+    seed = hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).digest()
+    return random.Random(seed)  # noqa: S311  to be foreseen is what it is for
+
+
+def kind_of(name: str) -> str:
+    for kind in KINDS:
+        if name.startswith(kind):
+            return kind
+    share = chance_of("kind", name).random()
+    if share < PRIVATE_SHARE:
+        return "private"
+    return "missing" if share < PRIVATE_SHARE + MISSING_SHARE else "ordinary"
+
+
+@lru_cache(maxsize=2_048)
+def person_of(name: str) -> Person:
+    kind, chance = kind_of(name), chance_of("person", name)
+    niche = niche_of(name)
+    followers = chance.randint(20_000_000, 90_000_000) if kind == "huge" else _followers(chance)
+    posts_count = 0 if kind == "empty" else POSTS_MAX + int(chance.paretovariate(1.1) * 20)
+    return Person(
+        username=name,
+        kind=kind,
+        id=str(chance.randrange(10**8, 6 * 10**10)),
+        full_name="山田 さくら 🌸" if kind == "nonlatin" else full_name(chance),
+        biography=biography_of(chance, kind, niche),
+        category=niche.category,
+        website=f"https://{username(chance).replace('_', '-')}.example" if chance.random() < 0.6 else "",  # noqa: PLR2004
+        followers=followers,
+        follows=min(7_500, int(chance.lognormvariate(6, 0.8))),
+        posts_count=posts_count,
+        highlights=chance.randint(0, 30),
+        is_verified=kind == "huge" or chance.random() < followers / FOLLOWERS_MAX / 2,
+        is_business=chance.random() < 0.6,  # noqa: PLR2004
+        related=tuple(username(chance) for _ in range(chance.randint(0, 8))),
+    )
+
+
+def niche_of(name: str) -> Niche:
+    return NICHES[chance_of("niche", name).choice(sorted(NICHES))]
+
+
+def _followers(chance: random.Random) -> int:
+    low, high = math.log(FOLLOWERS_MIN), math.log(FOLLOWERS_MAX)
+    return int(math.exp(low + (high - low) * chance.betavariate(1.4, 2.2)))
+
+
+@lru_cache(maxsize=512)
+def _posts(name: str, kind: str, followers: int, count: int) -> tuple[SimulatedPost, ...]:
+    chance, niche = chance_of("posts", name), niche_of(name)
+    # The more followers, the smaller the part of them that reacts.
+    engagement = min(0.2, 0.25 * followers**-0.2 * chance.lognormvariate(0, 0.4))
+    days_between = chance.lognormvariate(0.6, 0.7)
+    age = timedelta(hours=chance.uniform(1, 48))
+    posts: list[SimulatedPost] = []
+    for number in range(count):
+        author = (kind, niche, followers * engagement)
+        posts.append(_post(chance_of("post", name, number), *author, age))
+        age += timedelta(days=max(0.1, chance.expovariate(1 / days_between)))
+    return tuple(posts)
+
+
+def _post(chance: random.Random, kind: str, niche: Niche, likes: float, age: timedelta) -> SimulatedPost:
+    caption, tags, mentions = caption_of(chance, kind, niche)
+    form = chance.choices(("Image", "Sidecar", "Video"), (4, 3, 3))[0]
+    liked = int(likes * chance.lognormvariate(0, 0.35))
+    return SimulatedPost(
+        id=str(chance.randrange(3 * 10**18, 4 * 10**18)),
+        shortcode="".join(chance.choices(LETTERS, k=11)),
+        kind=form,
+        caption=caption,
+        tags=tuple(tags),
+        mentions=tuple(mentions),
+        likes=liked,
+        comments=int(liked * chance.uniform(0.005, 0.06)),
+        views=int(liked * chance.uniform(8, 30)) if form == "Video" else None,
+        age=age,
+    )
+
+
+def posted_at(post: SimulatedPost, now: datetime) -> datetime:
+    """Of a day all the same."""
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return (today - post.age).replace(microsecond=0)

@@ -1,0 +1,23 @@
+"""Months as Stripe counts them: from the anchor, and no further than the month's last day."""
+
+import calendar
+from datetime import UTC, datetime
+
+from simulators.faults.json_access import Document
+
+MONTHS = {"month": 1, "year": 12}
+
+
+def months_later(moment: int, months: int) -> int:
+    start = datetime.fromtimestamp(moment, UTC)
+    years, month = divmod(start.month - 1 + months, 12)
+    year = start.year + years
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    return int(start.replace(year=year, month=month + 1, day=day).timestamp())
+
+
+def period(anchor: int, index: int, price: Document) -> tuple[int, int]:
+    """The index-th since the anchor."""
+    recurring = price["recurring"]
+    months = MONTHS[recurring["interval"]] * recurring["interval_count"]
+    return months_later(anchor, index * months), months_later(anchor, (index + 1) * months)

@@ -1,0 +1,161 @@
+"""For tests, and for whoever tries things out: time, cards, money back, and the way events travel."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Router, delete, post
+from litestar.datastructures import State
+from litestar.params import FromPath, JSONBody
+
+from simulators.faults.corrupt_responses import stripe_error
+from simulators.faults.json_access import Document
+from simulators.faults.provider_errors import RequestRejected, answering
+from simulators.stripe.events.deliveries import list_deliveries, redeliver, release
+from simulators.stripe.objects import checkout, refunds
+from simulators.stripe.objects.payments import EVERYBODY
+from simulators.stripe.objects.renewals import catch_up
+from simulators.stripe.store import Store
+
+PATH = "/_stripe"
+BATCH = 500
+
+
+class ControlRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class SettingsIn(ControlRequest, frozen=True, kw_only=True):
+    """What is absent stays as it is."""
+
+    holds: bool | None = None  # whether new deliveries wait until they are released
+    copies: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None  # of each new event
+    drops: list[str] | None = None  # types of events that are lost on their way
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None  # 1 keeps the order of deliveries
+    retry_s: Annotated[float, msgspec.Meta(ge=0)] | None = None  # before the first new try; then doubled
+    api_version: str | None = None  # of new events, and of calls that name none
+    signing_secrets: list[str] | None = None
+    after_retries: Literal["canceled", "unpaid", "past_due"] | None = None
+
+
+class AdvanceIn(ControlRequest, frozen=True, kw_only=True):
+    seconds: Annotated[int, msgspec.Meta(ge=0)] = 0
+    to: int | None = None  # a moment of Stripe's clock, which does not go back
+
+
+class DeclinesIn(ControlRequest, frozen=True, kw_only=True):
+    customer: str = EVERYBODY
+    times: Annotated[int, msgspec.Meta(ge=-1)] = 1  # -1: until it is taken back by 0
+
+
+class MoneyBackIn(ControlRequest, frozen=True, kw_only=True):
+    payment: str  # a payment intent's id, or a charge's
+    amount: int | None = None
+    reason: str | None = None
+
+
+class PayIn(ControlRequest, frozen=True, kw_only=True):
+    is_delayed: bool = False  # by a bank that takes days
+
+
+class EndIn(ControlRequest, frozen=True, kw_only=True):
+    is_good: bool  # paid, won
+
+
+@contextmanager
+def changing(state: State) -> Generator[Store]:
+    """One transaction; whom it concerns is told at once."""
+    store: Store = state.stripe.store
+    with store.transaction():
+        yield store
+    state.stripe.courier.wake()
+
+
+@post("/settings", status_code=204, sync_to_thread=False)
+def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
+    with changing(state) as store:
+        for name, value in msgspec.structs.asdict(data).items():
+            if value is not None:
+                store.set(name, value)
+
+
+@post("/advance", status_code=200, sync_to_thread=False)
+def advance(data: JSONBody[AdvanceIn], state: State) -> Document:
+    """Everything that time brings happens, each at its own moment."""
+    with changing(state) as store:
+        ahead = max((data.to or 0) - store.now(), data.seconds, 0)
+        store.set("clock_offset_s", store.setting("clock_offset_s", 0) + ahead)
+    happened, batch = 0, BATCH
+    while batch == BATCH:
+        with changing(state) as store:
+            batch = catch_up(store, BATCH)
+        happened += batch
+    return {"now": store.now(), "happened": happened}
+
+
+@post("/declines", status_code=204, sync_to_thread=False)
+def set_declines(data: JSONBody[DeclinesIn], state: State) -> None:
+    with changing(state) as store:
+        store.set("declines", {**store.setting("declines", {}), data.customer: data.times})
+
+
+@post("/refunds", status_code=201, sync_to_thread=False)
+def make_refund(data: JSONBody[MoneyBackIn], state: State) -> Document:
+    with changing(state) as store:
+        return refunds.refund(store, refunds.paid_charge(store, data.payment), data.amount, data.reason, {})
+
+
+@post("/refunds/{refund_id:str}/fail", status_code=200, sync_to_thread=False)
+def fail_refund(refund_id: FromPath[str], state: State) -> Document:
+    with changing(state) as store:
+        return refunds.fail_refund(store, refund_id)
+
+
+@post("/disputes", status_code=201, sync_to_thread=False)
+def open_dispute(data: JSONBody[MoneyBackIn], state: State) -> Document:
+    with changing(state) as store:
+        charge = refunds.paid_charge(store, data.payment)
+        return refunds.open_dispute(store, charge, data.amount, data.reason or "fraudulent")
+
+
+@post("/disputes/{dispute_id:str}/close", status_code=200, sync_to_thread=False)
+def close_dispute(dispute_id: FromPath[str], data: JSONBody[EndIn], state: State) -> Document:
+    with changing(state) as store:
+        return refunds.end_dispute(store, dispute_id, is_won=data.is_good)
+
+
+@post("/sessions/{session_id:str}/pay", status_code=200, sync_to_thread=False)
+def pay_session(session_id: FromPath[str], data: JSONBody[PayIn], state: State) -> Document:
+    """What the page's button does."""
+    with changing(state) as store:
+        session = checkout.open_session(store, session_id)
+        checkout.complete(store, session, is_delayed=data.is_delayed)
+        return session
+
+
+@post("/sessions/{session_id:str}/settle", status_code=200, sync_to_thread=False)
+def settle_session(session_id: FromPath[str], data: JSONBody[EndIn], state: State) -> Document:
+    """What the slow bank said in the end."""
+    with changing(state) as store:
+        session = store.get(session_id, checkout.KIND)
+        return checkout.settle(store, session, is_paid=data.is_good)
+
+
+@delete("/", sync_to_thread=False)
+def forget(state: State) -> None:
+    """Everything, clock and settings included."""
+    state.stripe.store.forget()
+
+
+def _form(refusal: RequestRejected) -> Document:
+    return stripe_error(refusal.status, refusal.code, refusal.message, refusal.param)
+
+
+def control_router() -> Router:
+    handlers: list[Any] = [
+        *(set_settings, advance, set_declines, forget),
+        *(make_refund, fail_refund, open_dispute, close_dispute, pay_session, settle_session),
+        *(list_deliveries, release, redeliver),
+    ]
+    return Router(PATH, route_handlers=handlers, exception_handlers=answering(_form))

@@ -1,0 +1,65 @@
+"""A local server that wants to hear of the simulator's events."""
+
+import asyncio
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import httpx
+import structlog
+
+from simulators.faults.json_access import Document
+
+DESCRIPTION = "A local server"
+TIMEOUT_S = 5.0
+HEADERS = {"Authorization": "Bearer simulated"}
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("stripe")
+
+
+class Registration:
+    """Repeatable, and done once for as long as both stay where they are."""
+
+    def __init__(self) -> None:
+        self._known: tuple[str, str] | None = None
+        self._asking = asyncio.Lock()
+
+    async def ensure(self, stripe_url: str, endpoint_url: str) -> None:
+        """Failing is no trouble of whoever calls Stripe: the next call tries again."""
+        if self._known == (stripe_url, endpoint_url):
+            return
+        async with self._asking:
+            if self._known == (stripe_url, endpoint_url):
+                return
+            try:
+                await _register(stripe_url, endpoint_url)
+            except httpx.HTTPError as error:
+                log.warning("endpoint_not_registered", reason=type(error).__name__)
+            else:
+                self._known = (stripe_url, endpoint_url)
+
+
+async def _register(stripe_url: str, endpoint_url: str) -> None:
+    async with httpx.AsyncClient(
+        base_url=stripe_url, headers=HEADERS, timeout=TIMEOUT_S, trust_env=False
+    ) as http:
+        answer = await http.get("/v1/webhook_endpoints", params={"limit": 100})
+        endpoints = answer.raise_for_status().json()["data"]
+        for endpoint in endpoints:
+            if endpoint["url"] != endpoint_url and await _is_left(endpoint):
+                await http.delete(f"/v1/webhook_endpoints/{endpoint['id']}")
+        if any(endpoint["url"] == endpoint_url for endpoint in endpoints):
+            return
+        form = {"url": endpoint_url, "enabled_events[]": "*", "description": DESCRIPTION}
+        (await http.post("/v1/webhook_endpoints", data=form)).raise_for_status()
+
+
+async def _is_left(endpoint: Document) -> bool:
+    """A local server that is gone: nothing listens where it was."""
+    if endpoint["description"] != DESCRIPTION:
+        return False
+    parts = urlsplit(str(endpoint["url"]))
+    with suppress(OSError):
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        writer.close()
+        return False
+    return True

@@ -1,0 +1,156 @@
+"""What the simulated Stripe knows: in a file, so that several processes share it and it outlives them."""
+
+import secrets
+import sqlite3
+import string
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simulators.faults.json_access import Document
+from simulators.faults.provider_errors import RequestRejected
+
+BUSY_TIMEOUT_S = 30.0
+LETTERS = string.ascii_letters + string.digits
+SCHEMA = """
+create table if not exists objects (
+    seq integer primary key autoincrement,
+    id text not null unique,
+    kind text not null,
+    customer text,
+    due integer,  -- when something happens to it by itself
+    document text not null
+);
+create index if not exists objects_by_kind on objects (kind, seq);
+create index if not exists objects_by_customer on objects (customer, kind, seq);
+create index if not exists objects_due on objects (due) where due is not null;
+create table if not exists answers (
+    idempotency_key text primary key, request text not null, status integer not null, body blob not null
+);
+create table if not exists deliveries (
+    id integer primary key autoincrement,
+    event text not null,
+    endpoint text not null,
+    status text not null,  -- pending, held, delivered, dropped, failed
+    due_s real not null,  -- of the world's clock, not of Stripe's
+    attempts integer not null default 0,
+    answer integer
+);
+create index if not exists deliveries_due on deliveries (status, due_s);
+create table if not exists settings (name text primary key, value text not null);
+"""
+
+
+def new_id(prefix: str, length: int = 24) -> str:
+    return f"{prefix}_" + "".join(secrets.choice(LETTERS) for _ in range(length))
+
+
+class Store:
+    """Blocks for as long as a write takes, which is next to nothing. One connection, of one thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.address = ""  # where clients reach us, for links
+        self._opened: sqlite3.Connection | None = None
+        self._moment: int | None = None
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._opened = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            self._opened.row_factory = sqlite3.Row
+            # What a crash of the machine may cost here is worth nothing.
+            self._opened.executescript(f"pragma journal_mode = wal; pragma synchronous = off; {SCHEMA}")
+        return self._opened
+
+    @property
+    def exists(self) -> bool:
+        return self._opened is not None or self._path.exists()
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        self.database.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self.database.execute("rollback")
+            raise
+        self.database.execute("commit")
+
+    def now(self) -> int:
+        """By Stripe's clock, which can be put forward."""
+        return int(time.time()) + self.setting("clock_offset_s", 0) if self._moment is None else self._moment
+
+    @contextmanager
+    def at(self, moment: int) -> Generator[None]:
+        """What happens meanwhile happens at that moment."""
+        before, self._moment = self._moment, moment
+        try:
+            yield
+        finally:
+            self._moment = before
+
+    def put(self, document: Document) -> Document:
+        customer = document.get("customer")
+        self.database.execute(
+            "insert into objects (id, kind, customer, due, document) values (?, ?, ?, ?, ?) on conflict (id)"
+            " do update set customer = excluded.customer, due = excluded.due, document = excluded.document",
+            (document["id"], document["object"], customer, document.get("_due"), _encoded(document)),
+        )
+        return document
+
+    def find(self, object_id: str) -> Document | None:
+        row = self.database.execute("select document from objects where id = ?", (object_id,)).fetchone()
+        return None if row is None else msgspec.json.decode(row[0])
+
+    def get(self, object_id: str, kind: str, *, param: str = "id") -> Document:
+        found = self.find(object_id)
+        if found is None or found["object"] != kind:
+            noun = kind.rpartition(".")[2].replace("_", " ")
+            raise RequestRejected(404, "resource_missing", f"No such {noun}: '{object_id}'", param=param)
+        return found
+
+    def remove(self, object_id: str) -> None:
+        self.database.execute("delete from objects where id = ?", (object_id,))
+
+    def some(self, kind: str, where: str = "true", values: tuple[Any, ...] = (), limit: int = -1) -> Any:  # noqa: ANN401  rows of documents
+        """The newest first; ``where`` is SQL of ours over ``seq``, ``customer`` and ``document``."""
+        rows = self.database.execute(
+            f"select document from objects where kind = ? and {where} order by seq desc limit ?",  # noqa: S608
+            (kind, *values, limit),
+        )
+        return [msgspec.json.decode(row[0]) for row in rows]
+
+    def due(self, until: int) -> Document | None:
+        row = self.database.execute(
+            "select document from objects where due <= ? order by due, seq limit 1", (until,)
+        ).fetchone()
+        return None if row is None else msgspec.json.decode(row[0])
+
+    def setting(self, name: str, default: Any) -> Any:  # noqa: ANN401  of the default's kind
+        row = self.database.execute("select value from settings where name = ?", (name,)).fetchone()
+        return default if row is None else msgspec.json.decode(row[0])
+
+    def set(self, name: str, value: object) -> None:
+        self.database.execute("insert or replace into settings values (?, ?)", (name, _encoded(value)))
+
+    def forget(self) -> None:
+        """Everything."""
+        if self.exists:
+            with self.transaction():
+                for table in ("objects", "answers", "deliveries", "settings"):
+                    self.database.execute(f"delete from {table}")  # noqa: S608
+
+
+def _encoded(value: object) -> str:
+    return msgspec.json.encode(value).decode()
