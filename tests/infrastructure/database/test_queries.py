@@ -9,7 +9,7 @@ import infrastructure.database as package
 
 STATEMENTS = {
     f"{module.name}.{name}": value
-    for module in pkgutil.iter_modules(package.__path__, package.__name__ + ".")
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + ".")
     for name, value in vars(importlib.import_module(module.name)).items()
     if name.isupper()
     and isinstance(value, str)
