@@ -30,7 +30,7 @@ def main() -> None:
     """Oslira: a backend that sells AI work by credits.
 
     Without any configuration it runs on a PostgreSQL of its own under .data/.
-    Set DATABASE_URL and OSLIRA_ENVIRONMENT for another one; README.md lists every variable.
+    Set DATABASE_URL and OSLIRA_ENVIRONMENT for another one; docs/configuration.md lists every variable.
     """
 
 
