@@ -13,12 +13,12 @@ PROJECT = Path(__file__).parents[2]
 # Its thread never ends; it must.
 STUCK = """
 import asyncio, threading
-from infrastructure.resilience.daemon_threads import Threads
+from infrastructure.resilience.daemon_threads import DaemonThreadPool
 
 async def main():
     try:
         async with asyncio.timeout(0.05):
-            await Threads("stuck", size=1).run(threading.Event().wait)
+            await DaemonThreadPool("stuck", size=1).run(threading.Event().wait)
     except TimeoutError:
         print("left")
 

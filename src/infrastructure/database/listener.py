@@ -19,7 +19,13 @@ BEAT_TIMEOUT_S = 2.0
 RETRY_S = 0.5
 APPLICATION_NAME = "oslira-listener"
 
-_FAILURES = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_FAILURES = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a query on a connection that the server is closing
+)
 
 Hear = Callable[[str, str], None]
 """Given the channel and the message."""

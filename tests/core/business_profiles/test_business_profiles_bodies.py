@@ -128,9 +128,9 @@ async def test_the_longest_profile_there_can_be_fits(client, create, headers):
 async def test_a_body_has_exactly_the_schema_that_is_documented(client):
     schemas = (await client.get("/schema/openapi.json")).json()["components"]["schemas"]
 
-    for name in ("ProfileIn", "IdealCustomerIn", "ProfileChangesIn", "IdealCustomerChangesIn"):
+    for name in ("ProfileRequest", "IdealCustomerRequest", "ProfilePatch", "IdealCustomerPatch"):
         assert schemas[name]["additionalProperties"] is False
-    customer = schemas["IdealCustomerChangesIn"]["properties"]
+    customer = schemas["IdealCustomerPatch"]["properties"]
     assert (customer["followers_min"]["minimum"], customer["followers_min"]["maximum"]) == (0, 10_000_000_000)
     assert (customer["engagement_rate_min"]["minimum"], customer["engagement_rate_min"]["maximum"]) == (
         0,
@@ -138,8 +138,8 @@ async def test_a_body_has_exactly_the_schema_that_is_documented(client):
     )
     assert (customer["niches"]["items"]["maxLength"], customer["niches"]["maxItems"]) == (100, 50)
     assert customer["niches"]["items"]["pattern"] == LINE_PATTERN
-    assert schemas["ProfileIn"]["required"] == ["name"]
-    assert schemas["ProfileChangesIn"]["required"] == []
+    assert schemas["ProfileRequest"]["required"] == ["name"]
+    assert schemas["ProfilePatch"]["required"] == []
 
 
 async def test_a_refusal_of_the_domain_leaves_nothing_behind(application, tenant):

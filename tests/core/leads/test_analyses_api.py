@@ -48,9 +48,9 @@ async def test_an_answer_is_as_documented(client, headers, save, is_documented):
         made, lead_id = await save("ana.bakes", analysis_type)
         for path, name in (
             (f"{ANALYSES}/{made.id}", "AnalysisResponse"),
-            (f"/v1/leads/{lead_id}", "KnownLeadOut"),
-            (f"/v1/leads/{lead_id}/analyses", "AnalysesOut"),
-            ("/v1/leads", "LeadsOut"),
+            (f"/v1/leads/{lead_id}", "ExistingLeadResponse"),
+            (f"/v1/leads/{lead_id}/analyses", "AnalysesResponse"),
+            ("/v1/leads", "LeadsResponse"),
         ):
             assert is_documented(name, await client.get(path, headers=headers)), name
 

@@ -9,7 +9,7 @@ import pytest
 
 from features.analysis.application import leads as use_case
 from features.analysis.controllers.examples import LEAD_EXAMPLE
-from features.analysis.controllers.lead_answers import KnownLeadResponse
+from features.analysis.controllers.lead_answers import ExistingLeadResponse
 from features.analysis.controllers.leads import KNOWN_LEAD_EXAMPLE
 from features.analysis.domain.leads import CSV_COLUMNS, SORTS
 from features.analysis.domain.scoring.scoring import tier_of
@@ -275,7 +275,7 @@ async def test_foreign_and_unknown_leads_are_not_told_apart(client, bearer, save
 
 
 def test_the_documents_examples_are_what_is_answered():
-    read = msgspec.convert(KNOWN_LEAD_EXAMPLE, KnownLeadResponse)
+    read = msgspec.convert(KNOWN_LEAD_EXAMPLE, ExistingLeadResponse)
 
     assert msgspec.json.decode(msgspec.json.encode(read)) == KNOWN_LEAD_EXAMPLE
     assert LEAD_EXAMPLE.keys() < KNOWN_LEAD_EXAMPLE.keys()

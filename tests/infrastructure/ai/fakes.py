@@ -93,7 +93,7 @@ class FakeProvider:
 
     async def ask(self, request, *, deadline_s):
         act = await self._follow(request, deadline_s)
-        return reply('{"is_there": true}') if request.schema_name == "Presence" else act
+        return reply('{"is_there": true}') if request.schema_name == "ProviderAvailability" else act
 
     async def embed(self, texts, *, model, dimensions, deadline_s):
         assert dimensions is None

@@ -50,7 +50,7 @@ class LeadsResponse(ResponseBody, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-class KnownLeadResponse(LeadResponse, frozen=True, kw_only=True):
+class ExistingLeadResponse(LeadResponse, frozen=True, kw_only=True):
     latest_analysis: AnalysisEntryResponse
     comparison: Comparison | None
 
@@ -59,8 +59,8 @@ def lead_out(lead: Lead) -> LeadResponse:
     return msgspec.convert(_fields(lead), LeadResponse)
 
 
-def known_lead_out(known: ExistingLead) -> KnownLeadResponse:
-    return KnownLeadResponse(
+def known_lead_out(known: ExistingLead) -> ExistingLeadResponse:
+    return ExistingLeadResponse(
         **msgspec.structs.asdict(lead_out(known.lead)),
         latest_analysis=entry_out(known.latest),
         comparison=known.comparison,

@@ -11,7 +11,7 @@ from features.analysis.application.leads import Leads
 from features.analysis.controllers.analysis_schemas import AnalysesResponse, entry_out
 from features.analysis.controllers.examples import COMPARISON_EXAMPLE, ENTRY_EXAMPLE, LEAD_EXAMPLE
 from features.analysis.controllers.lead_answers import (
-    KnownLeadResponse,
+    ExistingLeadResponse,
     LeadResponse,
     LeadsResponse,
     known_lead_out,
@@ -81,7 +81,7 @@ class LeadsController(Controller):
         response_headers=(ENTITY_TAG,),
         responses={
             200: ResponseSpec(
-                KnownLeadResponse,
+                ExistingLeadResponse,
                 description="The lead; `ETag` is its version",
                 examples=[Example(value=KNOWN_LEAD_EXAMPLE)],
             ),
@@ -90,7 +90,7 @@ class LeadsController(Controller):
     )
     async def read(
         self, request: Asked, lead_id: FromPath[UUID], leads: Kept, if_none_match: IfNoneMatch = None
-    ) -> Response[KnownLeadResponse | None]:
+    ) -> Response[ExistingLeadResponse | None]:
         """One lead, the last analysis in short, and what has changed since the one before; `comparison` is
         null when there was none. Send the `ETag` in `If-None-Match` to learn only whether it has changed.
         """

@@ -46,7 +46,7 @@ class MembersResponse(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-class RemovalOut(msgspec.Struct, frozen=True, kw_only=True):
+class MemberRemovalResponse(msgspec.Struct, frozen=True, kw_only=True):
     """`api_keys`: the valid keys that the member created; `revoked_at` is null where they were kept.
     `invitations`: the open ones that the member sent, closed now.
     """
@@ -139,7 +139,7 @@ class MembersController(Controller):
         opt=needs("members:read"),
         responses={
             200: ResponseSpec(
-                RemovalOut,
+                MemberRemovalResponse,
                 description="Removed, with the affected keys and invitations",
                 examples=[Example(value=REMOVAL_EXAMPLE)],
             ),
@@ -153,7 +153,7 @@ class MembersController(Controller):
         user_id: FromPath[UUID],
         members: NamedDependency[Members],
         keys_choice: KeysChoice = "revoke",
-    ) -> RemovalOut:
+    ) -> MemberRemovalResponse:
         """Remove a member from the account, at once; with your own id, leave it.
 
         Every member may leave, except the last owner. To remove others takes `members:manage`.
@@ -165,7 +165,7 @@ class MembersController(Controller):
         removal = await members.remove(
             request.user, AccountId(account_id), UserId(user_id), keep_keys=keys_choice == "keep"
         )
-        return RemovalOut(
+        return MemberRemovalResponse(
             api_keys=[api_key_out(key) for key in removal.api_keys],
             invitations=[invitation_out(invitation) for invitation in removal.invitations],
         )

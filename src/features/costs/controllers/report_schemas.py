@@ -57,7 +57,7 @@ class LatenciesResponse(ReportResponse, frozen=True, kw_only=True):
     items: list[LatencyResponse]
 
 
-class RefusalsOut(ReportResponse, frozen=True, kw_only=True):
+class RefusalsResponse(ReportResponse, frozen=True, kw_only=True):
     items: list[Refusal]
 
 

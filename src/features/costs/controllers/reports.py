@@ -24,7 +24,7 @@ from features.costs.controllers.report_schemas import (
     CacheRatesResponse,
     CostLinesResponse,
     LatenciesResponse,
-    RefusalsOut,
+    RefusalsResponse,
     ReportResponse,
     SpendersResponse,
     SuccessRatesResponse,
@@ -112,11 +112,11 @@ class CostReportsController(Controller):
         "/refusals",
         operation_id="reportRefusals",
         summary="What is refused",
-        responses=_answer(RefusalsOut, REFUSAL_EXAMPLE),
+        responses=_answer(RefusalsResponse, REFUSAL_EXAMPLE),
     )
     async def refusals(
         self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> RefusalsOut:
+    ) -> RefusalsResponse:
         """Requests that got a status of 400 and above, by method, route, status and the `code` of the
         problem, the most frequent first. An empty route: there is none at the address of the request.
 
@@ -124,7 +124,7 @@ class CostReportsController(Controller):
         are counted by the minute. 1,000 lines at the most.
         """
         report = await cost_reports.refusals(as_utc(since), as_utc(until))
-        return RefusalsOut(
+        return RefusalsResponse(
             since=report.window.since,
             until=report.window.until,
             is_complete=report.is_complete,
