@@ -55,8 +55,8 @@ class Scheduler:
             scheduler.shutdown(wait=False)
 
     async def offer(self, job: Job, trigger: Trigger) -> datetime | None:
-        """Claim the most recent due slot and return it; None when it is claimed already or its job skips
-        missed slots. Earlier missed slots are never executed.
+        """Claim the most recent due slot and return it. Returns None when there is none, when it is claimed
+        already, or when it was missed and its job skips missed slots. Earlier slots are never executed.
         """
         now = self._now()
         slot = self._timetable.latest_until(job, now)

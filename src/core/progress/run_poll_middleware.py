@@ -68,8 +68,8 @@ class RunPollMiddleware:
 
 
 def _presented(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes]:
-    """Return authorization, account and tag. With a repeated header the tag is empty, so that the application
-    handles the request.
+    """Return authorization, account and tag. Without authorization or with a repeated header the tag is
+    empty, so that the application handles the request.
     """
     authorization = account = tag = None
     for name, value in scope["headers"]:

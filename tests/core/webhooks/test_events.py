@@ -276,7 +276,7 @@ async def test_dispute_removes_the_credits_and_a_won_dispute_restores_them(desk,
 
 
 @pytest.mark.parametrize("kind", ["refund", "dispute"])
-async def test_a_run_cancelled_after_its_credits_were_refunded_returns_none_of_them(
+async def test_run_cancelled_after_a_refund_of_its_credits_returns_none(
     desk, world, owner, tenant, bought, kind
 ):
     await desk.news(world.tell("checkout.session.completed", bought.id))

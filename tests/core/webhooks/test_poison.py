@@ -63,7 +63,7 @@ async def test_poison_event_backs_off_is_dead_lettered_and_applied_once_after_re
             )
         )
     assert await desk.status(poison) == "dead"
-    assert waits[:9] == sorted(waits[:9])  # until an hour is reached
+    assert waits[:9] == sorted(waits[:9])  # until the backoff reaches one hour
     assert 4 < waits[0] < 7
     assert 3_590 < waits[-1] <= 4_320
 

@@ -166,7 +166,7 @@ async def test_first_of_two_stored_failures_in_step_order_is_reported(at_work, d
     assert run.error == "models_unavailable"
 
 
-# Half of the price after prompts have started, rounded down; at least one credit after completion.
+# Half of the price after prompts have started, rounded down; at least one when all have completed.
 CANCELLED = [
     *(
         ("light", "inside:scrape", "cancelled_scraping", 0),
