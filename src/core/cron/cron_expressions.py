@@ -1,4 +1,4 @@
-"""When jobs are due, as APScheduler reads their schedules."""
+"""Due times of cron jobs, computed by APScheduler."""
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -7,12 +7,12 @@ from typing import Protocol
 from features.operations.application.ports import Schedule
 from features.operations.domain.jobs import Job
 
-# Looked back so far, one after the other: nobody counts the quarters of an hour of a year.
+# Search windows, tried in order, so that a frequent job does not iterate over a year of slots.
 LOOKS_BACK = (timedelta(hours=1), timedelta(days=1), timedelta(days=31), timedelta(days=366))
 
 
 class DueTimes(Protocol):
-    """One of APScheduler's triggers, which says nothing of its types."""
+    """Trigger of APScheduler, which has no type stubs."""
 
     def get_next_fire_time(self, previous_fire_time: datetime | None, now: datetime) -> datetime | None: ...
 
@@ -22,7 +22,7 @@ class CronSchedule(Schedule):
         return _cron(job.schedule)
 
     def next_after(self, job: Job, at: datetime) -> datetime:
-        # The trigger's own answer includes the moment it is asked for.
+        # The trigger includes the given time itself.
         return _next(self.trigger(job), at + timedelta(microseconds=1))
 
     def latest_until(self, job: Job, at: datetime) -> datetime | None:
@@ -38,7 +38,7 @@ class CronSchedule(Schedule):
 
 @cache
 def _cron(schedule: str) -> DueTimes:
-    # A quarter of a second, for a command that asks for nobody's time.
+    # The import takes a quarter of a second, which commands without schedules should not pay.
     from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     return CronTrigger.from_crontab(schedule, timezone=UTC)  # pyright: ignore[reportUnknownMemberType]

@@ -1,4 +1,4 @@
-"""From a claimed slot to its end: one job, carried out in this process."""
+"""Execution of one claimed slot of a cron job."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from features.operations.application.ports import CronExecutions
 from features.operations.domain.jobs import FINDINGS_MAX, CronRun, Job, Report
 from shared.errors import DomainError, Unavailable
 
-# Crashes and deployments together.
+# Counts crashes and deployments.
 ATTEMPTS_MAX = 10
 PATIENCE = RetryPolicy(attempts_max=4, wait_s_first=2.0)
 NOTHING = Report(counts={})
@@ -23,7 +23,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("cron")
 
 
 class JobHandler(Protocol):
-    """What a job does. It may be repeated, also half-way. A dry run counts and changes nothing."""
+    """Code of a job. Must be idempotent, also after a partial execution. A dry run counts without changes."""
 
     async def carry_out(self, *, is_dry_run: bool) -> Report: ...
 
@@ -36,7 +36,7 @@ class JobRunner:
     patience: RetryPolicy = PATIENCE
 
     async def carry_out(self, executor: str, job: str, slot: str) -> str:
-        """A routine, see ``core.engine.system_workflows``."""
+        """Body of a SystemWorkflow. Raises CancelledError if this worker was fenced."""
         outcome, run = await until_database_answers(
             lambda: self.executions.begin(
                 job, datetime.fromisoformat(slot), executor=executor, attempts_max=ATTEMPTS_MAX
@@ -54,7 +54,7 @@ class JobRunner:
 
     @staticmethod
     def _log_end(run: CronRun, report: Report, error: str | None) -> None:
-        """Counts are one field: a job names them freely, also like a field of the log line."""
+        """Counts are logged as one field, because their names may collide with fields of the log line."""
         level = logging.WARNING if report.findings else logging.INFO
         log.log(
             logging.ERROR if error else level,
@@ -83,7 +83,7 @@ class JobRunner:
             return NOTHING, "internal_error"
 
     async def _patiently(self, chore: JobHandler, *, is_dry_run: bool) -> Report:
-        """When others fail it is begun again: what was done is done."""
+        """Retry on ``Unavailable``; safe because handlers are idempotent."""
         attempt = 0
         while True:
             try:

@@ -1,6 +1,6 @@
-"""When what is done, in UTC. What each job does is said in ``core.wiring.cron``.
+"""Table of cron jobs and their schedules in UTC; ``core.wiring.cron`` maps them to handlers.
 
-A job may be carried out twice, and by two processes at once: what it does, it does once.
+A job may be executed twice, and by two processes concurrently, so its handler must be idempotent.
 """
 
 from features.operations.domain.jobs import Job, MissedRule
@@ -14,7 +14,7 @@ def _job(schedule: str, name: str, missed: MissedRule, time_limit_s: float, titl
 
 # fmt: off
 JOBS: dict[str, Job] = {job.name: job for job in (
-    # minute, hour, day, month, weekday; name; what becomes of missed slots; at most; what it is
+    # minute, hour, day, month, weekday; name; rule for missed slots; time limit; title
     _job("0 3 1 * *", "monthly-renewal", "latest", 6 * HOUR_S, "Credits of new periods"),
     _job("0 3 * * *", "renewal-sweep", "latest", 6 * HOUR_S, "The same, for those whose month begins today"),
     _job("0 2 * * *", "daily-cleanup", "latest", 6 * HOUR_S, "What was deleted 30 days ago, for good"),

@@ -1,8 +1,8 @@
-"""The clock: APScheduler fires in every process that has one, and whoever claims a slot first has it carried
-out, once, wherever there is a worker.
+"""Cron scheduler: APScheduler fires in every scheduler process, and the first claim of a slot enqueues its
+job once, for any worker.
 """
 
-# APScheduler says nothing of its types.
+# APScheduler has no type stubs.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import asyncio
@@ -21,17 +21,17 @@ from features.operations.application.ports import Claim, CronClaims
 from features.operations.domain.jobs import Job, Trigger
 from shared.clock import Clock
 
-# A slot is missed when it was due so long ago.
+# A slot counts as missed when it was due longer ago than this.
 MISSED_AFTER = timedelta(minutes=5)
-# While a machine sleeps its timers stand still, and go on where they stood; the clock on the wall does not.
-# Woken so often, the scheduler sees what it has slept through.
+# Timers stop while a machine is suspended, but the wall clock does not. A regular wake-up makes the scheduler
+# notice the slots it missed.
 WAKE_INTERVAL_S = 60
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("cron")
 
 
 class Scheduler:
-    """An attendant, see ``core.processes.background``."""
+    """Background service that claims due slots, see ``core.processes.background``."""
 
     def __init__(
         self, jobs: Iterable[Job], claims: CronClaims, now: Clock, timetable: CronSchedule | None = None
@@ -42,8 +42,8 @@ class Scheduler:
         self._timetable = timetable or CronSchedule()
 
     async def attend(self, stopping: asyncio.Event) -> None:
-        """First what nobody was there for, then every slot as it comes."""
-        # Its own words for each firing are ours already.
+        """Claim missed slots first, then each slot when it is due, until ``stopping`` is set."""
+        # Our own log already has an entry for each claimed slot.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
         scheduler = self._scheduler()
         scheduler.start()
@@ -55,8 +55,8 @@ class Scheduler:
             scheduler.shutdown(wait=False)
 
     async def offer(self, job: Job, trigger: Trigger) -> datetime | None:
-        """Claim the slot that was due last, if it is still to be carried out; which it was, when it was
-        claimed. Of slots that were missed only the last one counts, however many there were.
+        """Claim the most recent due slot and return it. Returns None when there is none, when it is claimed
+        already, or when it was missed and its job skips missed slots. Earlier slots are never executed.
         """
         now = self._now()
         slot = self._timetable.latest_until(job, now)
@@ -79,7 +79,7 @@ class Scheduler:
                 self._timetable.trigger(job),
                 args=(job,),
                 id=job.name,
-                # However late it is: what is too late to be done is for the job's own rule to say.
+                # Always fire: the job's own rule decides whether a slot is too late.
                 misfire_grace_time=None,
                 coalesce=True,
                 max_instances=1,
@@ -89,4 +89,4 @@ class Scheduler:
 
 
 async def _wake() -> None:
-    """Nothing: the scheduler looks at its clock before and after."""
+    """Does nothing: APScheduler reads the wall clock before and after each call."""

@@ -1,4 +1,4 @@
-"""How the engine is set up: what was measured to work, and what its defaults would do instead."""
+"""DBOS configuration: measured settings, with the reason for each deviation from the defaults."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,17 +8,17 @@ import psycopg
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
 NAME = "oslira"
-# Never changed: work that waits under another version waits for ever. A changed workflow asks Work.patch
-# which way a run goes.
+# Never change this: DBOS does not dequeue workflows of another version. A changed workflow calls
+# RunContext.patch to choose the old or the new path.
 VERSION = "oslira"
 CONNECTIONS_MAX = 10
 CONNECT_TIMEOUT_S = 5
-THREADS_MAX = 64  # of the whole process: asyncio.to_thread is served by the engine's while it runs
+THREADS_MAX = 64  # for the whole process: asyncio.to_thread uses the pool of DBOS while DBOS runs
 
 
 @dataclass(frozen=True, slots=True)
 class EngineDatabase:
-    """``url``: the service's own. ``pools_transactions``: it leads to a transaction pooler."""
+    """``url``: connects as the service role. ``pools_transactions``: it is a transaction pooler's URL."""
 
     url: str
     pools_transactions: bool
@@ -28,23 +28,23 @@ def configuration(database: EngineDatabase, executor: str) -> DBOSConfig:
     return {
         "name": NAME,
         "application_version": VERSION,
-        # By default every process is called the same, and each start takes the others' work.
+        # By default all processes have the same id, and each start recovers the workflows of the others.
         "executor_id": executor,
         "system_database_url": database.url,
-        "run_migrations": False,  # the owner's business, see core.engine.schema
-        # By default values are pickled, and whoever writes a row runs code.
+        "run_migrations": False,  # the schema owner migrates, see core.engine.schema
+        # The default is pickle, with which write access to a row means code execution.
         "serializer": DBOSPortableJSONSerializer(),
         "enable_patching": True,
-        # Nobody here waits for the engine's messages, and a pooler would lose them.
+        # No workflow waits for DBOS notifications, and a transaction pooler would lose them.
         "use_listen_notify": False,
-        # The role has one of its own; set for a session, it would stay in a pooler's.
+        # The role sets this timeout; a session setting would leak to other clients of a pooler.
         "sys_db_idle_transaction_timeout_sec": 0,
         "max_executor_threads": THREADS_MAX,
         "db_engine_kwargs": {
             "creator": partial(_connect, database),
-            "pool_pre_ping": False,  # half of all commits; a lost connection is tried again anyway
+            "pool_pre_ping": False,  # pings would be half of all commits; DBOS retries lost connections
             "pool_size": CONNECTIONS_MAX,
-            "hide_parameters": True,  # an error's text is logged, a tenant's data is not
+            "hide_parameters": True,  # error texts are logged and must not contain tenants' data
         },
         "log_level": "WARNING",
     }
@@ -56,9 +56,9 @@ def _connect(database: EngineDatabase) -> psycopg.Connection[Any]:
             database.url,
             application_name="oslira-engine",
             connect_timeout=CONNECT_TIMEOUT_S,
-            # Statements prepared in one session are not there in the next, which a pooler may choose.
+            # A pooler may switch sessions, and prepared statements exist in one session only.
             prepare_threshold=None if database.pools_transactions else 5,
         )
     except psycopg.OperationalError as error:
-        # The engine tries again when it reads these words, and today's client has others.
+        # DBOS retries only errors with this text; the text of the current psycopg is different.
         raise psycopg.OperationalError(f"connection failed: {type(error).__name__}") from error

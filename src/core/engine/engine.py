@@ -1,4 +1,4 @@
-"""The durable engine of this process: DBOS, in our database and in our event loop."""
+"""Durable workflow engine of one process: DBOS in our database and our event loop."""
 
 import asyncio
 import socket
@@ -32,18 +32,20 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
     database: EngineDatabase
-    open_registry: OpenRegistry  # in a thread of its own
+    open_registry: OpenRegistry  # called in the heartbeat's thread
     executions: Executions
     workflows: tuple[Workflow, ...]
     queues: tuple[Queue, ...]
-    listens_to: tuple[str, ...]  # of these queues' names
+    listens_to: tuple[str, ...]  # names of the queues this process dequeues from
     drain_s: float
-    warm_up: Callable[[], Awaitable[None]]  # what the first run would otherwise wait for
+    warm_up: Callable[[], Awaitable[None]]  # prepares what the first run would otherwise wait for
     routines: tuple[SystemWorkflow, ...] = ()
 
 
 class Engine:
-    """Running. ``given_up``: others have taken its work, and it has stopped; close it."""
+    """DBOS with its heartbeat and maintenance tasks. ``given_up`` is set when this worker was fenced: other
+    workers have its runs, its own are stopped, and the caller must close the engine.
+    """
 
     def __init__(self, parts: EngineConfig) -> None:
         self.executor = str(uuid4())
@@ -63,7 +65,7 @@ class Engine:
 
     async def open(self) -> None:
         parts = self._parts
-        # Known before it can claim anything: the work of an unknown executor is handed on.
+        # Register before claiming: workflows of an unregistered executor count as orphaned.
         await self._heart.start()
         relay_log()
         DBOS(config=configuration(parts.database, self.executor))
@@ -74,7 +76,7 @@ class Engine:
             _register_routine(routine, self.executor, self._running)
         DBOS.listen_queues(parts.listens_to)
         self._is_launched = True
-        DBOS.launch()  # in the loop, so that workflows run in it and share its connections
+        DBOS.launch()  # called in the event loop, so that workflows run in it and share its connections
         for queue in parts.queues:
             await _declare(queue)
         self._upkeep = [
@@ -90,7 +92,7 @@ class Engine:
         log.info("engine_running", executor=self.executor, queues=sorted(parts.listens_to))
 
     async def close(self) -> None:
-        """Take no more work, let what runs come to its end, hand on what does not in time."""
+        """Stop claiming, wait up to ``drain_s`` for active runs, and re-enqueue those that have not ended."""
         self._heart.is_draining = True
         await self._end_upkeep()
         if self._is_launched:
@@ -101,8 +103,8 @@ class Engine:
                     await self._running.drain()
         await self._running.abandon()
         await self._heart.stop()
-        # The engine had made its own pool of threads the loop's; who goes on, or comes after, needs one that
-        # lives.
+        # DBOS installed its thread pool as the loop's default executor and is about to shut it down; the rest
+        # of the process and the next engine need a working one.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))
         await _in_thread(partial(_end, self.executor))
         log.info("engine_stopped", executor=self.executor)
@@ -123,7 +125,7 @@ class Engine:
             self._running.cancel(run_id)
         if pulse.orphans and (self._handing_on is None or self._handing_on.done()):
             log.warning("work_handed_on", executors=sorted(pulse.orphans))
-            # The engine waits for its database however long it takes.
+            # A task, because DBOS blocks until its database answers.
             self._handing_on = asyncio.create_task(asyncio.to_thread(hand_on, pulse.orphans))
 
     async def _hand_on_strays(self) -> None:
@@ -157,7 +159,7 @@ class Engine:
     async def _warm_up(self) -> None:
         try:
             await self._parts.warm_up()
-        except Exception as error:  # noqa: BLE001  then the first run finds out
+        except Exception as error:  # noqa: BLE001  the first run then reports the error
             log.warning("not_warmed_up", error=type(error).__name__)
 
 
@@ -175,7 +177,7 @@ def _register(workflow: Workflow, execution: RunExecutor) -> None:
     async def carry_out(account_id: str, run_id: str) -> str:
         return await execution.run(workflow, account_id, run_id)
 
-    # How often is counted by the run, which also ends when it is too often.
+    # RunExecutor counts attempts in the run's row and ends the run when they are exhausted.
     DBOS.workflow(name=workflow.kind, max_recovery_attempts=None)(carry_out)
 
 
@@ -196,12 +198,12 @@ async def _declare(queue: Queue) -> None:
 
 
 def _end(executor: str) -> None:
-    with suppress(Exception):  # whatever keeps it from it, others find the work without an executor
+    with suppress(Exception):  # after a failure here, other workers recover the orphaned workflows
         hand_on([executor])
     DBOS.destroy(destroy_registry=True)
 
 
 async def _in_thread(call: Callable[[], None]) -> None:
-    """A thread of its own: the engine's threads may wait for the loop, and their pool ends here."""
+    """Run ``call`` in a separate thread: threads of DBOS may wait for the loop, and their pool ends here."""
     with ThreadPoolExecutor(1, "engine-end") as thread:
         await asyncio.get_running_loop().run_in_executor(thread, call)

@@ -1,7 +1,7 @@
-"""The heartbeat of a working process: vouches for it, tells it what to stop, finds work others lost.
+"""Heartbeat of a worker: renews its registration, receives cancellations, finds orphaned workflows.
 
-It beats in a thread with an event loop of its own. The loop that does the work may be busy for seconds, as
-when a provider's client is imported, and is not dead for it.
+It runs in a thread with a separate event loop: the main loop may block for seconds, for example while a
+provider's SDK is imported, although the worker is alive.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from features.runs.application.ports import HeartbeatReply, WorkerRegistry
 from shared.errors import Unavailable
 
 INTERVAL_S = 1.0
-# Two heartbeats missed. With the interval of whoever notices and a queue's poll, work goes on elsewhere
-# within five seconds.
+# Two missed heartbeats. Including the interval of the worker that notices and the poll of the queue, another
+# worker resumes the run within five seconds.
 GONE_AFTER_S = 2.5
 ANSWER_TIMEOUT_S = 2.0
 RETRY_INTERVAL_S = 0.25
-# A loop that has not turned for so long does not come back: others should have its work.
+# An event loop blocked for this long will not recover: other workers should take its runs.
 LOOP_SILENT_S_MAX = 60.0
 
 OpenRegistry = Callable[[], AbstractAsyncContextManager[WorkerRegistry]]
@@ -30,7 +30,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 class Heartbeat:
-    """``act`` is called in the loop that started it, with every answer."""
+    """Calls ``act`` with every reply, in the event loop that created this object."""
 
     def __init__(
         self,
@@ -55,17 +55,17 @@ class Heartbeat:
         self._is_failing = False
 
     async def start(self) -> None:
-        """Returns when others know of this process. Raises what keeps them from it."""
+        """Return when the worker is registered. Raises the error of a failed registration."""
         self._life = self._loop.run_in_executor(self._thread, lambda: asyncio.run(self._live()))
         await asyncio.wait({self._enlisted, self._life}, return_when=asyncio.FIRST_COMPLETED)
         if not self._enlisted.done():
             await self._life
 
     async def stop(self) -> None:
-        """Leave: others may have the work from now on."""
+        """Deregister the worker: from now on other workers may take its runs."""
         self._stopping.set()
         if self._life is not None:
-            with suppress(Unavailable):  # then the missing heartbeats tell
+            with suppress(Unavailable):  # other workers then notice the missing heartbeats
                 await self._life
         self._thread.shutdown(wait=False)
 

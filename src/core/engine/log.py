@@ -1,4 +1,4 @@
-"""What the engine says, among our own logs and by our rules."""
+"""Relay of DBOS log records to our structured log."""
 
 import logging
 
@@ -11,7 +11,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 class _Relay(logging.Handler):
-    """The first line and the kind of error only: further text may be a step's, and so a tenant's."""
+    """Relays the first line and the type of the error only: further text may contain tenants' data."""
 
     def emit(self, record: logging.LogRecord) -> None:
         lines = record.getMessage().splitlines() or [""]
@@ -20,7 +20,7 @@ class _Relay(logging.Handler):
 
 
 def relay_log() -> None:
-    """To be called before the engine makes a handler of its own, which it does when there is none."""
+    """Idempotent. Call before DBOS starts: it adds its own handler when the logger has none."""
     logger = logging.getLogger(NAME)
     logger.setLevel(logging.WARNING)
     logger.propagate = False

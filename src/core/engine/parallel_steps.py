@@ -1,4 +1,4 @@
-"""Steps side by side, as far as they have to know of each other."""
+"""Coordination of parallel steps during replay."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 class ReplayBarrier:
-    """Nobody enters before it is known of everybody whether they were done before: when one of them was
-    refused, whoever was not done must not begin.
+    """Holds back every step until each step is known to have a stored result or not: when a stored result
+    is a failure, the steps without a result must not start.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -22,7 +22,9 @@ class ReplayBarrier:
 
     @asynccontextmanager
     async def settling(self, name: str) -> AsyncGenerator[None]:
-        """A refusal is told when everybody is known: of two that were kept, the same comes out each time."""
+        """Raise a failure only after all steps are known: replay must raise the same error as the first
+        execution.
+        """
         try:
             yield
         except Exception:
@@ -40,11 +42,11 @@ class ReplayBarrier:
         self._tell(name)
         await self._all_known.wait()
         if self._is_over:
-            await asyncio.Event().wait()  # whoever called it is about to be interrupted
+            await asyncio.Event().wait()  # the task group is about to cancel this step
         return await call()
 
     def has_entered(self, name: str) -> bool:
-        """Or it was done before."""
+        """False when the result of the step was replayed."""
         return name in self._entered
 
     def _tell(self, name: str) -> None:

@@ -1,12 +1,11 @@
-"""Where runs wait, and how many of them are worked on at once."""
+"""Queue definition: concurrency limits and poll interval."""
 
 import msgspec
 
 
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """Without ``worker_concurrency`` one look would claim the whole backlog. A short poll starts runs sooner
-    and costs statements while nothing happens. How many an account has in a queue is not the queue's
-    business: see ``runs.admit``.
+    """Without ``worker_concurrency`` one poll would claim the whole backlog. A short poll interval starts
+    runs sooner but costs statements while the queue is empty. ``runs.admit`` limits the runs of one account.
     """
 
     name: str

@@ -1,5 +1,7 @@
-"""Work that its process has lost goes back to the queue. The only file that uses what the engine calls
-private: its public ways either forget how often a run was tried or take it from a living process.
+"""Recovery of orphaned workflows.
+
+The only module that uses private functions of DBOS: the public ones either reset the number of attempts or
+take workflows from live workers.
 """
 
 # ruff: noqa: SLF001
@@ -13,28 +15,28 @@ from dbos._utils import INTERNAL_QUEUE_NAME, GlobalParams
 
 
 def hand_on(executors: Iterable[str]) -> None:
-    """Put the work of executors that are gone back into its queues. Harmless when repeated: what another
-    has taken up meanwhile is no longer theirs. Blocks.
+    """Re-enqueue the workflows of dead executors. Idempotent: a workflow that another executor has claimed
+    since then is not touched. Blocks.
     """
     DBOS._recover_pending_workflows(list(executors))
 
 
 def stop_claiming() -> None:
-    """Take no more work; what runs goes on."""
+    """Stop dequeuing; active workflows continue."""
     for event in _get_dbos_instance().background_thread_stop_events:
         event.set()
 
 
 class OrphanedWorkflows:
-    """Work that this process has claimed and does not do: the answer to its claim was lost with a
-    connection, or nobody here knows that kind.
+    """Workflows that this process has claimed but does not execute: the reply to the claim was lost with a
+    connection, or their kind is not registered here.
     """
 
     def __init__(self) -> None:
         self._suspects: frozenset[str] = frozenset()
 
     def hand_on(self) -> list[str]:
-        """What was idle the last time and still is goes back to its queue; which it was. Blocks."""
+        """Re-enqueue workflows that were idle at the previous call and still are; returns the ids. Blocks."""
         dbos = _get_dbos_instance()
         executor = GlobalParams.executor_id
         claimed = dbos._sys_db.get_pending_workflows(executor, GlobalParams.app_version)

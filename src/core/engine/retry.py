@@ -1,4 +1,4 @@
-"""How long others are waited for."""
+"""Retry policy and backoff."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,8 +16,8 @@ WAIT_S_MAX = 2.0
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a step is tried when others fail (``Unavailable``), and how long is waited in between.
-    A refusal, or a mistake of ours, is never tried again. ``OWN_FAILURES`` do not count as attempts.
+    """Number of attempts after ``Unavailable``, and the delay between them. Other errors are never retried.
+    ``OWN_FAILURES`` do not count as attempts.
     """
 
     attempts_max: int = 4
@@ -25,7 +25,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     wait_s_max: float = 30.0
 
     def wait_s(self, attempt: int, asked_s: int | None) -> float:
-        """After so many attempts; whoever failed may have asked for a certain time."""
+        """Return the delay after ``attempt``: exponential, at least ``asked_s`` (Retry-After), and capped."""
         return min(max(self.wait_s_first * 2.0**attempt, asked_s or 0), self.wait_s_max)
 
 
@@ -33,7 +33,7 @@ DEFAULT_RETRY = RetryPolicy()
 
 
 async def until_database_answers(call: Callable[[], Awaitable[T]]) -> T:
-    """Ask our own database until it answers: without it there is nothing else to do."""
+    """Retry ``call`` without limit on ``Unavailable``: without its database the process cannot work."""
     wait_s = WAIT_S_FIRST
     while True:
         try:

@@ -1,4 +1,4 @@
-"""A run under way, as its workflow sees it: steps that survive the process, and can be interrupted."""
+"""Run context of a workflow: checkpointed, cancellable steps and progress reports."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 class RunCancelled(Exception):
-    """Somebody wanted the run to stop, and it stopped in this step."""
+    """A cancellation was requested, and the run stopped in ``step``."""
 
     def __init__(self, step: str) -> None:
         super().__init__(step)
@@ -32,8 +32,8 @@ class RunCancelled(Exception):
 
 
 class StepFailed(Exception):
-    """A step ended with an error that a client is told. The same when it is replayed as when it happened,
-    which is why the error itself is not raised: of that only this is kept.
+    """A step ended with an error that is reported to the client. Only the code and the text are stored, so
+    replay raises the same exception as the first execution.
     """
 
     def __init__(self, step: str, code: str, text: str) -> None:
@@ -45,7 +45,7 @@ class StepFailed(Exception):
 
 
 class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of a step."""
+    """Stored result of a step."""
 
     value: Any = None
     refusal: tuple[str, str] | None = None  # code, text
@@ -63,12 +63,12 @@ class RunContext:
             self._cancelled.set()
 
     def cancel(self) -> None:
-        """Interrupt the step that runs, or the next one."""
+        """Interrupt the current step, or the next one when none is active."""
         self._cancelled.set()
         self._woken.set()
 
     def wake(self) -> None:
-        """End its pause: something happened that it may be waiting for."""
+        """End the current ``pause`` or ``rest`` early."""
         self._woken.set()
 
     async def step(
@@ -80,15 +80,15 @@ class RunContext:
         percent: int,
         patience: RetryPolicy = DEFAULT_RETRY,
     ) -> T:
-        """Do it once and keep what it returns; after a crash the kept value is returned instead. It may
-        run again when the process dies inside it, so its effects carry references. ``percent``: how far
-        the run is when the step begins. Raises StepRefused and RunCancelled.
+        """Execute ``call`` and store its result; after a crash, return the stored result instead. ``call``
+        may run again when the process dies inside it, so its effects must be idempotent by reference.
+        ``percent``: progress of the run when the step begins. Raises StepFailed and RunCancelled.
         """
 
-        async def attempt() -> Any:  # noqa: ANN401  whatever JSON can hold
+        async def attempt() -> Any:  # noqa: ANN401  any JSON value
             return msgspec.to_builtins(await self._attempt(name, call, percent, patience))
 
-        # Nothing is awaited before this: steps of one workflow are numbered in the order of their calls.
+        # Do not await before this line: DBOS numbers the steps of a workflow in the order of their calls.
         kept = await DBOS.run_step_async({"name": name}, attempt)
         record = msgspec.convert(kept, _Record)
         if record.is_cancelled:
@@ -105,10 +105,10 @@ class RunContext:
         percents: tuple[int, int],
         patience: RetryPolicy = DEFAULT_RETRY,
     ) -> dict[str, T]:
-        """Steps side by side, and what they return by their names. ``percents``: how far the run is when they
-        begin, and when the last has ended. Raises as ``step`` does: as soon as one is refused the others
-        are interrupted where they are, and nothing is kept of them. After a crash they are not begun
-        again either, because of what was kept everybody knows before anybody begins.
+        """Execute steps in parallel and return their results by name. ``percents``: progress when they begin
+        and when the last one has ended. Raises as ``step`` does: the first failure cancels the other steps,
+        and no result of them is stored. After a crash they do not start again either, because ReplayBarrier
+        waits for all stored results first.
         """
         company = ReplayBarrier(calls)
         begin, end = percents
@@ -132,30 +132,30 @@ class RunContext:
         return {name: task.result() for name, task in tasks.items()}
 
     async def pause(self, seconds: float, *, place: str) -> None:
-        """Until then, or until it is woken. Nothing is kept of it. Raises RunCancelled, at once."""
+        """Sleep until the time is over or ``wake`` is called; not a step. Raises RunCancelled immediately."""
         self.heed(place)
         await self.rest(seconds)
         self.heed(place)
 
     async def rest(self, seconds: float) -> None:
-        """The same for a run that is being cancelled and has something left to wait for."""
+        """Like ``pause``, but without RunCancelled: for a cancelled run that waits for its child runs."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._woken.wait()
         self._woken.clear()
 
     def heed(self, place: str) -> None:
-        """Raises RunCancelled when somebody wants the run to stop."""
+        """Raise RunCancelled when a cancellation was requested."""
         if self._cancelled.is_set():
             raise RunCancelled(place)
 
     async def report(self, place: str, percent: int) -> None:
-        """How far it is, and where. Whoever was given up finds out here."""
+        """Store the progress. Raises CancelledError if this worker was fenced."""
         await until_database_answers(lambda: self.report_within(place, percent))
 
     async def report_within(self, place: str, percent: int) -> None:
-        """The same in the transaction that is open: what else it writes is written by nobody who was given
-        up. Not persistent, because a transaction is not.
+        """Like ``report``, in the open transaction: a fenced worker cannot commit its other writes. Does not
+        retry, because a failed transaction cannot continue.
         """
         self._place = place
         outcome = await self._executions.progress(self.run, percent, step=place)
@@ -163,9 +163,8 @@ class RunContext:
             raise asyncio.CancelledError(outcome)
 
     async def suspend_within(self, place: str, percent: int, *, credits_needed: int) -> None:
-        """Pause the run until its account can pay ``credits_needed``, in the transaction that is open, in
-        which a hold of them was refused. The workflow returns SUSPENDED after its commit. Raises
-        RunCancelled.
+        """Pause the run until its account can pay ``credits_needed``. Must be called in the transaction in
+        which the hold was refused; the workflow returns SUSPENDED after the commit. Raises RunCancelled.
         """
         outcome = await self._executions.pause(self.run, percent, step=place, credits_needed=credits_needed)
         if outcome == "cancelling":
@@ -174,15 +173,15 @@ class RunContext:
             raise asyncio.CancelledError(outcome)
 
     async def patch(self, name: str) -> bool:
-        """Whether this run goes by the changed workflow: True for those that have not yet come here, False
-        for those that were past it when the change came.
+        """Return True when this run follows the changed workflow, False when it had passed this point before
+        the change was deployed.
         """
         return await DBOS.patch_async(name)
 
     async def _attempt(
         self, name: str, call: Callable[[], Awaitable[T]], percent: int, patience: RetryPolicy
     ) -> _Record:
-        await self.report(name, percent)  # before anything happens outside
+        await self.report(name, percent)  # before external effects: a fenced worker stops here
         attempt = 0
         while True:
             try:
@@ -198,7 +197,7 @@ class RunContext:
                 log.info("step_retried", step=name, run_id=str(self.run.id), error=failure.code)
             except DomainError as refusal:
                 return _Record(refusal=(refusal.code, str(refusal)))
-            with suppress(RunCancelled):  # found again, and kept, by the next attempt
+            with suppress(RunCancelled):  # the next attempt detects the cancellation again and stores it
                 await self._interruptible(name, lambda seconds=wait_s: asyncio.sleep(seconds))
 
     async def _interruptible(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
@@ -212,19 +211,19 @@ class RunContext:
             cancelled.cancel()
             if not doing.done():
                 doing.cancel()
-                await asyncio.wait({doing})  # it may have something to stop elsewhere
+                await asyncio.wait({doing})  # its cleanup may have to stop an external operation
         if doing.cancelled():
             raise RunCancelled(name)
-        return doing.result()  # what is done counts, even in the last moment
+        return doing.result()  # a result that arrived together with the cancellation counts
 
 
 def _heard(task: asyncio.Future[Any]) -> None:
-    """Whoever stopped may not ask what became of it; asyncio would complain."""
+    """Mark the exception as retrieved: asyncio logs exceptions of abandoned tasks otherwise."""
     if not task.cancelled():
         task.exception()
 
 
 def _weightiest(tasks: Iterable[asyncio.Task[Any]]) -> BaseException:
-    """Of what steps side by side have raised: the first refusal in their order; a cancellation last."""
+    """Return the error to raise for parallel steps: StepFailed first, in step order; RunCancelled last."""
     raised = [error for task in tasks if not task.cancelled() and (error := task.exception())]
     return min(raised, key=lambda error: (isinstance(error, RunCancelled), not isinstance(error, StepFailed)))

@@ -1,4 +1,4 @@
-"""From a place in the queue to an end: one run, one end, whatever happens to the workflow."""
+"""Execution of one dequeued run, with exactly one end whatever the workflow raises."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ from features.runs.application.ports import Executions
 from features.runs.domain.run import Run, RunEnd
 from shared.ids import AccountId, RunId
 
-# Crashes and deployments together; a run that kills its worker each time must not do so for ever.
+# Counts crashes and deployments; the limit stops a run that kills its worker each time.
 ATTEMPTS_MAX = 10
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
@@ -25,9 +25,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """``deliver`` writes what was paid for, in the transaction that charges for it. It may be called
-    again when that transaction was lost. ``afterwards`` is called when the run has ended so: once, or never
-    when the process dies just then.
+    """``deliver`` writes the result in the transaction that charges for it, and is called again when that
+    transaction fails. ``afterwards`` is called at most once after the run has ended: the process may die
+    before the call.
     """
 
     ending: RunEnd
@@ -44,7 +44,7 @@ SUSPENDED = Suspended()
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """``kind`` is the run's. The same calls in the same order for the same results: it may be replayed."""
+    """Program for runs of ``kind``. ``carry_out`` must be deterministic, because it is replayed."""
 
     kind: str
     carry_out: Callable[[RunContext], Awaitable[RunResult | Suspended]]
@@ -57,12 +57,12 @@ CANCELLED = RunResult(RunEnd(status="cancelled", outcome="cancelled"))
 
 
 class ActiveRuns:
-    """The runs this process works on."""
+    """Runs that this process executes."""
 
     def __init__(self) -> None:
         self._works: dict[RunId, RunContext] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._waiting: set[asyncio.Task[Any]] = set()  # of them, those that only wait for other runs
+        self._waiting: set[asyncio.Task[Any]] = set()  # the subset of tasks that only wait for other runs
         self._changed = asyncio.Event()
 
     def enter(self) -> asyncio.Task[Any]:
@@ -86,17 +86,19 @@ class ActiveRuns:
             del self._works[work.run.id]
 
     def cancel(self, run_id: RunId) -> None:
-        """Somebody wants this run to stop; its own finish says how."""
+        """Request cancellation; the workflow determines the outcome. Ignores runs of other processes."""
         if work := self._works.get(run_id):
             work.cancel()
 
     def wake(self, run_id: RunId | None) -> None:
-        """What this run may be waiting for has happened: one of its own has ended."""
+        """Wake a parent run, because one of its child runs has ended."""
         if run_id is not None and (work := self._works.get(run_id)):
             work.wake()
 
     async def drain(self) -> None:
-        """Wait until nothing runs. Who only waits for others can do so elsewhere."""
+        """Wait until no task is active. Tasks that only wait for other runs are cancelled: another worker can
+        resume them.
+        """
         for task in self._waiting:
             task.cancel("stopped")
         while self._tasks:
@@ -104,19 +106,19 @@ class ActiveRuns:
             await self._changed.wait()
 
     def stop(self) -> None:
-        """Stop everything where it is. Nothing is written: others carry on from what is kept."""
+        """Cancel all tasks without writing; another worker resumes the runs from their stored steps."""
         for task in self._tasks:
             task.cancel("stopped")
 
     async def abandon(self) -> None:
-        """The same, and wait until it has stopped."""
+        """Like ``stop``, but return after all tasks have ended."""
         self.stop()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
 
 
 class RunExecutor:
-    """One life of one process as it carries out runs."""
+    """Executes runs under one executor id."""
 
     def __init__(self, executions: Executions, executor: str, running: ActiveRuns) -> None:
         self._executions = executions
@@ -124,7 +126,9 @@ class RunExecutor:
         self._running = running
 
     async def run(self, workflow: Workflow, account_id: str, run_id: str) -> str:
-        """Begin and finish are not steps: each attempt begins anew, and a second finish changes nothing."""
+        """Begin, execute and finish a run. Begin and finish are not steps: begin counts each attempt, and
+        finish is idempotent.
+        """
         task = self._running.enter()
         try:
             outcome, run = await until_database_answers(
@@ -163,11 +167,11 @@ class RunExecutor:
         except StepFailed as refusal:
             return RunResult(RunEnd(status="failed", outcome="internal_failure", error=refusal.code))
         except SQLAlchemyError as error:
-            # The engine could not keep a step. What was kept before is, and the next attempt starts there.
+            # DBOS could not store a step; the next attempt resumes after the last stored one.
             log.warning("step_not_kept", kind=run.kind, run_id=str(run.id), error=type(error).__name__)
             raise asyncio.CancelledError("step_not_kept") from error
         except engine_error.DBOSException as error:
-            # Its history is not the one of today's workflow.
+            # The stored steps do not match the current workflow code.
             log.error("workflow_diverged", kind=run.kind, run_id=str(run.id), error=type(error).__name__)  # noqa: TRY400
             return DIVERGED
         except Exception:
@@ -184,7 +188,7 @@ class RunExecutor:
         except Exception:
             if finished.deliver is None:
                 raise
-            # Not delivered, hence not charged: the transaction was one.
+            # The failed transaction contained the charge too, so the run ends without one.
             log.exception("delivery_broken", kind=run.kind, run_id=str(run.id))
             outcome = await until_database_answers(lambda: self._executions.finish(run, BROKEN.ending))
         if outcome == "fenced":

@@ -1,4 +1,4 @@
-"""The engine's own tables, in the schema ``dbos`` of our database."""
+"""Migration of the DBOS tables in the schema ``dbos`` of our database."""
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
@@ -30,8 +30,8 @@ grant execute on all functions in schema dbos to service_role;
 
 
 async def migrate_engine(owner_url: str) -> str | None:
-    """Bring the engine's tables up to date; whose they are now, or None when they were. Repeatable; any
-    number of processes may call it at once.
+    """Migrate the DBOS tables. Returns the DBOS version they now have, or None when they were current.
+    Idempotent; any number of processes may call it concurrently.
     """
     maker = f"dbos {version('dbos')}"
     connection = await asyncpg.connect(owner_url, timeout=10, statement_cache_size=0)
@@ -46,9 +46,11 @@ async def migrate_engine(owner_url: str) -> str | None:
 
 
 async def _migrate_alone(connection: Connection[Record], owner_url: str, maker: str) -> None:
-    """Raises LockNotAvailableError while another does it. The engine's own lock is a session's, which a
-    transaction pooler hands to two; this one is not. Nobody waits for it long: indexes that are built beside
-    the table's use wait for every statement under way, and one that waited for their end would be such.
+    """Migrate under a transaction lock. Raises LockNotAvailableError while another process migrates.
+
+    The lock of DBOS belongs to a session, which a transaction pooler may share between two clients. The lock
+    timeout is short because a concurrent index build waits for all running statements, including one that
+    waits for this lock.
     """
     async with connection.transaction():
         await connection.execute(LOCK)
@@ -58,7 +60,7 @@ async def _migrate_alone(connection: Connection[Record], owner_url: str, maker: 
 
 
 def _migrate(owner_url: str) -> None:
-    # Three seconds of a processor that nobody spends who finds the tables in order.
+    # Importing DBOS takes three seconds of CPU time, which is not needed when the tables are current.
     from dbos import DBOS  # noqa: PLC0415
 
     from core.engine.log import relay_log  # noqa: PLC0415

@@ -3,9 +3,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class EngineState:
-    """Of this process, for the health page. ``executor``: as whom it works now; None: it does not, or not
-    yet.
-    """
+    """State of this process's engine for the health check. ``executor`` is None while no engine runs."""
 
     is_wanted: bool = False
     executor: str | None = None

@@ -1,4 +1,4 @@
-"""An engine beside something else, as in the process that serves the API too."""
+"""Supervisor that restarts the engine inside a process with other tasks, such as the API server."""
 
 import asyncio
 from contextlib import suppress
@@ -14,9 +14,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 async def supervise_engine(parts: EngineConfig, stopping: asyncio.Event, state: EngineState) -> None:
-    """One engine after the other until told to stop: when others have given one up, its process goes on
-    under a new name. One that does not come up, without its database for example, is tried again: what it
-    stands beside need not end for it.
+    """Run an engine until ``stopping`` is set. A fenced engine is replaced by one with a new executor id. An
+    engine that fails to start, for example without its database, is retried, so that the other tasks of the
+    process continue.
     """
     state.is_wanted = True
     while not stopping.is_set():

@@ -1,4 +1,4 @@
-"""Work of the system's own: in the engine's queues like a run, but nobody's, and paid for by nobody."""
+"""System workflows: enqueued like runs, but without an account and without charge."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from core.engine.run_executor import ActiveRuns
 
 @dataclass(frozen=True, slots=True)
 class SystemWorkflow:
-    """``carry_out`` is given the executor and the two words it was enqueued with. It may be begun again by
-    another process when this one dies; what it raises besides a cancellation ends it.
+    """``carry_out`` receives the executor id and the two arguments it was enqueued with. Another process may
+    start it again when this one dies; any exception except a cancellation ends it.
     """
 
     name: str
@@ -19,7 +19,7 @@ class SystemWorkflow:
 async def carry_out_routine(
     routine: SystemWorkflow, executor: str, running: ActiveRuns, first: str, second: str
 ) -> str:
-    """It counts as running: who stops waits for it, or leaves it to others."""
+    """Registers the task in ``running``, so that shutdown waits for it or leaves it to another worker."""
     task = running.enter()
     try:
         return await routine.carry_out(executor, first, second)

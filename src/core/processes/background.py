@@ -1,4 +1,4 @@
-"""What a process does beside its main work, for as long as it lives: taking up what others left for later."""
+"""Background services that run concurrently with the main task of a process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,13 +11,15 @@ from shared.errors import Unavailable
 RETRY_INTERVAL_S = 1.0
 
 BackgroundService = Callable[[asyncio.Event], Awaitable[None]]
-"""Goes on until the event is set, then finishes what it has in hand and returns."""
+"""Runs until the event is set, then finishes its current work and returns."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("attendants")
 
 
 async def run_services(attendants: Mapping[str, BackgroundService], stopping: asyncio.Event) -> None:
-    """All of them until told to stop. One that fails, without its database for example, begins again."""
+    """Run all services until ``stopping`` is set. A service that fails, for example without its database, is
+    restarted.
+    """
     async with asyncio.TaskGroup() as group:
         for name, attendant in attendants.items():
             group.create_task(_keep(name, attendant, stopping))

@@ -1,4 +1,4 @@
-"""Carrying out runs, and keeping the time, beside answering HTTP, in one process."""
+"""Worker and scheduler inside the API server process."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from core.wiring.resources import Resources
 
 SideTask = Callable[[Resources, asyncio.Event], Awaitable[None]]
-"""Something that a serving process does as well, until it is told to stop."""
+"""Additional task of a server process; runs until the event is set."""
 
 
 async def run_worker_in_api(foundation: Resources, stopping: asyncio.Event) -> None:
-    """Requests are answered while the engine comes up, which takes seconds to import."""
+    """Run the worker until ``stopping`` is set. The engine is imported in a thread, because the import takes
+    seconds and the server must answer requests meanwhile.
+    """
     foundation.engine.is_wanted = True
     work = await asyncio.to_thread(_work, foundation)
     await work(stopping)

@@ -1,14 +1,14 @@
-"""Where this process answers HTTP."""
+"""Listen address of the HTTP server."""
 
 from dataclasses import dataclass
 
-# Listening on every address, we are reached at this one from here.
+# Loopback address under which this machine reaches a server that listens on all addresses.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}  # noqa: S104
 
 
 @dataclass(slots=True)
 class ListenAddress:
-    """``address``: as this machine reaches it; None: it does not serve, or not yet."""
+    """``address`` is the URL for requests from this machine; None before the server listens."""
 
     address: str | None = None
 

@@ -1,4 +1,4 @@
-"""The process that keeps the time of cron jobs and nothing else."""
+"""Scheduler process for cron jobs."""
 
 import asyncio
 import signal
@@ -14,7 +14,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("cron")
 
 
 async def run_scheduler(place: Runtime) -> None:
-    """Until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""The process that answers HTTP: granian in our own event loop, drained before it ends."""
+"""API server process: granian in our event loop, drained before exit."""
 
 import asyncio
 import logging
@@ -20,19 +20,19 @@ from shared.http_server import HttpServer
 from shared.listen_socket import bind, listen
 
 BACKLOG = 1_024
-BUFFER_BYTES_MAX = 65_536  # per connection: for the headers, and for what is received of a body at once
+BUFFER_BYTES_MAX = 65_536  # per connection: limits the headers and each received chunk of a body
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
 
 Companion = Callable[[str], Awaitable[bool]]
-"""Something to do beside serving, given the address; tells whether to go on serving afterwards."""
+"""Task that receives the server's address; returns False to stop the server."""
 
 
 async def serve(
     place: Runtime, companion: Companion | None = None, *, beside: SideTask | None = None
 ) -> None:
-    """Serve until SIGTERM or SIGINT; then take no more, finish what is under way, and return. Whatever goes
-    on beside it is told to stop at the same moment, and waited for.
+    """Serve until SIGTERM or SIGINT; then accept no more connections, finish open requests and return. The
+    ``beside`` task receives the stop event at the same time and is awaited.
     """
     with bind(place.settings.host, place.settings.port) as bound:
         await _serve_on(bound, place, companion, beside)
@@ -48,7 +48,7 @@ async def _serve_on(
             create_app(application),
             bound,
             backlog=BACKLOG,
-            # Headers not complete, or a connection idle, for so long: the server hangs up.
+            # The server closes a connection that is idle or sends incomplete headers for this long.
             http1_settings=HTTP1Settings(
                 header_read_timeout=settings.client_deadline_s * 1_000, max_buffer_size=BUFFER_BYTES_MAX
             ),
@@ -92,7 +92,7 @@ async def _beside(
 
 
 async def _unless_ended(work: Awaitable[bool], serving: asyncio.Task[None]) -> bool:
-    """Do the work, unless the server ends first."""
+    """Return the result of ``work``, or False when the server ends first."""
     task = asyncio.ensure_future(work)
     await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
     if not task.done():
@@ -107,9 +107,9 @@ async def _until_drained(serving: asyncio.Task[None], server: HttpServer, applic
     asked_to_stop.cancel()
     drain_s = application.settings.drain_s
     log.info("draining", seconds_max=drain_s)
-    application.runs.live.close()  # whoever waits for a run would keep us waiting
+    application.runs.live.close()  # requests that wait for a run would delay the drain
     done, _ = await asyncio.wait({serving}, timeout=drain_s)
     if not done:
         log.warning("drain_cut_short")
     for task in done:
-        task.result()  # a server that ended by itself says why
+        task.result()  # raises the error of a server that ended by itself

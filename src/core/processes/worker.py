@@ -1,4 +1,4 @@
-"""The process that carries out runs and nothing else."""
+"""Worker process that executes runs."""
 
 import asyncio
 import signal
@@ -12,14 +12,14 @@ Duties = tuple[EngineConfig, dict[str, BackgroundService]]
 
 
 class WorkerFenced(RuntimeError):
-    """Others took this process for dead. It has stopped; whoever watches over it starts it again."""
+    """Other workers considered this process dead. It has stopped; its process manager must restart it."""
 
     def __str__(self) -> str:
         return "This worker was silent for too long: others have its work, and it has stopped."
 
 
 async def work(opened_duties: AbstractAsyncContextManager[Duties]) -> None:
-    """Until SIGTERM or SIGINT. Raises GivenUp."""
+    """Run until SIGTERM or SIGINT. Raises WorkerFenced."""
     told_to_stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""From the database's messages to what this process knows of runs."""
+"""Handler of database notifications that updates the live runs of this process."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -27,5 +27,5 @@ class RunNotifications:
         else:
             self.live.hear_of_caller(UUID(name))
 
-    def hear_state(self, is_hearing: bool) -> None:  # noqa: FBT001  it is told, not asked
+    def hear_state(self, is_hearing: bool) -> None:  # noqa: FBT001  signature of the listener's callback
         self.live.hear(is_hearing=is_hearing)

@@ -1,8 +1,8 @@
-"""The poll that brings nothing new, answered in front of the framework: no query, no request object.
+"""Middleware that answers polls of an unchanged run with 304, without a query or a request object.
 
-It costs next to nothing, so each process counts these for itself; a count that all share would be the query
-that is saved. Everything else goes on to the application, also everything that is refused: there it is
-counted by all, and gets its words.
+These responses are cheap, so each process counts them in its own rate limit; a shared count would need the
+query that this middleware saves. All other requests continue to the application, including rejected ones: the
+application counts them in the shared limit and writes the problem response.
 """
 
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
@@ -42,7 +42,7 @@ class RunPollMiddleware:
         await self._app(scope, receive, send)
 
     async def _is_known(self, live: LiveRun, scope: HTTPScope) -> bool:
-        """Whether the caller has this very state, may still see it, and has not asked too often."""
+        """True when the caller has the current state, may still read it, and is within the rate limit."""
         authorization, account, tag = _presented(scope)
         if tag != live.tag:
             return False
@@ -63,13 +63,13 @@ class RunPollMiddleware:
             (caller.id, caller.chosen_account) in live.callers
             and (caller.scopes is None or PERMISSION in caller.scopes)
             and self._live.now_s() < live.fresh_until_s
-            and self._live.find(run_id) is live  # still: it was not looked at in the same breath
+            and self._live.find(run_id) is live  # it may have changed while the caller was authenticated
         )
 
 
 def _presented(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes]:
-    """The three headers that matter here. One that is sent twice is for the application to judge: then no
-    tag is known.
+    """Return authorization, account and tag. Without authorization or with a repeated header the tag is
+    empty, so that the application handles the request.
     """
     authorization = account = tag = None
     for name, value in scope["headers"]:

@@ -1,4 +1,4 @@
-"""Works on Stripe's events, beside whatever else this process does."""
+"""Background service that processes stored Stripe events."""
 
 import asyncio
 from contextlib import suppress
@@ -10,13 +10,13 @@ from features.billing.domain.event_queue import ClaimedEvent
 from shared.errors import Unavailable
 
 AT_ONCE_MAX = 4
-POLL_INTERVAL_S = 0.5  # others may have taken something in
+POLL_INTERVAL_S = 0.5  # another process may have stored an event
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("inbox")
 
 
 class StripeEventWorker:
-    """Background service that processes stored Stripe events; ``arrivals`` is set when one is stored."""
+    """Claims and processes up to AT_ONCE_MAX events; ``arrivals`` is set when this process stores one."""
 
     def __init__(self, consumption: StripeEventProcessor, arrivals: asyncio.Event) -> None:
         self._line = consumption.line
@@ -28,7 +28,7 @@ class StripeEventWorker:
         stopped = asyncio.create_task(stopping.wait())
         try:
             while not stopping.is_set():
-                self._arrivals.clear()  # before the look: what comes after it rings again
+                self._arrivals.clear()  # before the claim: an event stored after the claim sets it again
                 free = AT_ONCE_MAX - len(under_way)
                 claimed = await self._line.claim(free)
                 under_way |= {asyncio.create_task(self._work_on(event)) for event in claimed}
@@ -49,7 +49,7 @@ class StripeEventWorker:
             await arrived
 
     async def _work_on(self, event: ClaimedEvent) -> None:
-        """Never fails: what went wrong stands in the event's row, or its claim runs out."""
+        """Never raises: a failure is stored in the event's row, or the lease of its claim expires."""
         try:
             ending, error = await self._consumption.consume(event)
         except Unavailable as unavailable:

@@ -1,4 +1,4 @@
-"""Carries notices to tenants' endpoints, beside a worker's runs."""
+"""Background service that sends webhook messages to tenants' endpoints."""
 
 import asyncio
 from contextlib import suppress
@@ -12,9 +12,9 @@ from features.webhooks.application.send_delivery import SendDelivery
 from features.webhooks.domain.delivery import ClaimedDelivery
 from shared.errors import Unavailable
 
-UNDER_WAY_MAX = 20  # of this process
-APIECE_MAX = 5  # of one account, in all processes together; one host may have twice as many
-LEASE = timedelta(seconds=60)  # much longer than an attempt takes
+UNDER_WAY_MAX = 20  # deliveries of this process
+APIECE_MAX = 5  # deliveries of one account over all processes; one host may have twice as many
+LEASE = timedelta(seconds=60)  # much longer than one attempt
 POLL_INTERVAL_S = 1.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("notices")
@@ -28,12 +28,12 @@ class WebhookDeliveryWorker:
     _under_way: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]], init=False)
 
     async def attend(self, stopping: asyncio.Event) -> None:
-        """What is under way when it ends, for whatever reason, is waited for."""
+        """Deliver until ``stopping`` is set. Active deliveries are awaited, also after an error."""
         told_to_stop = asyncio.create_task(stopping.wait())
         try:
             while not stopping.is_set():
                 has_taken = await self._take()
-                # A place that is free again is filled at once, as long as there is something to fill it with.
+                # While deliveries are waiting, a finished one is replaced without waiting for the poll.
                 wake_ups = {told_to_stop, *self._under_way} if has_taken or self._is_full else {told_to_stop}
                 await asyncio.wait(
                     wake_ups, timeout=self.poll_interval_s, return_when=asyncio.FIRST_COMPLETED
@@ -60,7 +60,7 @@ class WebhookDeliveryWorker:
         return bool(claimed)
 
     async def _carry(self, due: ClaimedDelivery) -> None:
-        """What fails on our side is tried again when the lease is over."""
+        """Never raises: after an internal failure the delivery is claimed again when its lease expires."""
         facts = {"delivery": str(due.id), "account": str(due.account_id), "type": due.type}
         try:
             verdict = await self.dispatch.deliver(due)

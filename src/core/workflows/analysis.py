@@ -1,4 +1,4 @@
-"""One profile analysed: looked at, judged by models side by side, scored and saved."""
+"""Workflow of one analysis: scrape the profile, run the prompts in parallel, score and save."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from features.analysis.domain.prompting.prompts import FORMS
 from features.analysis.domain.requests import NewAnalysis
 from features.runs.domain.run import Run
 
-# Whoever is asked has tried again already, as long as it made sense.
+# Provider clients retry internally, so the step must not.
 ONCE = RetryPolicy(attempts_max=1)
 SCRAPE_PERCENT, ASK_PERCENT, SAVE_PERCENT = 10, 40, 90
 

@@ -1,10 +1,11 @@
-"""Many profiles, each analysed by a run of its own; this one starts them and waits.
+"""Workflow of a bulk analysis: starts one child run per profile and waits for them.
 
-When credits run out and none of its items is at work, the run pauses and leaves its worker: the engine's work
-returns, and credits that arrive enqueue the run again (``runs.resume_paused``).
+When credits run out and no item is active, the run pauses and leaves its worker: the DBOS workflow returns,
+and new credits enqueue the run again (``runs.resume_paused``).
 
-What it knows stands in its items' rows, so it has no steps to replay: after a crash it looks and goes on. A
-run's id follows from the bulk's and the item's position, so none is started twice.
+All state is in the rows of the items, so there are no steps to replay: after a crash the workflow reads the
+rows and continues. The id of a child run is derived from the bulk's id and the item's position, so no child
+run is started twice.
 """
 
 from collections.abc import Callable
@@ -28,24 +29,24 @@ from shared.ids import RunId
 
 RUNS_QUEUE = "runs"
 TRANSACTION_TYPE = "analysis"
-# Ten look at a time, of all bulks together. A few more are started, so that no place stands empty while the
-# next one is on its way through the queue, or a model answers.
+# Ten runs scrape at a time, over all bulks. A few more are started, so that no scraping slot is idle while
+# the next run is in the queue or waits for a model.
 STARTED_MAX = 15
 BATCH_SIZE = 10
-# The end of a run in this process wakes it; of those elsewhere it hears by looking.
+# A child run that ends in this process wakes the bulk; the others are found by polling.
 LOOK_INTERVAL_S = 0.25
 CREDITS_INTERVAL_S = 1.0
 WAITING_FOR_CREDITS = "waiting_for_credits"
 CANCELLING = "cancelling"
-GIVEN_UP = "cancelled_queued"  # of items whose run was never started
+GIVEN_UP = "cancelled_queued"  # outcome of items whose run was never started
 SHORT = "insufficient"
-# Whether items that there is room for were started, or credits are short, or the run has paused for that.
+# done: items were started up to the limit; short: credits are missing; paused: the run waits for credits.
 Filling = Literal["done", "short", "paused"]
 
 
 @dataclass(frozen=True, slots=True)
 class BulkWorkflow:
-    """``transaction``: the system's; what is called in it joins."""
+    """``transaction`` opens a transaction of the service role; repository calls inside it join."""
 
     runs: RunStarts
     items: BulkItems
@@ -61,7 +62,7 @@ class BulkWorkflow:
         return SUSPENDED if is_paused else RunResult(ended(work.run, "completed", "completed"))
 
     async def _work_through(self, work: RunContext) -> bool:
-        """Returns when every item has ended, or the run has paused: whether it has."""
+        """Return True when the run has paused, False when every item has ended."""
         order = await self._priced(work.run)
         now, told = Progress(), None
         while (counts := await self._settle(work.run)).ended < counts.total:
@@ -78,7 +79,7 @@ class BulkWorkflow:
         return False
 
     async def _fill(self, work: RunContext, order: "PricedOrder", counts: Counts, now: "Progress") -> Filling:
-        """Start as many as there is room for."""
+        """Start waiting items up to STARTED_MAX."""
         waiting = counts.total - counts.ended - counts.at_work
         room = min(STARTED_MAX - counts.at_work, waiting)
         if room <= 0:
@@ -89,21 +90,21 @@ class BulkWorkflow:
     async def _start_next(
         self, work: RunContext, order: "PricedOrder", now: "Progress", items_max: int, *, is_idle: bool
     ) -> Filling:
-        """``is_idle``: no item is at work, so the run pauses when the first of these cannot be paid."""
+        """``is_idle``: no item is active, so the run pauses when the first of these items cannot be paid."""
         run = work.run
         async with self.transaction():
-            # Nobody who was given up starts anything.
+            # Fails if this worker has lost its fencing token.
             await work.report_within(now.place, now.percent)
             for item in await self.items.unstarted(run.account_id, run.id, items_max):
                 started = await self.runs.start(order.item_run(run, item))
                 if started.run is not None:
-                    # Its own, this one already before a crash, or one that somebody else has started.
+                    # The new run, the run started before a crash, or an equal run of another request.
                     await self.items.started(run.account_id, run.id, item.position, started.run.id)
                     is_idle = False
                 elif started.outcome == SHORT:
                     return await self._short(work, order, now, is_idle=is_idle)
                 else:
-                    # What is wrong with the key is wrong for all of them.
+                    # A limit of the API key applies to all remaining items.
                     await self.items.give_up(run.account_id, run.id, "skipped", started.outcome)
                     return "done"
         return "done"
@@ -111,14 +112,14 @@ class BulkWorkflow:
     async def _short(
         self, work: RunContext, order: "PricedOrder", now: "Progress", *, is_idle: bool
     ) -> Filling:
-        """While items are at work the run waits for them: they may return credits."""
+        """Wait while items are active, because they may release credits; otherwise pause the run."""
         if not is_idle:
             return "short"
         await work.suspend_within(WAITING_FOR_CREDITS, now.percent, credits_needed=order.credits_each)
         return "paused"
 
     async def _wind_down(self, work: RunContext) -> None:
-        """Start no more, and wait for those at work, which are told to stop."""
+        """Start no more items, cancel the active child runs and wait for their end."""
         await until_database_answers(lambda: self._give_up(work))
         while (counts := await self._settle(work.run)).at_work:
             await work.report(CANCELLING, _progress(counts).percent)
@@ -129,7 +130,7 @@ class BulkWorkflow:
         async with self.transaction():
             await work.report_within(CANCELLING, 0)
             await self.items.give_up(run.account_id, run.id, "cancelled", GIVEN_UP)
-            # Whoever cancelled it has told those that were started then.
+            # The cancel request reached only the child runs that existed then; this call reaches later ones.
             await self.runs.request_cancel(run.account_id, run.id)
 
     async def _settle(self, run: Run) -> Counts:

@@ -1,4 +1,4 @@
-"""What is noted when a run of analysis has ended."""
+"""Metrics and alerts of ended analysis runs."""
 
 from dataclasses import dataclass
 
@@ -18,10 +18,12 @@ class RunMetrics:
     record: AnalysisRecord
 
     async def analysis_ended(self, request: AnalysisRequest, score: int | None) -> None:
-        """A data point, and a warning when it cost or took too much. What it cost, its row says now."""
+        """Record a data point, and log an alert when cost or duration exceeds its limit. The run's row
+        contains the final cost by now.
+        """
         run = await self.runs.find(request.account_id, request.run_id)
         if run is None or run.ended_at is None or run.started_at is None:
-            return  # removed meanwhile, with its account
+            return  # deleted with its account in the meantime
         duration_ms = (run.ended_at - run.started_at).total_seconds() * 1_000
         self.record(
             run_id=run.id,

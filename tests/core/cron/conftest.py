@@ -8,10 +8,10 @@ from tests.support import dual_client
 
 @pytest.fixture(scope="package")
 async def cron_addresses(cluster, template):
-    """A database for jobs alone: they are about everybody in it."""
+    """Separate database for cron jobs, because they process all accounts in it."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
-        # As if it had been there for long.
+        # Simulates an old installation: slots before the installation are not caught up.
         await connection.execute("update oslira.migrations set applied_at = '2000-01-01'")
         await connection.close()
         yield addresses
@@ -32,7 +32,7 @@ async def cron_database(cron_addresses):
 
 @pytest.fixture(scope="package")
 async def other_database(cron_addresses):
-    """The same as another process sees it."""
+    """Second client of the same database, in place of another process."""
     async with dual_client(cron_addresses) as database:
         yield database
 

@@ -1,4 +1,4 @@
-"""Jobs of tests, and what stands in for the clock and for the claims."""
+"""Test jobs and fakes of the schedule, the claims and the job handler."""
 
 from datetime import UTC, datetime
 
@@ -23,7 +23,7 @@ class EverySecond(CronSchedule):
 
 
 class Claims:
-    """One row for each slot."""
+    """In-memory claims with one row per slot."""
 
     def __init__(self):
         self.rows = {}
@@ -34,7 +34,7 @@ class Claims:
 
 
 class Counting:
-    """A chore that says how often it was called."""
+    """Job handler that records its calls."""
 
     def __init__(self, report=None, *raises):
         self.report = report or Report(counts={"things": 1})

@@ -1,4 +1,4 @@
-"""What a process does that keeps the time, with a slot for every second."""
+"""Scheduler process with one slot per second."""
 
 import asyncio
 import sys

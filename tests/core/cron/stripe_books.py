@@ -1,4 +1,4 @@
-"""Stripe as the jobs see it: what it has now, and how often it was asked to end something."""
+"""In-memory Stripe for cron jobs, with recorded cancellations and refunds."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ def now():
 
 
 class StripeBooks:
-    """Stands in for Stripe at the port StripeRecords, and at the jobs' port for ending subscriptions."""
+    """Fake of the port StripeRecords and of the port that ends subscriptions."""
 
     def __init__(self):
         self.by_id = {}
@@ -25,7 +25,7 @@ class StripeBooks:
         self.issued = []
         self.cancelled = []
         self.given_back = []
-        self.refused = set()  # payments that Stripe does not give back
+        self.refused = set()  # payments that Stripe refuses to refund
 
     async def subscription(self, subscription_id):
         return self.by_id.get(subscription_id)
@@ -62,7 +62,7 @@ class StripeBooks:
         return self.by_id[subscription_id]
 
     def subscribe(self, account_id, *, plan="growth", began=None, **fields):
-        """One that was paid, for the month that began then."""
+        """Create a paid subscription whose current period began at ``began``."""
         key, began = uuid.uuid4().hex, began or now() - DAY
         made = SubscriptionSnapshot(
             id=f"sub_{key}",

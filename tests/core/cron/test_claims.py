@@ -1,4 +1,4 @@
-"""A slot is somebody's once, whoever asks, and in the queue as soon as it is."""
+"""Claims of cron slots: unique, and enqueued in the same transaction."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ MAKE_OLDER = "update cron_runs set claimed_at = now() - interval '2 hours' where
 
 @pytest.fixture
 def job_name():
-    """Of this test alone."""
+    """Name that only this test uses."""
     return "job-" + "".join(chr(97 + int(digit, 16)) for digit in uuid.uuid4().hex[:12])
 
 
@@ -44,7 +44,7 @@ def by_operator(job, **fields):
     return claim(job, trigger="operator", requested_by=UserId(uuid.uuid4()), **fields)
 
 
-async def test_of_many_who_claim_a_slot_at_once_one_gets_it(
+async def test_one_of_many_concurrent_claims_of_a_slot_wins(
     cron_owner, cron_database, other_database, job_name
 ):
     rivals = [PostgresCron(database.admin("tests")) for database in (cron_database, other_database)] * 4
@@ -57,7 +57,7 @@ async def test_of_many_who_claim_a_slot_at_once_one_gets_it(
     assert await cron_owner.fetchval(QUEUED, job_name) == 1
 
 
-async def test_a_claim_that_is_rolled_back_leaves_neither_row_nor_work(cron_owner, cron_database, job_name):
+async def test_rolled_back_claim_leaves_no_row_and_no_workflow(cron_owner, cron_database, job_name):
     session = cron_database.admin("tests")
     with pytest.raises(LookupError):
         async with session.transaction():
@@ -68,7 +68,7 @@ async def test_a_claim_that_is_rolled_back_leaves_neither_row_nor_work(cron_owne
     assert not await cron_owner.fetch("select from cron_runs where job = $1", job_name)
 
 
-async def test_an_operator_who_asks_again_gets_the_same_run(cron, job_name):
+async def test_repeated_operator_request_returns_the_same_run(cron, job_name):
     asked = by_operator(job_name)
     _, first = await cron.claim(asked)
 
@@ -77,14 +77,14 @@ async def test_an_operator_who_asks_again_gets_the_same_run(cron, job_name):
     assert (outcome, second) == ("known", first)
 
 
-async def test_a_slot_from_before_there_were_jobs_was_missed_by_nobody(cron, job_name):
+async def test_slot_before_the_installation_is_not_caught_up(cron, job_name):
     before = at("1999-12-31T03:00:00")
 
     assert await cron.claim(claim(job_name, slot=before, trigger="catch_up")) == ("before_us", None)
     assert (await cron.claim(claim(job_name, trigger="catch_up")))[0] == "claimed"
 
 
-async def test_only_the_attempt_that_is_under_way_ends_a_run(cron, executor, job_name):
+async def test_only_the_current_attempt_finishes_a_run(cron, executor, job_name):
     await cron.claim(claim(job_name))
     _, first = await cron.begin(job_name, SLOT, executor=executor, attempts_max=2)
     _, second = await cron.begin(job_name, SLOT, executor=executor, attempts_max=2)
@@ -100,7 +100,7 @@ async def test_only_the_attempt_that_is_under_way_ends_a_run(cron, executor, job
     assert (await cron.begin(job_name, SLOT, executor=executor, attempts_max=2))[0] == "ended"
 
 
-async def test_an_executor_that_was_given_up_begins_nothing(cron, cron_owner, executor, job_name):
+async def test_fenced_executor_begins_no_run(cron, cron_owner, executor, job_name):
     await cron.claim(claim(job_name))
     await cron_owner.execute("update traffic.workers set gone_at = now() where executor = $1", executor)
 
@@ -110,7 +110,7 @@ async def test_an_executor_that_was_given_up_begins_nothing(cron, cron_owner, ex
     ] == "unknown"
 
 
-async def test_work_that_the_engine_has_lost_is_ended(cron, cron_owner, job_name):
+async def test_run_without_an_engine_workflow_is_closed_as_lost(cron, cron_owner, job_name):
     other = job_name + "-other"
     _, lost = await cron.claim(claim(job_name))
     _, kept = await cron.claim(claim(other))
@@ -128,7 +128,7 @@ async def test_work_that_the_engine_has_lost_is_ended(cron, cron_owner, job_name
     assert kept.status == "queued"
 
 
-async def test_history_comes_in_pages_newest_first(cron, job_name):
+async def test_history_is_sorted_newest_first(cron, job_name):
     for day in range(5):
         await cron.claim(claim(job_name, slot=SLOT + timedelta(days=day)))
     await cron.claim(by_operator(job_name, slot=SLOT + timedelta(days=9), is_dry_run=True))
@@ -141,7 +141,7 @@ async def test_history_comes_in_pages_newest_first(cron, job_name):
 
 
 @pytest.mark.battery
-async def test_three_processes_that_keep_the_time_claim_every_slot_once(cron_addresses, cron_owner):
+async def test_three_scheduler_processes_claim_every_slot_once(cron_addresses, cron_owner):
     slots_min = 10
     words = (cron_addresses.owner, cron_addresses.user, cron_addresses.admin, str(slots_min))
     processes = [

@@ -1,4 +1,4 @@
-"""Jobs as operators see them."""
+"""Operator API for cron jobs."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ def run(client, operator):
     return send
 
 
-async def test_jobs_say_when_they_are_due_and_what_became_of_them(client, operator, run, owner, database):
+async def test_job_list_contains_next_due_time_and_last_run(client, operator, run, owner, database):
     asked = (await run("progress-expiry")).json()
     cron = PostgresCron(database.admin("tests"))
     await owner.execute("select traffic.enlist($1, 'here', '{}')", asked["id"])
@@ -45,7 +45,7 @@ async def test_jobs_say_when_they_are_due_and_what_became_of_them(client, operat
     assert job["last_run"]["duration_ms"] >= 0
 
 
-async def test_a_run_is_asked_for_and_followed(client, operator, run):
+async def test_requested_run_is_accepted_and_readable(client, operator, run):
     answer = await run(body={"dry_run": True})
     asked = answer.json()
     found = await client.get(f"{PATH}/cache-expiry/runs/{asked['id']}", headers=operator)
@@ -55,7 +55,7 @@ async def test_a_run_is_asked_for_and_followed(client, operator, run):
     assert (asked["status"], asked["trigger"], asked["dry_run"]) == ("queued", "operator", True)
 
 
-async def test_a_repeated_request_is_the_same_run(run):
+async def test_request_with_the_same_idempotency_key_returns_the_same_run(run):
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
     first, second = await run(**key), await run(**key)
@@ -64,7 +64,7 @@ async def test_a_repeated_request_is_the_same_run(run):
     assert second.headers["Idempotency-Replayed"] == "true"
 
 
-async def test_a_slot_is_carried_out_once(run):
+async def test_slot_is_executed_once(run):
     slot = rounded(datetime.now(UTC) - timedelta(days=3))
 
     first, second = await run(body={"slot": slot}), await run(body={"slot": slot})
@@ -80,20 +80,20 @@ async def test_a_slot_is_carried_out_once(run):
         ({"slot": "2026-01-01T00:00:00Z", "dry_run": True}, "slot_of_dry_run"),
     ],
 )
-async def test_a_slot_that_cannot_be_run_is_refused(run, body, code):
+async def test_slot_that_cannot_run_is_rejected(run, body, code):
     answer = await run(body=body)
 
     assert (answer.status_code, answer.json()["code"]) == (422, code)
 
 
 @pytest.mark.parametrize("job", ["no-such-job", "a%00b", "cache-expiry%20"])
-async def test_a_job_that_there_is_not(client, operator, run, job):
+async def test_unknown_job_is_not_found(client, operator, run, job):
     answers = [await run(job), await client.get(f"{PATH}/{job}/runs", headers=operator)]
 
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(404, "job_unknown")}
 
 
-async def test_the_run_of_another_job_is_not_found(client, operator, run):
+async def test_run_of_another_job_is_not_found(client, operator, run):
     asked = (await run()).json()
 
     answer = await client.get(f"{PATH}/lot-expiry/runs/{asked['id']}", headers=operator)
@@ -101,7 +101,7 @@ async def test_the_run_of_another_job_is_not_found(client, operator, run):
     assert (answer.status_code, answer.json()["code"]) == (404, "cron_run_not_found")
 
 
-async def test_history_is_followed_page_by_page(client, operator, run):
+async def test_history_is_paginated_by_cursor(client, operator, run):
     ids = [(await run("lot-expiry")).json()["id"] for _ in range(3)]
     found, cursor = [], None
     while len(found) < 3:

@@ -1,4 +1,4 @@
-"""Each job twice, by two processes at once, and by an operator at the same moment: as if once (T17)."""
+"""Idempotence of every job under concurrent and repeated execution (T17)."""
 
 import asyncio
 import uuid
@@ -20,7 +20,7 @@ with made as (
 ), books as (insert into credit_accounts (account_id) select id from made)
 select array_agg(id) from made
 """
-# They came by signing up, and nobody has renewed them for three months.
+# The subscriptions of the signup, three months without a renewal.
 MAKE_DUE = """
 update subscriptions as s
 set renews = true, period_start = s.anchor_at, period_end = billing.period_start(s.anchor_at, 1)
@@ -50,12 +50,12 @@ def both(cron_database, other_database, name):
 
 
 async def at_once(chores, times=2):
-    """What they counted, together."""
+    """Run the handlers concurrently and return the sums of their counts."""
     reports = await asyncio.gather(*(chore.carry_out(is_dry_run=False) for chore in chores * times))
     return {name: sum(report.counts.get(name, 0) for report in reports) for name in reports[0].counts}
 
 
-async def test_a_new_period_brings_its_credits_once_and_none_for_those_missed(
+async def test_renewal_grants_the_current_period_once_and_no_missed_periods(
     cron_owner, cron_database, other_database
 ):
     ids = await cron_owner.fetchval(DUE_ACCOUNTS)
@@ -82,7 +82,7 @@ async def test_a_new_period_brings_its_credits_once_and_none_for_those_missed(
 
 @pytest.fixture
 async def deleted(cron_owner, cron_database):
-    """One who deleted nothing, one who deleted a business with its leads a month ago, one who left."""
+    """Three accounts: nothing deleted; a business with its leads deleted 31 days ago; account deleted."""
     await job_handlers(cron_database)["daily-cleanup"].carry_out(is_dry_run=False)
     tenants = [await make_tenant(cron_owner) for _ in range(3)]
     for tenant in tenants:
@@ -112,7 +112,7 @@ async def rows_left(cron_owner, account_id):
     return counts
 
 
-async def test_what_was_deleted_a_month_ago_is_removed_and_counted_by_table(
+async def test_rows_deleted_a_month_ago_are_purged_and_counted_by_table(
     cron_owner, cron_database, other_database, deleted
 ):
     untouched, business, everything = deleted
@@ -147,7 +147,7 @@ async def test_what_was_deleted_a_month_ago_is_removed_and_counted_by_table(
     assert set((await rows_left(cron_owner, everything)).values()) == {0}
 
 
-async def test_an_account_that_stripe_still_bills_is_kept(cron_owner, cron_database):
+async def test_deleted_account_with_an_active_subscription_is_not_purged(cron_owner, cron_database):
     tenant = await make_tenant(cron_owner)
     await cron_owner.execute(
         "select billing.apply_subscription($1, $2, 'si_1', 'growth', 'active', now(), now(),"
@@ -168,7 +168,7 @@ async def test_an_account_that_stripe_still_bills_is_kept(cron_owner, cron_datab
     assert (await rows_left(cron_owner, tenant.account_id))["accounts"] == 0
 
 
-async def test_lapsed_credits_are_written_off_once(cron_owner, cron_database, other_database):
+async def test_expired_credits_are_written_off_once(cron_owner, cron_database, other_database):
     tenant = await make_tenant(cron_owner)
     await cron_owner.execute(
         "select ledger.grant_credits($1, 7, 'g', 'admin_grant', now() + interval '1 hour')", tenant.account_id
@@ -185,9 +185,7 @@ async def test_lapsed_credits_are_written_off_once(cron_owner, cron_database, ot
     )
 
 
-async def test_a_run_that_nobody_will_finish_is_failed_and_released_once(
-    cron_owner, cron_database, other_database
-):
+async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron_database, other_database):
     tenant = await make_tenant(cron_owner)
     await cron_owner.execute("select ledger.grant_credits($1, 5, 'g', 'admin_grant')", tenant.account_id)
     run_id = uuid.uuid4()
@@ -241,7 +239,7 @@ TRACES = [
 
 
 @pytest.mark.parametrize(("name", "statement", "table"), TRACES)
-async def test_what_is_remembered_for_a_while_is_forgotten_after_it(
+async def test_expired_rows_are_purged_once(
     cron_owner, cron_database, other_database, name, statement, table
 ):
     tenant = await make_tenant(cron_owner)
@@ -257,7 +255,7 @@ async def test_what_is_remembered_for_a_while_is_forgotten_after_it(
 
 
 @pytest.mark.parametrize("name", JOBS)
-async def test_a_dry_run_of_any_job_changes_nothing(cron_owner, cron_database, deleted, name):
+async def test_dry_run_of_any_job_changes_nothing(cron_owner, cron_database, deleted, name):
     del deleted
     before = await everything_in(cron_owner)
 

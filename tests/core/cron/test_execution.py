@@ -1,4 +1,4 @@
-"""From a claimed slot to its end, by the engine."""
+"""Execution of claimed slots by the engine."""
 
 import asyncio
 import dataclasses
@@ -82,7 +82,7 @@ async def ended(cron, name, run_id):
     return await until(found)
 
 
-async def test_jobs_come_to_their_ends_and_the_history_tells(foundation, cron):
+async def test_history_contains_the_result_of_every_job(foundation, cron):
     found = Report(counts={"things": 3}, findings=(JobFinding(kind="odd", subject="sub_1"),))
     chores = {
         "exec-fine": Counting(found),
@@ -130,7 +130,7 @@ async def test_job_with_findings_logs_a_warning_whatever_its_counts_are_named(cr
     assert (entry["findings"], entry["counts"]) == (1, counts)
 
 
-async def test_a_job_whose_process_stops_is_carried_out_by_the_next(foundation, cron):
+async def test_job_of_a_stopped_process_completes_on_the_next(foundation, cron):
     run_id, endless = await claimed(cron, "exec-moved"), Endless()
     async with engine(foundation, {"exec-moved": endless}, drain_s=0.05):
         await endless.begun.wait()
@@ -142,7 +142,7 @@ async def test_a_job_whose_process_stops_is_carried_out_by_the_next(foundation, 
     assert (run.status, run.attempts) == ("completed", 2)
 
 
-async def test_a_job_that_is_under_way_is_waited_for_when_its_process_stops(foundation, cron, cron_owner):
+async def test_stopping_process_waits_for_its_active_job(foundation, cron, cron_owner):
     run_id = await claimed(cron, "exec-last")
     begun, go_on = asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Every first day of four years, sixty months on: periods touch, none is wrong (T18)."""
+"""Billing periods for every anchor day of four years over sixty months: contiguous and correct (T18)."""
 
 from calendar import monthrange
 from datetime import UTC, datetime, timedelta
@@ -21,15 +21,15 @@ from ({ANCHORS}) as d cross join unnest($3::int[]) as n
 
 
 def month_later(anchor, months):
-    """By the calendar alone: the same day, or the month's last."""
+    """Return the same day of the later month, or its last day."""
     years, month = divmod(anchor.month - 1 + months, 12)
     year, month = anchor.year + years, month + 1
     return anchor.replace(year=year, month=month, day=min(anchor.day, monthrange(year, month)[1]))
 
 
-async def test_periods_begin_when_the_calendar_says_and_touch(owner):
+async def test_periods_follow_the_calendar_and_are_contiguous(owner):
     async with owner.transaction():
-        await owner.execute("set local timezone = 'Europe/Berlin'")  # nobody's zone matters
+        await owner.execute("set local timezone = 'Europe/Berlin'")  # the session's time zone must not matter
         rows = await owner.fetch(PERIODS, FIRST_DAY, DAYS, MONTHS)
 
     expected = [
@@ -41,7 +41,7 @@ async def test_periods_begin_when_the_calendar_says_and_touch(owner):
     assert [tuple(row) for row in rows] == expected
 
 
-async def test_an_instant_lies_in_the_period_that_holds_it(owner):
+async def test_period_index_matches_the_start_and_end_of_each_period(owner):
     rows = await owner.fetch(INDEXES, FIRST_DAY, DAYS, [0, 1, 12, 25, 59])
 
     assert len(rows) == 5 * DAYS

@@ -1,4 +1,4 @@
-"""The table of jobs, when they are due, and what becomes of slots that nobody was there for (T19)."""
+"""Job table, due times and missed slots (T19)."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from tests.core.cron.jobs import Claims, EverySecond, at, job
 from tests.support import until
 
 
-def test_the_schedule_is_the_documents():
+def test_schedules_match_the_specification():
     asked_for = {
         "monthly-renewal": "0 3 1 * *",
         "daily-cleanup": "0 2 * * *",
@@ -26,7 +26,7 @@ def test_the_schedule_is_the_documents():
     assert {name: JOBS[name].schedule for name in asked_for} == asked_for
 
 
-def test_every_job_has_something_to_do(cron_database):
+def test_every_job_has_a_handler(cron_database):
     assert set(job_handlers(cron_database)) == set(JOBS)
 
 
@@ -40,7 +40,7 @@ def test_every_job_has_something_to_do(cron_database):
         ("30 * * * *", "2026-12-31T23:59:00", "2026-12-31T23:30:00", "2027-01-01T00:30:00"),
     ],
 )
-def test_the_slot_before_and_the_slot_after(schedule, now, latest, following):
+def test_latest_and_next_slot_of_a_schedule(schedule, now, latest, following):
     timetable = CronSchedule()
 
     assert timetable.latest_until(job(schedule), at(now)) == at(latest)
@@ -51,7 +51,7 @@ def scheduler(claims, now, *jobs, timetable=None):
     return Scheduler(jobs, claims, lambda: at(now), timetable)
 
 
-async def test_of_three_missed_slots_the_last_is_made_up_for_once():
+async def test_last_of_three_missed_slots_is_claimed_once():
     claims, daily = Claims(), job()
     awake = scheduler(claims, "2026-05-04T09:00:00", daily)
 
@@ -61,7 +61,7 @@ async def test_of_three_missed_slots_the_last_is_made_up_for_once():
 
 
 @pytest.mark.parametrize(("now", "claimed"), [("2026-05-04T03:04:00", 1), ("2026-05-04T03:06:00", 0)])
-async def test_a_job_that_skips_is_not_made_up_for(now, claimed):
+async def test_missed_slot_of_a_skipping_job_is_not_claimed(now, claimed):
     claims, hourly = Claims(), job("0 * * * *", missed="skip")
 
     await scheduler(claims, now, hourly).offer(hourly, "schedule")
@@ -69,7 +69,7 @@ async def test_a_job_that_skips_is_not_made_up_for(now, claimed):
     assert len(claims.rows) == claimed
 
 
-async def test_a_process_begins_with_what_nobody_was_there_for():
+async def test_scheduler_claims_missed_slots_at_start():
     claims, stopping = Claims(), asyncio.Event()
     attending = asyncio.create_task(scheduler(claims, "2026-05-04T09:00:00", job()).attend(stopping))
     await until(lambda: claims.rows)
@@ -79,7 +79,7 @@ async def test_a_process_begins_with_what_nobody_was_there_for():
     assert [claim.trigger for claim in claims.rows.values()] == ["catch_up"]
 
 
-async def test_a_slot_is_claimed_when_its_time_comes_though_the_database_was_away(monkeypatch):
+async def test_due_slot_is_claimed_after_the_database_returns(monkeypatch):
     monkeypatch.setattr("core.engine.retry.WAIT_S_FIRST", 0.0)
     claims, stopping = AwayAtFirst(), asyncio.Event()
     every_second = Scheduler([job()], claims, lambda: datetime.now(UTC), EverySecond())
@@ -96,7 +96,7 @@ class DatabaseAway(Unavailable):
 
 
 class AwayAtFirst(Claims):
-    """When the first slot comes."""
+    """Claims that fail for the first scheduled slot."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The whole of it: a process that serves keeps the time, and does what nobody did while it was away."""
+"""Scheduler in a server process and in its own process, with missed slots."""
 
 import asyncio
 import os
@@ -15,14 +15,14 @@ from core.wiring.resources import open_foundation
 from tests.conftest import PROJECT
 from tests.support import until
 
-# Of the others, those that were due in the last minutes are not missed yet, and are caught up with too.
+# Jobs that skip missed slots are left out: they are caught up only when due in the last minutes.
 LATEST = {job.name for job in JOBS.values() if job.missed == "latest"}
 MADE_UP_FOR = "select job, status from cron_runs where trigger = 'catch_up' and job = any ($1)"
 
 
 @pytest.fixture
 async def away(spoilable_addresses):
-    """The owner of a database that was installed long ago, where nobody has kept the time since."""
+    """Owner connection to an old installation on which no scheduler has run."""
     connection = await asyncpg.connect(spoilable_addresses.owner)
     await connection.execute("update oslira.migrations set applied_at = '2000-01-01'")
     yield connection
@@ -30,7 +30,7 @@ async def away(spoilable_addresses):
 
 
 @pytest.mark.battery
-async def test_a_serving_process_makes_up_for_what_was_missed(spoilable_addresses, away, tmp_path):
+async def test_server_process_executes_missed_slots(spoilable_addresses, away, tmp_path):
     environ = {
         "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": spoilable_addresses.owner,
@@ -52,9 +52,7 @@ async def test_a_serving_process_makes_up_for_what_was_missed(spoilable_addresse
 
 
 @pytest.mark.battery
-async def test_a_process_that_only_keeps_the_time_claims_and_carries_out_nothing(
-    spoilable_addresses, away, tmp_path
-):
+async def test_scheduler_process_claims_slots_without_executing_them(spoilable_addresses, away, tmp_path):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "scheduler"),
         env={

@@ -1,4 +1,4 @@
-"""Jobs that keep us and Stripe together, against what Stripe has."""
+"""Jobs that reconcile subscriptions and invoices with Stripe."""
 
 import uuid
 
@@ -47,7 +47,7 @@ def book(cron_database):
 
 @pytest.fixture
 def subscriber(cron_owner, stripe, book):
-    """A function: an account with a paid plan that is known here as Stripe has it."""
+    """Factory of accounts with a paid subscription that is in sync with Stripe."""
 
     async def make(**fields):
         account_id = (await make_tenant(cron_owner)).account_id
@@ -62,9 +62,7 @@ async def state(cron_owner, account_id):
     return tuple(await cron_owner.fetchrow(STATE, account_id))
 
 
-async def test_a_period_that_stripe_did_not_tell_us_of_is_asked_for(
-    cron_owner, stripe, subscriber, carry_out
-):
+async def test_sweep_fetches_periods_whose_events_did_not_arrive(cron_owner, stripe, subscriber, carry_out):
     began = now() - 31 * DAY
     renewed_id, renewed = await subscriber(began=began)
     stripe.change(renewed.id, period_start=renewed.period_end, period_end=renewed.period_end + 30 * DAY)
@@ -89,7 +87,7 @@ async def test_a_period_that_stripe_did_not_tell_us_of_is_asked_for(
     assert again.get("credits", 0) == 0
 
 
-async def test_subscriptions_become_what_stripe_has(cron_owner, stripe, subscriber, carry_out):
+async def test_sync_applies_the_state_at_stripe(cron_owner, stripe, subscriber, carry_out):
     grown_id, grown = await subscriber()
     stripe.change(grown.id, price_id=PRICES["pro"])
     ended_id, ended = await subscriber()
@@ -112,7 +110,7 @@ async def test_subscriptions_become_what_stripe_has(cron_owner, stripe, subscrib
     assert (again, nothing) == ({"subscriptions": 4}, set())
 
 
-async def test_one_that_stripe_does_not_list_is_asked_for_by_itself(stripe, subscriber, carry_out):
+async def test_subscription_missing_from_the_list_is_fetched_by_id(stripe, subscriber, carry_out):
     _, unlisted = await subscriber()
     _, unknown = await subscriber()
     stripe.unlisted.add(unlisted.id)
@@ -124,7 +122,7 @@ async def test_one_that_stripe_does_not_list_is_asked_for_by_itself(stripe, subs
     assert findings == {("was_different", unlisted.id), ("unknown_at_stripe", unknown.id)}
 
 
-async def test_whoever_deleted_their_account_is_billed_no_longer(cron_owner, stripe, subscriber, carry_out):
+async def test_subscription_of_a_deleted_account_is_cancelled_once(cron_owner, stripe, subscriber, carry_out):
     account_id, theirs = await subscriber()
     stranger = stripe.subscribe(uuid.uuid4())
     await cron_owner.execute("update accounts set deleted_at = now() where id = $1", account_id)
@@ -141,13 +139,13 @@ async def test_whoever_deleted_their_account_is_billed_no_longer(cron_owner, str
 
 @pytest.fixture
 async def payer(stripe, subscriber):
-    """Somebody who pays twice: their account, both subscriptions and the second one's paid invoice."""
+    """Account with two paid subscriptions: its id, both subscriptions and the second one's paid invoice."""
     account_id, first = await subscriber()
     second = stripe.subscribe(account_id, plan="pro", customer_id=first.customer_id)
     return account_id, first, second, stripe.invoice(second, paid_cents=9900)
 
 
-async def test_nobody_pays_twice(cron_owner, stripe, payer, carry_out):
+async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, stripe, payer, carry_out):
     account_id, first, second, paid = payer
     stripe.invoice(second, status="open", paid_cents=0, payment_id=None)
     foreseen = await carry_out("subscription-sync", is_dry_run=True)
@@ -166,10 +164,10 @@ async def test_nobody_pays_twice(cron_owner, stripe, payer, carry_out):
     assert await state(cron_owner, account_id) == ("growth", 250)
 
 
-async def test_who_subscribes_anew_before_we_hear_of_the_end_keeps_the_new_one(
+async def test_new_subscription_is_kept_when_the_first_has_ended_at_stripe(
     cron_owner, stripe, payer, carry_out
 ):
-    """Stripe lists the newest first."""
+    """Stripe lists the newest subscription first."""
     account_id, first, second, _ = payer
     stripe.change(first.id, status="canceled")
     stripe.by_id = {second.id: second, first.id: stripe.by_id[first.id]}
@@ -182,7 +180,7 @@ async def test_who_subscribes_anew_before_we_hear_of_the_end_keeps_the_new_one(
     assert await state(cron_owner, account_id) == ("pro", 250 + 1_500)
 
 
-async def test_a_refund_that_stripe_refuses_holds_up_nobody_else(stripe, payer, subscriber, carry_out):
+async def test_refused_refund_does_not_block_other_subscriptions(stripe, payer, subscriber, carry_out):
     _, _, second, paid = payer
     _, behind = await subscriber()
     stripe.change(behind.id, status="canceled")
@@ -202,7 +200,7 @@ async def test_a_refund_that_stripe_refuses_holds_up_nobody_else(stripe, payer, 
     assert (counts["cents_returned"], stripe.given_back) == (9900, [paid.payment_id])
 
 
-async def test_money_that_was_not_yet_given_back_is_given_back_later(stripe, payer, carry_out):
+async def test_pending_refund_is_completed_by_the_next_sync(stripe, payer, carry_out):
     _, _, second, paid = payer
     stripe.change(second.id, surplus="ending", status="canceled")
 
@@ -213,9 +211,7 @@ async def test_money_that_was_not_yet_given_back_is_given_back_later(stripe, pay
     assert stripe.by_id[second.id].surplus == "ended"
 
 
-async def test_what_was_paid_brings_its_credits_though_no_event_came(
-    cron_owner, stripe, subscriber, carry_out
-):
+async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stripe, subscriber, carry_out):
     account_id, subscription = await subscriber()
     known = stripe.invoice(subscription)
     lost = stripe.invoice(
@@ -250,7 +246,7 @@ async def test_what_was_paid_brings_its_credits_though_no_event_came(
 
 
 @pytest.mark.parametrize("name", ["renewal-sweep", "subscription-sync", "invoice-reconciliation"])
-async def test_without_stripe_there_is_nothing_to_compare(cron_database, stripe, name):
+async def test_jobs_without_stripe_have_no_findings(cron_database, stripe, name):
     del stripe
     report = await job_handlers(cron_database)[name].carry_out(is_dry_run=False)
 

@@ -1,4 +1,4 @@
-"""Every job three times, once by the clock and twice by an operator, in two processes at once (T17)."""
+"""Every job three times, once scheduled and twice by an operator, in two concurrent workers (T17)."""
 
 import asyncio
 import os
@@ -55,7 +55,7 @@ async def claim_all(owner):
 
 
 @pytest.mark.battery
-async def test_two_processes_that_do_every_job_three_times_do_it_once(spoilable_addresses, tmp_path):
+async def test_every_job_run_three_times_by_two_workers_takes_effect_once(spoilable_addresses, tmp_path):
     owner = await asyncpg.connect(spoilable_addresses.owner)
     ids = await owner.fetchval(DUE_ACCOUNTS)
     await owner.execute(MAKE_DUE, ids)

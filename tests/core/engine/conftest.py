@@ -17,13 +17,13 @@ from tests.support import dual_client, until
 CREDITS = 1_000
 
 
-# Processes are forked from one that has imported everything, which alone takes seconds.
+# Processes are forked from a server that has imported everything, because the imports take seconds.
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.core.engine.three_steps", "tests.core.workflows.world"])
 
 
 class Workers:
-    """Processes that carry out runs."""
+    """Worker processes."""
 
     def __init__(self, addresses, folder):
         self._environ = {
@@ -36,7 +36,7 @@ class Workers:
         self.processes = []
 
     async def start(self, *, does=run_worker, halts=False, **environ):
-        """Returns when others know of it. ``halts``: at the places that the runs name."""
+        """Return when the worker is registered. ``halts``: it halts at the places that the runs name."""
         before = await self._count()
         process = FORKS.Process(
             target=does, args=({**self._environ, **environ}, self.go_on if halts else None)
@@ -66,13 +66,13 @@ class Workers:
 
 
 async def code_of(process):
-    """Wait for the end of a process; its exit code."""
+    """Wait for the end of a process and return its exit code."""
     await until(lambda: process.exitcode is not None, timeout_s=60)
     return process.exitcode
 
 
 async def on_plan(owner, tenant, runs_at_once):
-    """A plan for so many runs at once, and the account on it."""
+    """Put the account on a plan with this limit of concurrent runs."""
     plan = "plan_" + "a" * runs_at_once if runs_at_once < 10 else "plan_for_crowds"
     await owner.execute(
         "insert into plans (name, runs_at_once) values ($1, $2) on conflict do nothing", plan, runs_at_once
@@ -81,7 +81,7 @@ async def on_plan(owner, tenant, runs_at_once):
 
 
 class Book:
-    """Runs of one account, and what became of them."""
+    """Starts and reads runs of one account."""
 
     def __init__(self, session, owner, tenant):
         self.session = session
@@ -90,8 +90,8 @@ class Book:
         self.tenant = tenant
 
     async def start(self, *, kind=KIND, queue="hot", run_id=None, beside=None, **subject):
-        """``run_id``: one that may have been started before. ``beside``: what else happens in the
-        transaction, given the run's id."""
+        """``run_id``: id of a run that may exist already. ``beside``: called with the run's id in the same
+        transaction."""
         new = NewRun(
             account_id=self.tenant.account_id,
             id=run_id or RunId(uuid.uuid4()),
@@ -124,7 +124,7 @@ class Book:
         return [row["place"] for row in rows]
 
     async def noted(self, run_ids, place):
-        """Wait until each of the runs has come to the place."""
+        """Wait until each of the runs has reached the place."""
 
         async def all_noted():
             rows = await self.owner.fetch(
@@ -143,7 +143,7 @@ class Book:
         await until(all_ended, timeout_s=90)
 
     async def all_charged_once(self):
-        """The books agree, nothing is held, and what runs were charged is what is missing."""
+        """True when the ledger audit is clean, no credits are held, and the balance matches the charges."""
         findings = await self.owner.fetch("select * from ledger.audit()")
         row = await self.owner.fetchrow(
             """
@@ -159,7 +159,7 @@ class Book:
 
 @pytest.fixture(scope="module")
 async def engine_addresses(cluster, template):
-    """A database for a module's worker processes alone."""
+    """Separate database for the worker processes of a module."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
         await connection.execute(NOTES)
@@ -187,7 +187,7 @@ async def engine_owner(engine_addresses):
 
 @pytest.fixture(scope="module")
 async def make_book(engine_addresses, engine_owner):
-    """A function: a new account with credits."""
+    """Factory of accounts with credits."""
     async with dual_client(engine_addresses) as database:
 
         async def make(runs_at_once=100):

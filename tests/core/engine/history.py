@@ -1,4 +1,4 @@
-"""What a run's steps were, on file, and whether today's workflow would ask for the same."""
+"""Recorded step histories of runs, for replay against the current workflows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +54,7 @@ def load(name):
 
 @dataclass
 class Listener:
-    """A workflow that tells which steps it asks for."""
+    """Wraps a workflow and records the names of the steps it calls."""
 
     workflow: Workflow
 
@@ -73,6 +73,7 @@ class Listener:
 
 
 async def put_back(session, run_id, history):
-    """As if the run had come this far and its worker had died; in the transaction that starts it."""
+    """Store the steps of the history for a new run, as if its worker had died after them. Call it in the
+    transaction that starts the run."""
     for step in history.steps:
         await session.fetch(INSERT, str(run_id), step.number, step.name, step.output, step.error)

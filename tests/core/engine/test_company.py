@@ -18,21 +18,21 @@ async def turn_of_the_loop():
         await asyncio.sleep(0)
 
 
-async def test_nobody_begins_before_it_is_known_who_was_done_before():
+async def test_step_starts_after_all_stored_results_are_known():
     company, call = ReplayBarrier(["a", "b"]), Called()
     entering = asyncio.create_task(company.enter("a", call))
     await turn_of_the_loop()
     before = call.count
 
     async with company.settling("b"):
-        pass  # what was kept of it was read
+        pass  # its stored result was read
     await entering
 
     assert (before, call.count, company.ended_count) == (0, 1, 1)
     assert (company.has_entered("a"), company.has_entered("b")) == (True, False)
 
 
-async def test_nobody_begins_when_one_was_refused_before():
+async def test_no_step_starts_when_a_stored_result_is_a_failure():
     company, call = ReplayBarrier(["a", "b"]), Called()
     entering = asyncio.create_task(company.enter("a", call))
     with pytest.raises(ValueError, match="refused"):
@@ -45,7 +45,7 @@ async def test_nobody_begins_when_one_was_refused_before():
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
-async def test_of_two_that_were_refused_before_both_are_told(order):
+async def test_two_stored_failures_are_both_raised_in_any_read_order(order):
     company, read = ReplayBarrier(["a", "b"]), {"a": asyncio.Event(), "b": asyncio.Event()}
 
     async def settle(name):

@@ -1,4 +1,4 @@
-"""The database goes away under the workers, or stands behind a pooler."""
+"""Workers with a failing database and behind a transaction pooler."""
 
 import asyncio
 import os
@@ -43,8 +43,8 @@ async def book_on(addresses):
 
 
 async def the_restart(folder, *, runs_count, kills, late_count=0):
-    """Two workers have runs at work, and others are started, while the server is killed. What is left when
-    all have ended."""
+    """Kill the database server while two workers execute runs and more runs are started. Returns the statuses
+    of the ended runs, the number of fenced workers, and whether all were charged once."""
     async with embedded_postgres(folder / "postgres", "bank") as server:
         addresses = DatabaseUrls(
             owner=server.url("bank"),
@@ -76,7 +76,7 @@ async def the_restart(folder, *, runs_count, kills, late_count=0):
 
 
 async def start_stubbornly(book, runs_count):
-    """One after the other, each under one id until the answer is heard."""
+    """Start runs sequentially; each is retried under the same id until the database replies."""
     run_ids = [RunId(uuid.uuid4()) for _ in range(runs_count)]
     for run_id in run_ids:
         await persist(lambda run_id=run_id: book.start(run_id=run_id))
@@ -84,7 +84,7 @@ async def start_stubbornly(book, runs_count):
 
 
 async def beating(book):
-    """Wait until both workers have been heard of since now."""
+    """Wait until both workers have sent a heartbeat after this call."""
     (row,) = await book.session.fetch("select clock_timestamp() as now_at")
 
     async def heard():
@@ -95,20 +95,20 @@ async def beating(book):
 
 
 @pytest.mark.battery
-async def test_the_database_is_killed_under_load_and_nobody_is_given_up_and_nothing_lost(tmp_path):
+async def test_database_kill_under_load_fences_no_worker_and_loses_no_run(tmp_path):
     statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=8, kills=1)
 
     assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
 
 
 @pytest.mark.battery
-async def test_the_database_is_killed_again_and_again(tmp_path):
+async def test_repeated_database_kills_lose_no_run(tmp_path):
     statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=60, kills=4)
 
     assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
 
 
-async def test_every_connection_is_cut_with_runs_at_work_and_nothing_is_lost(engine_place, book):
+async def test_terminated_connections_lose_no_active_run(engine_place, book):
     async with parts(engine_place) as opened, running_engine(opened):
         runs = [await book.start(seconds=0.1) for _ in range(6)]
         await book.noted(runs, "step_1")
@@ -122,14 +122,14 @@ async def test_every_connection_is_cut_with_runs_at_work_and_nothing_is_lost(eng
 
 
 @pytest.mark.battery
-async def test_runs_are_started_while_the_database_is_killed_again_and_again(tmp_path):
+async def test_runs_started_during_repeated_database_kills_complete(tmp_path):
     statuses, gone, are_charged_once = await the_restart(tmp_path, runs_count=40, kills=4, late_count=100)
 
     assert (statuses, gone, are_charged_once) == ({"completed"}, 0, True)
 
 
 @pytest.mark.needs_program("pgbouncer")
-async def test_runs_are_carried_out_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
+async def test_runs_complete_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
     async with transaction_pooler(engine_addresses, tmp_path) as pooled:
         place = runtime(
             {

@@ -1,4 +1,4 @@
-"""The engine beside other things in one process, its tables, and its place among the roles."""
+"""Supervised engine, its schema migration and the privileges on its tables."""
 
 import asyncio
 import dataclasses
@@ -20,7 +20,7 @@ GIVE_UP = "update traffic.workers set gone_at = now() where executor = $1"
 
 @asynccontextmanager
 async def kept_engine(place):
-    """The state of an engine that is kept beside the test."""
+    """Yield the state of a supervised engine."""
     stopping, state = asyncio.Event(), EngineState()
     async with parts(place) as opened:
         keeping = asyncio.create_task(supervise_engine(opened, stopping, state))
@@ -29,7 +29,7 @@ async def kept_engine(place):
         await keeping
 
 
-async def test_an_engine_that_was_given_up_goes_on_under_a_new_name(engine_place, engine_owner, book):
+async def test_fenced_engine_restarts_with_a_new_executor_id(engine_place, engine_owner, book):
     async with kept_engine(engine_place) as state:
         old = await until(lambda: state.executor)
         await engine_owner.execute(GIVE_UP, old)
@@ -42,7 +42,7 @@ async def test_an_engine_that_was_given_up_goes_on_under_a_new_name(engine_place
     assert state.executor is None
 
 
-async def test_an_engine_that_does_not_come_up_is_tried_again(engine_place, engine_owner, logs, monkeypatch):
+async def test_engine_that_fails_to_start_is_retried(engine_place, engine_owner, logs, monkeypatch):
     monkeypatch.setattr(keeper, "RETRY_INTERVAL_S", 0.01)
     await engine_owner.execute("alter table dbos.dbos_migrations rename to hidden")
     async with kept_engine(engine_place) as state:
@@ -53,7 +53,7 @@ async def test_an_engine_that_does_not_come_up_is_tried_again(engine_place, engi
         assert await until(lambda: state.executor)
 
 
-async def test_what_the_first_run_would_wait_for_is_made_ready_beside_the_work(engine_place, book, logs):
+async def test_warm_up_runs_concurrently_and_its_failure_is_logged(engine_place, book, logs):
     reached, go_on = asyncio.Event(), asyncio.Event()
 
     async def warm_up():
@@ -70,7 +70,7 @@ async def test_what_the_first_run_would_wait_for_is_made_ready_beside_the_work(e
     assert [entry["error"] for entry in warned] == ["LookupError"]
 
 
-async def test_what_is_kept_of_old_runs_is_forgotten(engine_place, engine_owner, book):
+async def test_workflow_records_of_old_runs_are_purged(engine_place, engine_owner, book):
     old, young = await book.start(), await book.start()
     async with parts(engine_place) as opened:
         async with running_engine(opened):
@@ -94,16 +94,14 @@ async def is_forgotten(book, run_id):
     return await book.in_engine(run_id) is None
 
 
-async def test_threads_serve_the_process_after_the_engine_has_ended(engine_place):
+async def test_default_thread_pool_works_after_the_engine_has_closed(engine_place):
     async with parts(engine_place) as opened, running_engine(opened):
         pass
 
     assert await asyncio.to_thread(lambda: "served") == "served"
 
 
-async def test_a_process_without_the_engines_tables_says_so_and_leaves_nothing_running(
-    engine_place, engine_owner, book
-):
+async def test_missing_engine_tables_raise_and_leave_no_registered_worker(engine_place, engine_owner, book):
     await engine_owner.execute("alter table dbos.dbos_migrations rename to hidden")
     try:
         async with parts(engine_place) as opened:
@@ -119,7 +117,7 @@ async def test_a_process_without_the_engines_tables_says_so_and_leaves_nothing_r
         await book.ended([await book.start()])
 
 
-async def test_the_engines_tables_are_made_however_many_ask_at_once(spoilable_addresses):
+async def test_concurrent_engine_migrations_succeed(spoilable_addresses):
     connection = await asyncpg.connect(spoilable_addresses.owner)
     await connection.execute("drop schema dbos cascade")
     await connection.close()
@@ -132,7 +130,7 @@ async def test_the_engines_tables_are_made_however_many_ask_at_once(spoilable_ad
 
 
 @pytest.mark.parametrize("role", ["anon", "authenticated", "app_user"])
-async def test_callers_have_no_part_in_the_engines_tables(engine_owner, role):
+async def test_client_roles_have_no_privileges_on_engine_tables(engine_owner, role):
     assert not await engine_owner.fetchval("select has_schema_privilege($1, 'dbos', 'usage')", role)
     assert not await engine_owner.fetchval(
         "select has_table_privilege($1, 'dbos.workflow_status', 'select')", role
@@ -146,7 +144,7 @@ async def test_callers_have_no_part_in_the_engines_tables(engine_owner, role):
     )
 
 
-async def test_the_engine_is_told_of_a_run_nothing_but_its_id(engine_owner, book):
+async def test_workflow_input_contains_only_the_run_id(engine_owner, book):
     run_id = await book.start(queue="nobody_listens", name="a tenant's secret")
 
     inputs = await engine_owner.fetchval(

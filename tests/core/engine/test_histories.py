@@ -1,8 +1,9 @@
-"""Runs that are under way when their workflow is changed go on as they began.
+"""Replay of recorded histories against the current workflows.
 
-`histories/` holds what runs of each kind once did. Today's workflow has to ask for the same steps when it is
-given what was kept. To change a workflow, ask `work.patch` where the ways part and leave the old history
-where it is; to add a new one, run this file with RECORD=1.
+`histories/` contains the recorded steps of one run per kind. The current workflow must call the same steps
+when their results are replayed, so that runs in progress survive a deployment. To change a workflow, call
+`work.patch` where the paths differ and keep the old history; to record a new one, run this file with
+RECORD=1.
 """
 
 import dataclasses
@@ -22,8 +23,8 @@ COMPLETED = RunResult(RunEnd(status="completed", outcome="completed"))
 
 @pytest.fixture
 def replay(book, engine_place):
-    """A function: which steps a workflow asks for when its run has come as far as the history, and the run.
-    Without a workflow, today's of that kind."""
+    """Function that resumes a run after the given history; returns the called steps and the run. The default
+    workflow is the current one of that kind."""
 
     async def replay(history, carry_out=None):
         async with parts(engine_place) as opened:
@@ -43,7 +44,7 @@ def replay(book, engine_place):
 
 
 def steps(*names):
-    """A workflow of these steps; a pair is an old one and, for runs that are not past it, a new one."""
+    """Workflow of these steps; a pair is the old step and its patched replacement."""
 
     async def done():
         return 0
@@ -59,7 +60,7 @@ def steps(*names):
     return carry_out
 
 
-async def test_a_run_leaves_its_history(book, engine_place, tmp_path):
+async def test_history_contains_the_steps_of_a_run(book, engine_place, tmp_path):
     async with parts(engine_place) as opened, running_engine(opened):
         run_id = await book.start(kind=KIND)
         await book.ended([run_id])
@@ -70,7 +71,7 @@ async def test_a_run_leaves_its_history(book, engine_place, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
-async def test_todays_workflow_asks_for_the_steps_of_its_history(replay, name):
+async def test_current_workflow_calls_the_steps_of_its_history(replay, name):
     history = load(name)
 
     asked, run = await replay(history)
@@ -90,7 +91,7 @@ async def test_todays_workflow_asks_for_the_steps_of_its_history(replay, name):
     ],
     ids=["renamed", "swapped", "shortened", "lengthened", "emptied"],
 )
-async def test_a_changed_workflow_is_found_out(replay, changed):
+async def test_changed_workflow_differs_from_its_history(replay, changed):
     history = load(KIND)
 
     asked, _ = await replay(history, steps(*changed))
@@ -98,14 +99,14 @@ async def test_a_changed_workflow_is_found_out(replay, changed):
     assert asked != history.names
 
 
-async def test_a_run_that_can_no_longer_be_replayed_fails_and_costs_nothing(replay, book):
+async def test_run_that_cannot_be_replayed_fails_without_charge(replay, book):
     _, run = await replay(load(KIND), steps("step_1", "renamed", "step_3"))
 
     assert (run.status, run.error) == ("failed", "workflow_changed")
     assert await book.all_charged_once()
 
 
-async def test_a_patched_workflow_goes_the_old_way_for_old_runs_and_the_new_way_for_new_ones(replay):
+async def test_patched_workflow_keeps_the_old_path_for_old_runs_only(replay):
     history = load(KIND)
     patched = steps("step_1", ("step_2", "better_step_2"), "step_3")
 

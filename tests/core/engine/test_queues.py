@@ -1,4 +1,4 @@
-"""How many runs are worked on at once, by however many workers, and whose turn it is."""
+"""Concurrency limits of queues over several workers, and fairness between accounts."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def at_work(book):
     return at_work
 
 
-async def test_two_workers_share_one_limit(workers, book, at_work):
+async def test_two_workers_share_the_global_concurrency_limit(workers, book, at_work):
     await workers.start(halts=True)
     await workers.start(halts=True)
     runs = [await book.start(queue="narrow", halt_at="inside:1") for _ in range(6)]
@@ -40,7 +40,7 @@ async def test_two_workers_share_one_limit(workers, book, at_work):
     assert await book.all_charged_once()
 
 
-async def test_an_account_with_many_runs_does_not_keep_another_waiting(workers, make_book):
+async def test_account_with_many_runs_does_not_delay_another_account(workers, make_book):
     crowd, single = await make_book(runs_at_once=2), await make_book()
     runs = [await crowd.start(queue="fair", halt_at="inside:1") for _ in range(8)]
     await workers.start(halts=True)
@@ -61,7 +61,7 @@ async def noted(book, runs, count):
     return places.count("halted inside:1") == count
 
 
-async def test_a_run_that_is_cancelled_in_its_queue_is_never_begun(workers, book):
+async def test_run_cancelled_while_queued_never_starts(workers, book):
     run_id = await book.start()
     assert await book.cancel(run_id) == "cancelled"
     await workers.start()
@@ -74,7 +74,7 @@ async def test_a_run_that_is_cancelled_in_its_queue_is_never_begun(workers, book
 
 
 @pytest.mark.battery
-async def test_a_worker_needs_no_more_memory_for_its_last_runs_than_for_its_first(workers, make_book):
+async def test_worker_memory_does_not_grow_with_the_number_of_runs(workers, make_book):
     book = await make_book()
     await book.owner.execute(
         "select ledger.grant_credits($1, 100000, 'more', 'purchase')", book.tenant.account_id

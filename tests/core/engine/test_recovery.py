@@ -1,4 +1,4 @@
-"""A worker dies or is stopped at any place; another carries on, and everybody pays once."""
+"""Recovery of runs after a worker was killed, suspended or stopped; each run is charged once."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ PLACES = [
 
 
 async def the_crash(workers, book):
-    """A worker is killed while it has a run at every place; another is alive. The runs when all have ended,
-    and after how many seconds that was."""
+    """Kill a worker that has a run at every place while another worker is alive. Returns the ended runs and
+    the seconds until the last one ended."""
     try:
         doomed = await workers.start(halts=True)
         runs = {place: await book.start(halt_at=place) for place in PLACES}
@@ -45,7 +45,7 @@ async def after_the_crash(engine_addresses, make_book, tmp_path_factory):
 
 @pytest.mark.battery
 @pytest.mark.parametrize("repetition", range(20))
-async def test_every_crash_is_survived(engine_addresses, book, tmp_path, repetition):
+async def test_runs_complete_after_every_crash(engine_addresses, book, tmp_path, repetition):
     runs, recovery_s = await the_crash(Workers(engine_addresses, tmp_path), book)
 
     print(f"{repetition}: {recovery_s:.2f} s")  # noqa: T201
@@ -55,7 +55,7 @@ async def test_every_crash_is_survived(engine_addresses, book, tmp_path, repetit
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_run_goes_on_elsewhere_when_its_worker_is_killed(after_the_crash, place):
+async def test_run_of_a_killed_worker_completes_on_another(after_the_crash, place):
     book, runs = after_the_crash
 
     run = await book.find(runs[place])
@@ -65,7 +65,7 @@ async def test_a_run_goes_on_elsewhere_when_its_worker_is_killed(after_the_crash
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_no_step_that_was_kept_is_done_again(after_the_crash, place):
+async def test_stored_steps_are_not_executed_again(after_the_crash, place):
     book, runs = after_the_crash
     notes = await book.notes(runs[place])
 
@@ -74,14 +74,14 @@ async def test_no_step_that_was_kept_is_done_again(after_the_crash, place):
         assert notes.count(f"step_{number}") == (2 if again else 1)
 
 
-async def test_the_books_agree_after_the_crash(after_the_crash):
+async def test_ledger_is_consistent_after_the_crash(after_the_crash):
     book, _ = after_the_crash
 
     assert await book.all_charged_once()
 
 
 async def the_return(workers, book):
-    """A worker is stopped with runs in its hands, others end them, and it goes on where it was."""
+    """Suspend a worker that has active runs, let another worker finish them, then resume the first."""
     zombie = await workers.start(halts=True)
     runs = [await book.start(halt_at=place) for place in ("inside:2", "after:2", "after:3")]
     for run_id, place in zip(runs, ("inside:2", "after:2", "after:3"), strict=True):
@@ -91,13 +91,13 @@ async def the_return(workers, book):
     await book.ended(runs)
     before = [await book.find(run_id) for run_id in runs]
 
-    workers.go_on.touch()  # its steps are over the moment it wakes up
+    workers.go_on.touch()  # its halted steps end as soon as it resumes
     os.kill(zombie.pid, signal.SIGCONT)
     assert await code_of(zombie) == 1
     return runs, before
 
 
-async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(workers, book):
+async def test_resumed_worker_is_fenced_and_stops_without_writing(workers, book):
     runs, before = await the_return(workers, book)
 
     assert [await book.find(run_id) for run_id in runs] == before
@@ -107,7 +107,7 @@ async def test_a_worker_that_comes_back_from_the_dead_writes_nothing_and_stops(w
 
 @pytest.mark.battery
 @pytest.mark.parametrize("repetition", range(50))
-async def test_no_zombie_ever_writes(engine_addresses, book, tmp_path, repetition):
+async def test_resumed_worker_never_writes(engine_addresses, book, tmp_path, repetition):
     workers = Workers(engine_addresses, tmp_path / str(repetition))
     workers.go_on.parent.mkdir()
     try:
@@ -120,8 +120,8 @@ async def test_no_zombie_ever_writes(engine_addresses, book, tmp_path, repetitio
     assert await book.all_charged_once()
 
 
-async def test_a_worker_told_to_stop_finishes_what_it_can_and_hands_on_the_rest(workers, book):
-    leaver = await workers.start(halts=True, OSLIRA_DRAIN_SECONDS="5")  # of which it may work three
+async def test_stopping_worker_finishes_short_runs_and_reenqueues_the_rest(workers, book):
+    leaver = await workers.start(halts=True, OSLIRA_DRAIN_SECONDS="5")  # it drains runs for three of them
     short, long = await book.start(seconds=0.5), await book.start(halt_at="inside:3")
     await book.noted([long], "halted inside:3")
     await book.noted([short], "step_2")
@@ -132,7 +132,7 @@ async def test_a_worker_told_to_stop_finishes_what_it_can_and_hands_on_the_rest(
     assert await code_of(leaver) == 0
     assert (await book.find(short)).status == "completed"
     assert [(await book.find(run_id)).status for run_id in (long, late)] == ["processing", "queued"]
-    # Without waiting for anybody to notice that the worker is gone.
+    # The worker re-enqueues them itself; no other worker has to detect missing heartbeats.
     assert [await book.in_engine(run_id) for run_id in (long, late)] == ["ENQUEUED"] * 2
 
     await workers.start()
@@ -141,7 +141,7 @@ async def test_a_worker_told_to_stop_finishes_what_it_can_and_hands_on_the_rest(
     assert await book.all_charged_once()
 
 
-async def test_runs_are_cancelled_wherever_they_are_and_cost_nothing(workers, book):
+async def test_cancellation_interrupts_any_step_without_charge(workers, book):
     await workers.start(halts=True)
     runs = {number: await book.start(halt_at=f"inside:{number}") for number in (1, 2, 3)}
     for number, run_id in runs.items():

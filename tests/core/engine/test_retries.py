@@ -1,4 +1,4 @@
-"""A retry with the engine itself: it takes up where the run went wrong."""
+"""Retry of a failed run in a real engine, resumed at the failed step."""
 
 import uuid
 
@@ -8,7 +8,7 @@ from core.engine.engine import running_engine
 from infrastructure.database.runs.run_queries import PostgresRetries
 from tests.core.engine.three_steps import parts
 
-# As if its second step had been refused.
+# Simulates a failed second step.
 REFUSE = """
 with step as (
     update dbos.operation_outputs set output = '{"refusal":["x","y"]}'
@@ -25,12 +25,10 @@ update public.runs set status = 'failed', outcome = $2, error = 'x' where id = $
     ("outcome", "done_again"),
     [
         ("provider_failure", ["step_2", "step_3", "delivered"]),
-        ("private", ["step_1", "step_2", "step_3", "delivered"]),  # it may be public by now
+        ("private", ["step_1", "step_2", "step_3", "delivered"]),  # the profile may be public by now
     ],
 )
-async def test_a_retry_takes_up_at_the_step_that_went_wrong(
-    engine_place, engine_owner, book, outcome, done_again
-):
+async def test_retry_resumes_at_the_failed_step(engine_place, engine_owner, book, outcome, done_again):
     async with parts(engine_place) as opened, running_engine(opened):
         tried = await book.start()
         await book.ended([tried])

@@ -1,4 +1,4 @@
-"""One process that answers HTTP and carries out runs."""
+"""API server process with an embedded worker."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ HEAD = b"GET /health HTTP/1.1\r\nHost: test\r\n"
 
 
 def operator_with(folder):
-    """The headers of an operator of the server whose data is in this folder."""
+    """Return the headers of an operator of the server with this data folder."""
     issuer = local_issuer(Settings(data_dir=folder))
     token = issuer.token("operator@example.com", lifetime=timedelta(hours=1), is_operator=True)
     return {"Authorization": f"Bearer {token}"}
@@ -30,7 +30,7 @@ def operator_with(folder):
 
 @pytest.fixture
 async def server(workers):
-    """Halting where runs say so, with its port."""
+    """Server process that halts where runs request it, and its port."""
     port = free_port()
     process = await workers.start(
         does=run_server, halts=True, OSLIRA_PORT=str(port), OSLIRA_DRAIN_SECONDS="3"
@@ -39,7 +39,7 @@ async def server(workers):
     return process, port
 
 
-async def test_runs_are_carried_out_while_requests_are_answered(server, workers, book):
+async def test_server_executes_runs_while_it_answers_requests(server, workers, book):
     _, port = server
     run_id, halted = await book.start(), await book.start(halt_at="inside:2")
     await book.ended([run_id])
@@ -50,12 +50,10 @@ async def test_runs_are_carried_out_while_requests_are_answered(server, workers,
 
     assert (await book.find(run_id)).status == "completed"
     assert re.search(r"this process is [0-9a-f]{8}; 0 queued", page["bindings"]["engine"]["detail"])
-    assert await book.all_charged_once() is False  # the one at work holds its credits
+    assert await book.all_charged_once() is False  # the halted run still holds its credits
 
 
-async def test_told_to_stop_it_answers_what_it_has_accepted_and_leaves_its_runs_to_others(
-    server, workers, book
-):
+async def test_stopping_server_answers_accepted_requests_and_reenqueues_its_runs(server, workers, book):
     process, port = server
     run_id = await book.start(halt_at="inside:2")
     await book.noted([run_id], "halted inside:2")
@@ -84,7 +82,7 @@ async def test_told_to_stop_it_answers_what_it_has_accepted_and_leaves_its_runs_
     assert await book.all_charged_once()
 
 
-async def test_the_command_answers_before_its_engine_is_there_and_ends_both(engine_addresses, tmp_path):
+async def test_serve_command_answers_before_the_engine_starts_and_stops_both(engine_addresses, tmp_path):
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "serve", "--port", str(port)),

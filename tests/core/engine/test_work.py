@@ -1,4 +1,4 @@
-"""What a workflow can rely on: its steps, their refusals, and its end."""
+"""Guarantees of RunContext: steps, retries, failures and the end of a run."""
 
 import asyncio
 import dataclasses
@@ -39,7 +39,7 @@ class NotToday(Invalid):
 
 @pytest.fixture(scope="module")
 async def engine(engine_place):
-    """Running, with what runs of kind `scripted` do, by the name in their subject."""
+    """Running engine; a run of kind `scripted` executes the script named in its subject."""
     scripts = {}
 
     async def scripted(work):
@@ -53,7 +53,7 @@ async def engine(engine_place):
 
 @pytest.fixture
 def carry_out(engine, book):
-    """A function: do as the script says, and return the run when it has ended."""
+    """Function that executes a script as a run and returns the ended run."""
 
     async def carry_out(script):
         engine.scripts[script.__name__] = script
@@ -68,7 +68,7 @@ def step(work, call, *, name="only", returns=int):
     return work.step(name, call, returns=returns, percent=50, patience=HASTY)
 
 
-async def test_a_step_that_finds_others_unavailable_is_tried_again(carry_out):
+async def test_step_is_retried_after_unavailable(carry_out):
     calls = []
 
     async def call():
@@ -84,7 +84,7 @@ async def test_a_step_that_finds_others_unavailable_is_tried_again(carry_out):
     assert (await carry_out(third_time)).status == "completed"
 
 
-async def test_a_run_whose_step_finds_nobody_fails_with_the_code_and_costs_nothing(carry_out, book):
+async def test_run_fails_with_the_error_code_after_the_last_attempt_without_charge(carry_out, book):
     calls = []
 
     async def call():
@@ -117,7 +117,7 @@ async def test_failure_of_our_own_database_or_slots_is_retried_without_limit(car
     assert (await carry_out(waited)).status == "completed"
 
 
-async def test_a_refusal_is_not_tried_again(carry_out):
+async def test_domain_error_is_not_retried(carry_out):
     calls = []
 
     async def call():
@@ -137,7 +137,7 @@ async def test_a_refusal_is_not_tried_again(carry_out):
 
 
 @pytest.mark.parametrize("place", ["inside a step", "between steps"])
-async def test_a_mistake_of_ours_fails_the_run_and_costs_nothing(carry_out, book, place):
+async def test_unexpected_exception_fails_the_run_without_charge(carry_out, book, place):
     async def call():
         raise ZeroDivisionError
 
@@ -151,7 +151,7 @@ async def test_a_mistake_of_ours_fails_the_run_and_costs_nothing(carry_out, book
     assert await book.all_charged_once()
 
 
-async def test_what_cannot_be_delivered_is_not_charged(carry_out, book):
+async def test_failed_delivery_is_not_charged(carry_out, book):
     async def deliver():
         raise ZeroDivisionError
 
@@ -163,7 +163,7 @@ async def test_what_cannot_be_delivered_is_not_charged(carry_out, book):
     assert await book.all_charged_once()
 
 
-async def test_steps_side_by_side_are_kept_in_the_order_of_their_calls(carry_out, book):
+async def test_parallel_steps_are_stored_in_call_order(carry_out, book):
     async def slow(seconds):
         await asyncio.sleep(seconds)
         return seconds
@@ -181,7 +181,7 @@ async def test_steps_side_by_side_are_kept_in_the_order_of_their_calls(carry_out
     assert run.status == "completed"
 
 
-async def test_a_cancelled_run_may_charge_for_what_was_done(engine, book):
+async def test_cancelled_run_may_charge_partially(engine, book):
     reached = asyncio.Event()
 
     async def endless():
@@ -208,7 +208,7 @@ async def test_a_cancelled_run_may_charge_for_what_was_done(engine, book):
 
 
 @pytest.mark.battery
-async def test_work_that_was_claimed_and_is_not_done_goes_back_to_its_queue(engine, book):
+async def test_claimed_but_idle_workflow_is_reenqueued(engine, book):
     run_id = await book.start(queue="nobody_listens")
 
     await book.owner.execute(
@@ -225,7 +225,7 @@ async def test_work_that_was_claimed_and_is_not_done_goes_back_to_its_queue(engi
 
 
 @pytest.mark.battery
-async def test_a_step_that_could_not_be_kept_is_done_again_and_the_run_goes_on(engine, book, logs):
+async def test_step_that_could_not_be_stored_is_executed_again(engine, book, logs):
     calls = []
 
     async def call():

@@ -8,7 +8,7 @@ from tests.support import until
 HEARD = "select count(*) from traffic.workers where gone_at is null and queues = '{runs}'"
 
 
-async def test_the_command_works_until_it_is_told_to_stop(engine_addresses, engine_owner, tmp_path):
+async def test_worker_command_runs_until_sigterm(engine_addresses, engine_owner, tmp_path):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "worker", "--queues", "runs"),
         env={

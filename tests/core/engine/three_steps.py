@@ -1,7 +1,7 @@
-"""A workflow with three steps and a worker process for it, which can be made to halt anywhere.
+"""Workflow with three steps, and a worker process for it that can halt at any place.
 
-A run's subject may name a place: `before:2`, `inside:2`, `after:2`, `begin` or `end`. There the process
-leaves a note and waits until it is killed, stopped, or told to go on, if it is one of those that halt.
+A run's subject may name a place: `before:2`, `inside:2`, `after:2`, `begin` or `end`. A process with halts
+enabled writes a note there and waits until it is killed or stopped, or until the file `go_on` exists.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ grant select, insert on oslira.notes to service_role;
 
 
 class ThreeSteps:
-    """``go_on``: a file that ends every halt once it exists; None: no halts."""
+    """``go_on``: file that ends every halt once it exists; None disables halts."""
 
     def __init__(self, database, go_on):
         self._session = database.admin("tests")
@@ -87,7 +87,7 @@ class ThreeSteps:
 
 
 class HaltingRuns(PostgresRuns):
-    """Halts where no workflow is: as a run begins, and when it has ended but the engine does not know."""
+    """Halts outside the workflow: when a run begins, and after its end before DBOS has stored it."""
 
     def __init__(self, session, steps):
         super().__init__(session)
@@ -124,11 +124,11 @@ def three_steps_on(foundation, *, go_on=None):
 
 
 async def nothing():
-    """Nobody is asked here for whom clients would have to be ready."""
+    """No warm-up: these workflows use no provider clients."""
 
 
 def run_server(environ, go_on):
-    """What a process does that answers HTTP and carries out runs."""
+    """Main function of a server process with an embedded worker."""
 
     async def beside(foundation, stopping):
         await supervise_engine(three_steps_on(foundation, go_on=go_on), stopping, foundation.engine)
@@ -139,7 +139,7 @@ def run_server(environ, go_on):
 
 
 def run_worker(environ, go_on):
-    """What a worker process does; its exit code is 1 when it was given up."""
+    """Main function of a worker process; exits with code 1 when the worker was fenced."""
     here = runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
     try:

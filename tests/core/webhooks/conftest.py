@@ -20,7 +20,7 @@ BALANCE = "select credits_available from credit_accounts where account_id = $1"
 
 @dataclass
 class Desk:
-    """Stripe's events taken in and worked on, one after the other, by hand."""
+    """Stores and processes Stripe events sequentially, without a background worker."""
 
     owner: Any
     events: PostgresStripeEvents
@@ -31,19 +31,19 @@ class Desk:
             await self.events.add(read_event(payload))
 
     async def work(self):
-        """Until nothing is due; what became of each event, in the order they were worked on."""
+        """Process until no event is due; return the endings in processing order."""
         endings = []
         while claimed := await self.consumption.line.claim(1):
             endings.append((await self.consumption.consume(claimed[0]))[0])
         return endings
 
     async def news(self, *payloads):
-        """Taken in and worked on."""
+        """Store the events and process all due events."""
         await self.take(*payloads)
         return await self.work()
 
     async def time_passes(self):
-        """All that waits for its time is due."""
+        """Make all pending and parked events due."""
         await self.owner.execute(
             "update webhook_events set due_at = clock_timestamp() where status in ('pending', 'parked')"
         )
@@ -62,7 +62,7 @@ class Desk:
 
 @pytest.fixture(autouse=True)
 async def empty_inbox(owner):
-    """Whoever claims what is due claims what is their own."""
+    """Empty the inbox, so that a test claims only its own events."""
     await owner.execute("delete from webhook_events")
 
 
@@ -79,7 +79,7 @@ def desk(owner, database, world):
 
 @pytest.fixture
 async def customer(owner, tenant):
-    """The id under which Stripe knows the tenant."""
+    """Stripe customer id of the tenant."""
     customer_id = f"cus_{uuid.uuid4().hex}"
     await owner.execute("insert into billing_customers values ($1, $2)", tenant.account_id, customer_id)
     return customer_id
@@ -87,7 +87,7 @@ async def customer(owner, tenant):
 
 @pytest.fixture
 async def consuming(desk):
-    """A consumer at work, and the bell that wakes it."""
+    """Run a StripeEventWorker and yield the event that wakes it."""
     arrivals, stopping = asyncio.Event(), asyncio.Event()
     consumer = StripeEventWorker(desk.consumption, arrivals)
     task = asyncio.create_task(consumer.attend(stopping))

@@ -1,4 +1,4 @@
-"""Works on events until somebody kills it. What it claimed then is free again after two seconds."""
+"""Process that handles Stripe events until it is killed; its claims expire after two seconds."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ async def consume(url):
     async with dual_client(DatabaseUrls(owner="", user=url, admin=url)) as database:
         session = database.admin("tests")
         consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=2))
-        print("at work", flush=True)  # noqa: T201  for whoever started us
+        print("at work", flush=True)  # noqa: T201  the parent process waits for this line
         await StripeEventWorker(consumption, asyncio.Event()).attend(asyncio.Event())
 
 
-# Nobody reads what we say after the first line, and a full pipe would stop us.
+# The parent reads only the first line of output, and a full pipe would block this process.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 if __name__ == "__main__":

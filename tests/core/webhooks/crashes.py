@@ -1,4 +1,4 @@
-"""A session that dies after its nth statement, as a process does: no word, no rollback, no second thought."""
+"""Database session that crashes after its nth statement, without cleanup, as a killed process does."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from infrastructure.database.clients import AdminClient
 
 
 class Crash(BaseException):
-    """Not an Exception: nobody on the way may take care of it."""
+    """A BaseException, so that no error handler catches it."""
 
 
 def fall_over():
@@ -20,7 +20,7 @@ def kill_process():
 
 class CrashingSession(AdminClient):
     def __init__(self, database, statements_max, crash=fall_over):
-        super().__init__(database._admin_pool, "tests")  # noqa: SLF001  the application has no such session
+        super().__init__(database._admin_pool, "tests")  # noqa: SLF001  there is no public constructor for this
         self._left = statements_max
         self._crash = crash
 

@@ -1,4 +1,4 @@
-"""Works on what is due, and is killed after so many statements."""
+"""Process that handles one due event and is killed after a given number of statements."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Somebody subscribes: what Stripe has at each moment of it, and the four events that it writes."""
+"""Purchase of a subscription: the states of Stripe's objects and the four events it sends."""
 
 import uuid
 
@@ -7,7 +7,7 @@ import msgspec
 from tests.core.webhooks.stripe_world import World, event_of
 from tests.infrastructure.database.billing.snapshots import changed, checkout, invoice, subscription
 
-# In the order in which Stripe writes them.
+# In the order in which Stripe creates them.
 TYPES = (
     "customer.subscription.created",
     "invoice.paid",
@@ -33,14 +33,14 @@ where a.id = $1
 
 
 class Purchase(msgspec.Struct):
-    """``moments``: by the event that is written then, what Stripe has from then on."""
+    """``moments``: objects at Stripe from the time of each event on."""
 
     events: list[bytes]
     moments: list[list[object]]
     checkout_id: uuid.UUID
 
     def reach(self, world: World, number: int):
-        """Stripe is at least as far as when it wrote that event."""
+        """Set Stripe to the state at the given event."""
         for moment in self.moments[: number + 1]:
             world.have(*moment)
 

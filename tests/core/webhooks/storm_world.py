@@ -1,4 +1,4 @@
-"""A Stripe whose every answer follows from the id that it is asked for, so that any process may ask."""
+"""Fake Stripe that derives every object from its id, so that several processes see the same objects."""
 
 import uuid
 

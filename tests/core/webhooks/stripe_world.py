@@ -1,4 +1,4 @@
-"""A Stripe that a test arranges: what it has now, and what it writes about it."""
+"""Fake Stripe with objects, events and signatures that tests define."""
 
 import hmac
 import json
@@ -21,14 +21,14 @@ OBJECTS = {
 
 
 class World(StripeReader):
-    """Things by their ids. ``asked``: how often it was asked for anything."""
+    """Objects by id. ``asked`` counts the requests."""
 
     def __init__(self):
         self.things = {}
         self.refunds = {}  # by charge
         self.told = []  # every event, as bytes
         self.asked = 0
-        self.after_read = {}  # functions of what was read, by its id
+        self.after_read = {}  # by object id: called with the object after it was read
 
     def have(self, *snapshots):
         for snapshot in snapshots:

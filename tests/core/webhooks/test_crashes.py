@@ -1,4 +1,4 @@
-"""Whatever happens between two statements: what is answered is kept, what is kept is applied once (T14)."""
+"""Crashes between any two statements: accepted events are stored and applied once (T14)."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ STATEMENTS_MAX = 40
 
 
 async def work_until_crash(database, world, statements):
-    """Whether it came to the end before."""
+    """Process one event; return True when it finished before the crash."""
     consumption = consumption_on(CrashingSession(database, statements), world)
     try:
         for event in await consumption.line.claim(1):
@@ -28,15 +28,13 @@ async def work_until_crash(database, world, statements):
 
 
 async def recovered(desk, payload):
-    """The claim of the dead runs out, Stripe sends again, somebody else takes over."""
+    """Expire the claim of the crashed worker, redeliver the event and process it with another worker."""
     await desk.time_passes()
     await desk.take(payload)
     return await desk.work()
 
 
-async def test_a_consumer_that_dies_after_any_statement_leaves_nothing_half_done(
-    desk, database, world, tenant, customer
-):
+async def test_crash_after_any_statement_leaves_no_partial_effect(desk, database, world, tenant, customer):
     balance, statements, endings = 0, 0, []
     is_whole = False
     while not is_whole:
@@ -52,17 +50,17 @@ async def test_a_consumer_that_dies_after_any_statement_leaves_nothing_half_done
         endings.append(await recovered(desk, payload))
         balance += 100
 
-        # The money is there if and only if the tick is.
+        # Credits are granted if and only if the event is marked as applied.
         assert half == (balance if status == "applied" else balance - 100), statements
         assert await desk.balance(tenant.account_id) == balance
         assert await desk.status(payload) == "applied"
         assert statements < STATEMENTS_MAX
 
-    assert statements >= 7  # claim, time, hold, account, whether it is there, money, tick
+    assert statements >= 7  # claim, time, lock, account, existence check, grant, mark as applied
     assert endings == [["applied"]] * (statements - 1) + [[]]
 
 
-async def test_a_subscription_that_is_applied_by_the_dead_and_the_living_is_applied_once(
+async def test_subscription_is_applied_once_despite_crashed_attempts(
     desk, database, world, owner, tenant, customer, prices
 ):
     purchase = purchase_of(tenant.account_id, customer, prices["growth"])
@@ -77,7 +75,7 @@ async def test_a_subscription_that_is_applied_by_the_dead_and_the_living_is_appl
         assert await desk.balance(tenant.account_id) == (
             250 if await desk.status(paid) == "applied" else 0
         ), statements
-        await owner.execute("update webhook_events set failures = 0")  # they would be too many by now
+        await owner.execute("update webhook_events set failures = 0")  # they would reach the limit
 
     await desk.news(*purchase.events)
 
@@ -86,7 +84,7 @@ async def test_a_subscription_that_is_applied_by_the_dead_and_the_living_is_appl
     assert state[:4] == ("growth", 250, "growth", "active")
 
 
-async def test_who_was_thought_dead_and_comes_back_changes_nothing(desk, world, tenant):
+async def test_worker_with_an_expired_claim_changes_nothing(desk, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
     payload = world.tell("checkout.session.completed", bought.id)
@@ -101,7 +99,7 @@ async def test_who_was_thought_dead_and_comes_back_changes_nothing(desk, world, 
     assert len(json.loads((await desk.row(payload))["effects"])) == 1
 
 
-async def test_who_was_thought_dead_cannot_put_back_what_is_done(desk, world, tenant):
+async def test_worker_with_an_expired_claim_cannot_requeue_an_applied_event(desk, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
     payload = world.tell("checkout.session.completed", bought.id)
@@ -117,9 +115,7 @@ async def test_who_was_thought_dead_cannot_put_back_what_is_done(desk, world, te
 
 
 @pytest.mark.battery
-async def test_a_process_that_is_killed_after_any_statement_leaves_nothing_half_done(
-    desk, addresses, tenant, database
-):
+async def test_process_killed_after_any_statement_leaves_no_partial_effect(desk, addresses, tenant, database):
     desk.consumption = consumption_on(database.admin("tests"), DerivedWorld())
     balance, statements, code = 0, 0, None
     while code != 0:

@@ -1,4 +1,4 @@
-"""What each event of Stripe's means, whenever it comes and however often."""
+"""Effects of each Stripe event type, independent of order and repetition."""
 
 import json
 import uuid
@@ -28,7 +28,7 @@ def returned(payment_id, cents, status="succeeded", kind="re"):
 
 @pytest.fixture
 def subscribed(world, customer, prices):
-    """A paid subscription with its invoice, as Stripe has them."""
+    """Paid subscription and its invoice at Stripe."""
     sold = subscription(prices["growth"], customer_id=customer)
     paid = invoice(
         customer_id=customer,
@@ -46,7 +46,7 @@ def subscribed(world, customer, prices):
 
 @pytest.fixture
 def bought(world, tenant, customer):
-    """A pack of a hundred credits, paid."""
+    """Paid checkout of a pack with 100 credits."""
     bought = checkout(tenant.account_id, customer_id=customer)
     world.have(bought)
     return bought
@@ -61,7 +61,7 @@ async def changes_of(desk, payload):
     return [(change["what"], change["outcome"]) for change in entry["changes"]]
 
 
-async def test_a_paid_pack_brings_its_credits_once(desk, world, tenant, bought):
+async def test_paid_pack_grants_its_credits_once(desk, world, tenant, bought):
     first = world.tell("checkout.session.completed", bought.id)
     again = world.tell("checkout.session.async_payment_succeeded", bought.id)
 
@@ -73,7 +73,7 @@ async def test_a_paid_pack_brings_its_credits_once(desk, world, tenant, bought):
     assert (await desk.row(first))["account_id"] == tenant.account_id
 
 
-async def test_a_pack_that_is_not_paid_yet_brings_nothing(desk, world, tenant, bought):
+async def test_unpaid_pack_grants_nothing(desk, world, tenant, bought):
     world.have(changed(bought, is_paid=False))
     payload = world.tell("checkout.session.completed", bought.id)
 
@@ -90,7 +90,7 @@ async def test_a_pack_that_is_not_paid_yet_brings_nothing(desk, world, tenant, b
         ("checkout.session.async_payment_failed", {"is_paid": False}, "failed"),
     ],
 )
-async def test_a_checkout_that_comes_to_nothing_is_closed(
+async def test_expired_or_failed_checkout_is_closed(
     desk, world, owner, tenant, bought, event_type, fields, word
 ):
     checkout_id = uuid.uuid4()
@@ -107,7 +107,7 @@ async def test_a_checkout_that_comes_to_nothing_is_closed(
     assert await desk.balance(tenant.account_id) == 0
 
 
-async def test_a_paid_invoice_brings_plan_credits_and_the_invoice_itself(
+async def test_paid_invoice_sets_the_plan_grants_credits_and_is_stored(
     desk, world, owner, tenant, subscribed
 ):
     _, paid = subscribed
@@ -128,9 +128,7 @@ async def test_a_paid_invoice_brings_plan_credits_and_the_invoice_itself(
     ]
 
 
-async def test_news_of_a_payment_that_come_after_the_period_bring_that_period_too(
-    desk, world, owner, tenant, subscribed
-):
+async def test_payment_event_after_its_period_grants_that_period(desk, world, owner, tenant, subscribed):
     sold, paid = subscribed
     now = changed(
         sold, period_start=sold.period_end, period_end=sold.period_end + timedelta(days=30), is_paid=False
@@ -147,18 +145,20 @@ async def test_news_of_a_payment_that_come_after_the_period_bring_that_period_to
     assert await desk.balance(tenant.account_id) == 250
 
 
-async def test_an_invoice_that_is_not_paid_is_kept_and_brings_nothing(desk, world, owner, tenant, subscribed):
+async def test_unpaid_invoice_is_stored_and_grants_nothing(desk, world, owner, tenant, subscribed):
     sold, paid = subscribed
     world.have(changed(sold, status="past_due", is_paid=False), changed(paid, status="open", paid_cents=0))
 
     await desk.news(world.tell("invoice.payment_failed", paid.id))
 
     assert await desk.balance(tenant.account_id) == 0
-    assert await plan_of(owner, tenant.account_id) == "growth"  # while Stripe tries again
+    assert await plan_of(owner, tenant.account_id) == "growth"  # while Stripe retries the payment
     assert await owner.fetchval("select status from invoices where stripe_invoice_id = $1", paid.id) == "open"
 
 
-async def test_the_end_of_a_subscription_is_the_end_of_its_plan(desk, world, owner, tenant, subscribed):
+async def test_cancelled_subscription_returns_the_account_to_the_free_plan(
+    desk, world, owner, tenant, subscribed
+):
     sold, paid = subscribed
     await desk.news(world.tell("invoice.paid", paid.id))
     world.have(changed(sold, status="canceled"))
@@ -169,9 +169,7 @@ async def test_the_end_of_a_subscription_is_the_end_of_its_plan(desk, world, own
 
 
 @pytest.mark.parametrize("word", ["created", "updated", "released", "canceled", "completed", "aborted"])
-async def test_event_of_a_schedule_shows_what_follows_the_period(
-    desk, world, owner, subscribed, prices, word
-):
+async def test_schedule_event_sets_the_next_plan(desk, world, owner, subscribed, prices, word):
     sold, _ = subscribed
     await desk.news(world.tell("customer.subscription.created", sold.id))
     world.have(changed(sold, next_price_id=prices["pro"], schedule_id="sub_sched_1"))
@@ -183,7 +181,7 @@ async def test_event_of_a_schedule_shows_what_follows_the_period(
     assert await owner.fetchval(NEXT_PLAN, sold.id) == "pro"
 
 
-async def test_event_of_a_schedule_without_a_subscription_is_ignored(desk, world):
+async def test_schedule_event_without_a_subscription_is_ignored(desk, world):
     payload = world.tell("subscription_schedule.created", "sub_sched_1", subject={"subscription": None})
 
     assert await desk.news(payload) == ["ignored"]
@@ -213,7 +211,7 @@ async def test_subscription_read_after_another_object_has_its_own_time(
     assert await plan_of(owner, tenant.account_id) == "pro"
 
 
-async def test_an_upgrade_brings_the_difference_and_giving_it_back_takes_that(
+async def test_upgrade_grants_the_difference_and_its_refund_removes_it(
     desk, world, tenant, subscribed, prices
 ):
     sold, paid = subscribed
@@ -241,9 +239,7 @@ async def test_an_upgrade_brings_the_difference_and_giving_it_back_takes_that(
     assert await desk.balance(tenant.account_id) == 250
 
 
-async def test_a_refund_takes_its_share_back_once_and_a_failed_one_brings_it_again(
-    desk, world, tenant, bought
-):
+async def test_refund_removes_its_share_once_and_a_failed_refund_restores_it(desk, world, tenant, bought):
     await desk.news(world.tell("checkout.session.completed", bought.id))
     refund = returned(bought.payment_id, 750)
     world.refunds["ch_1"] = [refund]
@@ -264,7 +260,7 @@ async def test_a_refund_takes_its_share_back_once_and_a_failed_one_brings_it_aga
     assert await desk.balance(tenant.account_id) == 100
 
 
-async def test_a_dispute_takes_the_credits_and_one_that_is_won_brings_them_again(desk, world, tenant, bought):
+async def test_dispute_removes_the_credits_and_a_won_dispute_restores_them(desk, world, tenant, bought):
     await desk.news(world.tell("checkout.session.completed", bought.id))
     dispute = returned(bought.payment_id, 1500, "needs_response", "dp")
     world.have(dispute)
@@ -280,7 +276,7 @@ async def test_a_dispute_takes_the_credits_and_one_that_is_won_brings_them_again
 
 
 @pytest.mark.parametrize("kind", ["refund", "dispute"])
-async def test_a_run_cancelled_after_its_credits_were_refunded_returns_none_of_them(
+async def test_run_cancelled_after_a_refund_of_its_credits_returns_none(
     desk, world, owner, tenant, bought, kind
 ):
     await desk.news(world.tell("checkout.session.completed", bought.id))
@@ -303,7 +299,7 @@ async def test_a_run_cancelled_after_its_credits_were_refunded_returns_none_of_t
     assert await owner.fetchval(account, tenant.account_id) == 0
 
 
-async def test_an_inquiry_takes_nothing(desk, world, tenant, bought):
+async def test_inquiry_removes_no_credits(desk, world, tenant, bought):
     await desk.news(world.tell("checkout.session.completed", bought.id))
     inquiry = returned(bought.payment_id, 1500, "warning_needs_response", "dp")
     world.have(inquiry)
@@ -313,7 +309,7 @@ async def test_an_inquiry_takes_nothing(desk, world, tenant, bought):
     assert await desk.balance(tenant.account_id) == 100
 
 
-async def test_a_refund_waits_for_the_payment_that_it_gives_back(desk, world, tenant, bought):
+async def test_refund_is_parked_until_its_payment_is_known(desk, world, tenant, bought):
     world.refunds["ch_1"] = [returned(bought.payment_id, 1500)]
     early = world.tell("charge.refunded", "ch_1")
 
@@ -326,7 +322,7 @@ async def test_a_refund_waits_for_the_payment_that_it_gives_back(desk, world, te
     assert await desk.balance(tenant.account_id) == 0
 
 
-async def test_an_event_waits_for_the_account_that_it_is_about(desk, world, owner, tenant, prices):
+async def test_event_is_parked_until_its_customer_is_known(desk, world, owner, tenant, prices):
     sold = subscription(prices["growth"], customer_id=f"cus_{uuid.uuid4().hex}")
     world.have(sold)
     payload = world.tell("customer.subscription.created", sold.id)
@@ -341,7 +337,7 @@ async def test_an_event_waits_for_the_account_that_it_is_about(desk, world, owne
     assert await desk.balance(tenant.account_id) == 250
 
 
-async def test_an_event_waits_for_a_price_that_nobody_has_published(desk, world, customer):
+async def test_event_with_an_unknown_price_is_parked(desk, world, customer):
     sold = subscription(f"price_{uuid.uuid4().hex}", customer_id=customer)
     world.have(sold)
     payload = world.tell("customer.subscription.created", sold.id)
@@ -350,7 +346,7 @@ async def test_an_event_waits_for_a_price_that_nobody_has_published(desk, world,
     assert (await desk.row(payload))["last_error"] == "price_unknown"
 
 
-async def test_who_waits_for_three_days_waits_for_a_person(desk, world, owner):
+async def test_event_parked_for_three_days_is_dead_lettered(desk, world, owner):
     payload = world.tell("charge.refunded", "ch_1")
     world.refunds["ch_1"] = [returned("pi_of_somebody_else", 100)]
     await desk.take(payload)
@@ -359,7 +355,7 @@ async def test_who_waits_for_three_days_waits_for_a_person(desk, world, owner):
     assert await desk.work() == ["dead"]
 
 
-async def test_a_second_subscription_is_not_lost_from_sight(desk, world, subscribed, prices, customer):
+async def test_event_of_a_second_subscription_is_parked(desk, world, subscribed, prices, customer):
     await desk.news(world.tell("customer.subscription.created", subscribed[0].id))
     second = subscription(prices["pro"], customer_id=customer)
     world.have(second)
@@ -367,7 +363,7 @@ async def test_a_second_subscription_is_not_lost_from_sight(desk, world, subscri
     assert await desk.news(world.tell("customer.subscription.created", second.id)) == ["parked"]
 
 
-async def test_a_surplus_subscription_that_was_ended_brings_nothing_and_takes_nothing(
+async def test_events_of_an_ended_surplus_subscription_change_no_credits(
     desk, world, tenant, subscribed, prices, customer
 ):
     await desk.news(world.tell("customer.subscription.created", subscribed[0].id))
@@ -397,7 +393,7 @@ async def test_a_surplus_subscription_that_was_ended_brings_nothing_and_takes_no
         ({}, "gone_at_stripe"),
     ],
 )
-async def test_what_does_not_concern_us_is_kept_and_ticked(desk, world, fields, reason):
+async def test_irrelevant_event_is_stored_and_ignored(desk, world, fields, reason):
     payload = event_of("invoice.paid", "in_unknown", **fields)
 
     assert await desk.news(payload) == ["ignored"]
@@ -405,7 +401,7 @@ async def test_what_does_not_concern_us_is_kept_and_ticked(desk, world, fields, 
     assert world.asked == (1 if reason == "gone_at_stripe" else 0)
 
 
-async def test_an_account_that_is_gone_is_told_so_and_nothing_else(desk, world, prices):
+async def test_event_of_a_deleted_account_is_ignored(desk, world, prices):
     sold = subscription(prices["growth"], customer_id="cus_gone", account_id=uuid.uuid4())
     world.have(sold)
     payload = world.tell("customer.subscription.updated", sold.id)
@@ -414,7 +410,7 @@ async def test_an_account_that_is_gone_is_told_so_and_nothing_else(desk, world, 
     assert await changes_of(desk, payload) == [("account", "gone")]
 
 
-async def test_a_shape_that_nobody_knows_is_not_guessed_at(desk, world, owner, tenant):
+async def test_unknown_object_shape_is_retried_without_changes(desk, world, owner, tenant):
     world.things["sub_odd"] = StripeShapeUnknown("subscription", "current_period_start")
     payload = world.tell("customer.subscription.updated", "sub_odd")
 

@@ -1,4 +1,4 @@
-"""The inbox as operators see it: browse, open, replay one, a range, or what is missing."""
+"""Operator API for the inbox: list, show, and replay one event, a range, or missing events."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def world(module_world):
 
 @pytest.fixture(scope="module")
 async def module_client(application, module_world):
-    """Of an application that has a Stripe to ask."""
+    """Client of an application with a fake Stripe."""
     inbox = dataclasses.replace(application.webhooks.inbox, records=module_world)
     webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
     async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
@@ -56,7 +56,7 @@ async def ids(answer):
     return [item["id"] for item in answer.json()["items"]]
 
 
-async def test_events_are_listed_as_they_came_the_latest_first_page_by_page(desk, get):
+async def test_events_are_listed_newest_first_in_pages(desk, get):
     told = [event_of("customer.created") for _ in range(5)]
     await desk.take(*told)
 
@@ -67,7 +67,7 @@ async def test_events_are_listed_as_they_came_the_latest_first_page_by_page(desk
     assert second.json()["next_cursor"] is None
 
 
-async def test_events_are_found_by_what_is_known_of_them(desk, get, world, tenant, owner):
+async def test_events_are_filtered_by_status_type_account_and_time(desk, get, world, tenant, owner):
     bought = checkout(tenant.account_id)
     world.have(bought)
     applied, ignored = world.tell("checkout.session.completed", bought.id), event_of("customer.created")
@@ -87,7 +87,7 @@ async def test_events_are_found_by_what_is_known_of_them(desk, get, world, tenan
     assert await ids(await get("/events", account_id=str(other.account_id))) == []
 
 
-async def test_an_event_is_shown_with_what_it_changed_and_what_came(desk, get, world, tenant):
+async def test_event_is_shown_with_its_effects_and_payload(desk, get, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
     payload = world.tell("checkout.session.completed", bought.id)
@@ -104,7 +104,7 @@ async def test_an_event_is_shown_with_what_it_changed_and_what_came(desk, get, w
     ]
 
 
-async def test_a_replayed_event_is_in_line_again_and_changes_nothing_twice(desk, send, world, tenant):
+async def test_replayed_event_is_requeued_and_applied_without_a_second_effect(desk, send, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
     payload = world.tell("checkout.session.completed", bought.id)
@@ -118,12 +118,12 @@ async def test_a_replayed_event_is_in_line_again_and_changes_nothing_twice(desk,
 
 
 @pytest.mark.parametrize("event_id", ["evt_unknown", "no-event", "x" * 300])
-async def test_an_event_that_is_not_there_is_not_found(get, send, event_id):
+async def test_unknown_event_is_not_found(get, send, event_id):
     assert_problem(await get(f"/events/{event_id}"), 404, "webhook_event_not_found")
     assert_problem(await send(f"/events/{event_id}/replay"), 404, "webhook_event_not_found")
 
 
-async def test_a_range_is_replayed_by_type_and_status(desk, send):
+async def test_range_replay_filters_by_type_and_status(desk, send):
     ignored = [event_of("customer.created"), event_of("customer.updated")]
     outside = event_of("customer.created", created=CREATED - 7_200)
     await desk.news(*ignored, outside)
@@ -137,11 +137,11 @@ async def test_a_range_is_replayed_by_type_and_status(desk, send):
 
     assert await replayed(statuses=["dead", "applied"]) == {"replayed": 0, "fetched": 0}
     assert await replayed(types=["customer.updated"]) == {"replayed": 1, "fetched": 0}
-    assert await replayed() == {"replayed": 1, "fetched": 0}  # the others are in line already
+    assert await replayed() == {"replayed": 1, "fetched": 0}  # the other events are queued already
     assert sorted(await desk.work()) == ["ignored"] * 3
 
 
-async def test_what_stripe_has_and_we_have_not_is_fetched(desk, send, world, tenant):
+async def test_missing_events_are_fetched_from_stripe(desk, send, world, tenant):
     bought = [checkout(tenant.account_id, credits=1) for _ in range(120)]
     world.have(*bought)
     told = [world.tell("checkout.session.completed", one.id) for one in bought]
@@ -157,7 +157,7 @@ async def test_what_stripe_has_and_we_have_not_is_fetched(desk, send, world, ten
 
 
 @pytest.mark.parametrize(("since", "until"), [(1, 1), (1, 0), (0, 32)])
-async def test_a_range_begins_before_it_ends_and_is_a_month_at_the_most(send, since, until):
+async def test_empty_or_too_long_replay_range_is_rejected(send, since, until):
     days = {"since": AT + timedelta(days=since), "until": AT + timedelta(days=until)}
     body = {name: at.isoformat() for name, at in days.items()}
 
@@ -165,7 +165,7 @@ async def test_a_range_begins_before_it_ends_and_is_a_month_at_the_most(send, si
     assert_problem(await send("/replays", {**body, "missing": True}), 422, "replay_range_invalid")
 
 
-async def test_without_a_stripe_nothing_can_be_fetched(application, operator):
+async def test_missing_events_need_a_configured_stripe(application, operator):
     inbox = dataclasses.replace(application.webhooks.inbox, records=None)
     webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
     async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
@@ -174,7 +174,7 @@ async def test_without_a_stripe_nothing_can_be_fetched(application, operator):
     assert_problem(answer, 503, "billing_not_configured")
 
 
-async def test_the_inbox_is_for_operators(module_client, bearer):
+async def test_inbox_requires_an_operator(module_client, bearer):
     for method, path in (("GET", "/events"), ("GET", "/events/evt_1"), ("POST", "/events/evt_1/replay")):
         assert_problem(
             await module_client.request(method, PATH + path, headers=bearer()), 403, "operators_only"

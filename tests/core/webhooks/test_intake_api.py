@@ -1,4 +1,4 @@
-"""Answered with success only when it is kept; counted only when it is refused."""
+"""Webhook endpoint: success only for stored events, rate limit only for rejected ones."""
 
 import asyncio
 import dataclasses
@@ -21,7 +21,7 @@ class Away(Unavailable):
 
 
 class FailingEvents:
-    """The real ones, whose connection is lost before, or after, the work is done."""
+    """Wraps the repository and raises before or after the event is stored."""
 
     def __init__(self, events, *, is_after):
         self._events, self._is_after = events, is_after
@@ -34,7 +34,7 @@ class FailingEvents:
 
 @pytest.fixture
 def with_intake(application, client_of):
-    """A function: a client of an application whose intake was changed."""
+    """Factory of clients for an application with a changed intake."""
 
     def make(**changes):
         intake = dataclasses.replace(application.webhooks.intake, **changes)
@@ -49,7 +49,7 @@ async def rows(owner):
 
 
 @pytest.mark.parametrize("is_after", [False, True], ids=["not kept", "kept, and nobody knows"])
-async def test_what_may_not_be_kept_is_no_success_and_sent_again_is_kept_once(
+async def test_event_of_unknown_storage_is_answered_503_and_stored_once_on_redelivery(
     application, client, with_intake, owner, is_after
 ):
     events = application.webhooks.intake.events
@@ -68,7 +68,7 @@ async def test_what_may_not_be_kept_is_no_success_and_sent_again_is_kept_once(
     assert await rows(owner) == 1
 
 
-async def test_many_copies_at_once_are_one(client, owner):
+async def test_concurrent_copies_are_stored_once(client, owner):
     body = event_of("invoice.paid")
 
     answers = await asyncio.gather(
@@ -79,7 +79,7 @@ async def test_many_copies_at_once_are_one(client, owner):
     assert await rows(owner) == 1
 
 
-async def test_without_a_stripe_nothing_is_taken(with_intake, owner):
+async def test_event_is_rejected_without_webhook_secrets(with_intake, owner):
     async def none():
         return ()
 
@@ -91,7 +91,7 @@ async def test_without_a_stripe_nothing_is_taken(with_intake, owner):
     assert await rows(owner) == 0
 
 
-async def test_an_event_wakes_whoever_works_in_the_same_process(with_intake):
+async def test_new_event_wakes_the_worker_of_the_same_process(with_intake):
     rung = asyncio.Event()
     client, body = with_intake(ring=rung.set), event_of("invoice.paid")
     await client.post(PATH, content=body, headers=signed(body))
@@ -100,10 +100,10 @@ async def test_an_event_wakes_whoever_works_in_the_same_process(with_intake):
 
     await client.post(PATH, content=body, headers=signed(body))
 
-    assert not rung.is_set()  # there is nothing new
+    assert not rung.is_set()  # a duplicate does not wake the worker
 
 
-async def test_good_ones_are_never_too_many_and_bad_ones_are(open_client, limit):
+async def test_rate_limit_counts_only_rejected_events(open_client, limit):
     await limit("stripe", 2)
     client, body = await open_client(), event_of("invoice.paid")
     good = [(await client.post(PATH, content=body, headers=signed(body))).status_code for _ in range(5)]
@@ -114,7 +114,7 @@ async def test_good_ones_are_never_too_many_and_bad_ones_are(open_client, limit)
     assert (await client.post(PATH, content=body, headers=signed(body))).status_code == 200
 
 
-async def test_a_body_may_be_as_large_as_any_other_and_no_larger(client):
+async def test_body_size_limit_applies(client):
     small, large = (event_of("invoice.paid", note="x" * size) for size in (900_000, 1_100_000))
 
     assert (await client.post(PATH, content=small, headers=signed(small))).status_code == 200
@@ -129,7 +129,7 @@ async def test_a_body_may_be_as_large_as_any_other_and_no_larger(client):
         ({"STRIPE_SECRET_KEY": "sk_test_1"}, ()),
     ],
 )
-async def test_secrets_are_those_that_were_given_or_the_simulators_own(environ, secrets):
+async def test_webhook_secrets_default_to_the_simulators(environ, secrets):
     assert await WebhookSecrets(runtime(environ)).current() == secrets
 
 
@@ -142,7 +142,7 @@ class EmptyLine:
         return []
 
 
-async def test_one_ring_is_one_look(monkeypatch, desk):
+async def test_one_arrival_causes_one_claim(monkeypatch, desk):
     monkeypatch.setattr("core.webhooks.incoming.POLL_INTERVAL_S", 60.0)
     line, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
     consumer = StripeEventWorker(dataclasses.replace(desk.consumption, line=line), arrivals)
@@ -159,7 +159,7 @@ async def test_one_ring_is_one_look(monkeypatch, desk):
     await task
 
 
-async def test_the_consumer_works_on_what_comes_and_ends_when_told(consuming, desk, owner):
+async def test_worker_processes_arriving_events_and_stops(consuming, desk, owner):
     await desk.take(*(event_of("customer.created") for _ in range(10)))
     consuming.set()
 

@@ -1,4 +1,4 @@
-"""Events come in any order, and more than once: the end is the same, and one grant (T13)."""
+"""Events in any order and repetition: the same final state and one grant (T13)."""
 
 import asyncio
 import itertools
@@ -21,7 +21,7 @@ values ($1, $2, 'growth', 0, 2900, 'usd', 'open')
 
 @pytest.fixture
 def buy(owner, prices):
-    """A function: somebody new, in the middle of subscribing."""
+    """Factory of new accounts with an open checkout and its purchase."""
 
     async def begin():
         tenant, customer_id = await make_tenant(owner), f"cus_{uuid.uuid4().hex}"
@@ -50,20 +50,20 @@ def assert_bought(state):
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-async def test_every_order_leads_to_the_same_end(desk, world, owner, buy, copies):
-    """Stripe is, when it is asked, as far as the latest event that has come, or further."""
+async def test_every_order_leads_to_the_same_state(desk, world, owner, buy, copies):
+    """At each delivery, Stripe's objects have at least the state of the latest delivered event."""
     ends = set()
     for order in ORDERS:
         account_id, purchase = await buy()
         reached = -1
         deliveries = [number for number in order for _ in range(copies)]
-        if copies == 3:  # not only one after the other
+        if copies == 3:  # copies are interleaved
             random.Random(str(order)).shuffle(deliveries)
         for number in deliveries:
             reached = max(reached, number)
             purchase.reach(world, reached)
             await desk.news(purchase.events[number])
-        for payload in purchase.events:  # and everything once more by hand
+        for payload in purchase.events:  # replay every event once more
             await desk.events.replay((await desk.row(payload))["stripe_event_id"])
         await desk.work()
         ends.add(repr(await state_of(owner, account_id)))
@@ -72,7 +72,7 @@ async def test_every_order_leads_to_the_same_end(desk, world, owner, buy, copies
     assert_bought(await state_of(owner, account_id))
 
 
-async def test_all_at_once_is_an_order_too(consuming, desk, world, owner, buy):
+async def test_concurrent_events_lead_to_the_same_state(consuming, desk, world, owner, buy):
     accounts = []
     for _ in range(12):
         account_id, purchase = await buy()
@@ -91,8 +91,8 @@ async def test_all_at_once_is_an_order_too(consuming, desk, world, owner, buy):
     assert_bought(await state_of(owner, accounts[0]))
 
 
-async def test_old_news_do_not_undo_what_is_newer(desk, world, owner, buy):
-    """A look that was made before another, and comes after it."""
+async def test_stale_snapshot_does_not_overwrite_a_newer_one(desk, world, owner, buy):
+    """A snapshot is fetched before another one and applied after it."""
     account_id, purchase = await buy()
     purchase.reach(world, 0)
     await desk.take(purchase.events[0])

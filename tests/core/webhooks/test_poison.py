@@ -1,4 +1,4 @@
-"""An event that cannot be applied, whatever is the matter with it, is nobody else's matter (T20)."""
+"""Poison events: an event that always fails does not block other events (T20)."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def bought(world, tenant):
 
 @pytest.fixture
 def poison(world, bought):
-    """An event that makes us stumble, until somebody mends it."""
+    """Event whose object raises when it is fetched, until the test replaces the object."""
     world.things[bought.id] = RuntimeError("boom")
     return world.tell("checkout.session.completed", bought.id)
 
@@ -34,7 +34,7 @@ async def applied_count(owner):
     return await owner.fetchval("select count(*) from webhook_events where status = 'applied'")
 
 
-async def test_others_are_worked_on_meanwhile(consuming, desk, world, owner, tenant, poison):
+async def test_poison_event_does_not_block_other_events(consuming, desk, world, owner, tenant, poison):
     good = [checkout(tenant.account_id, credits=1) for _ in range(30)]
     world.have(*good)
     await desk.take(poison, *(world.tell("checkout.session.completed", one.id) for one in good))
@@ -48,7 +48,7 @@ async def test_others_are_worked_on_meanwhile(consuming, desk, world, owner, ten
     assert await desk.balance(tenant.account_id) == 30
 
 
-async def test_it_is_tried_ever_more_seldom_then_left_to_a_person_and_mended_applied_once(
+async def test_poison_event_backs_off_is_dead_lettered_and_applied_once_after_replay(
     desk, world, tenant, bought, poison
 ):
     await desk.take(poison)
@@ -63,12 +63,12 @@ async def test_it_is_tried_ever_more_seldom_then_left_to_a_person_and_mended_app
             )
         )
     assert await desk.status(poison) == "dead"
-    assert waits[:9] == sorted(waits[:9])  # until an hour is reached
+    assert waits[:9] == sorted(waits[:9])  # until the backoff reaches one hour
     assert 4 < waits[0] < 7
     assert 3_590 < waits[-1] <= 4_320
 
     await desk.time_passes()
-    assert await desk.work() == []  # nobody touches it any more
+    assert await desk.work() == []  # a dead event is not claimed
 
     world.have(bought)
     for _ in range(2):
@@ -84,8 +84,8 @@ async def test_it_is_tried_ever_more_seldom_then_left_to_a_person_and_mended_app
     ]
 
 
-async def test_an_event_that_kills_whoever_works_on_it_is_left_to_a_person_too(desk, poison):
-    """Nobody comes back to tell; their claims run out."""
+async def test_event_that_kills_its_worker_is_dead_lettered(desk, poison):
+    """The workers never report a result; their claims expire."""
     await desk.take(poison)
     for _ in range(FAILURES_MAX):
         assert len(await desk.consumption.line.claim(1)) == 1
@@ -96,7 +96,7 @@ async def test_an_event_that_kills_whoever_works_on_it_is_left_to_a_person_too(d
     assert (row["status"], row["last_error"]) == ("dead", "never_came_back")
 
 
-async def test_a_stripe_that_does_not_answer_is_no_fault_of_the_events(desk, world, bought, poison):
+async def test_unavailable_stripe_does_not_count_as_a_failure_of_the_event(desk, world, bought, poison):
     world.things[bought.id] = StripeAway()
     await desk.take(poison)
     for _ in range(FAILURES_MAX + 2):
@@ -115,7 +115,7 @@ async def test_a_stripe_that_does_not_answer_is_no_fault_of_the_events(desk, wor
     assert await desk.work() == ["applied"]
 
 
-async def test_a_stripe_that_takes_for_ever_is_not_waited_for(desk, world, monkeypatch, poison):
+async def test_slow_stripe_request_times_out(desk, world, monkeypatch, poison):
     async def never(session_id):
         del session_id
         await asyncio.Event().wait()
@@ -128,7 +128,7 @@ async def test_a_stripe_that_takes_for_ever_is_not_waited_for(desk, world, monke
     assert (await desk.row(poison))["last_error"] == "stripe_too_slow"
 
 
-async def test_what_went_wrong_is_told_without_what_others_said(consuming, desk, logs, poison):
+async def test_stored_error_does_not_contain_the_exception_text(consuming, desk, logs, poison):
     await desk.take(poison)
     consuming.set()
 
@@ -139,7 +139,7 @@ async def test_what_went_wrong_is_told_without_what_others_said(consuming, desk,
     assert "boom" not in str((await desk.row(poison))["last_error"])
 
 
-async def test_a_payload_that_was_spoilt_in_the_database_is_a_poison_like_any_other(desk):
+async def test_corrupted_payload_is_retried_as_malformed(desk):
     payload = event_of("invoice.paid")
     await desk.take(payload)
     await desk.owner.execute("update webhook_events set payload = 'spoilt'")

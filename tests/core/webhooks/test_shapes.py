@@ -1,4 +1,4 @@
-"""Stripe's objects as three of its versions write them: the same here, or not guessed at (T16)."""
+"""Stripe objects of three API versions: mapped to the same state, or rejected when unknown (T16)."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ READERS = {"sub": subscription_of, "in": invoice_of, "cs": checkout_of}
 
 
 class JsonWorld(World):
-    """Has what Stripe writes, and reads it as the adapter does."""
+    """Stores Stripe's JSON documents and maps them with the adapter's functions."""
 
     async def _thing(self, thing_id):
         document = self.things.get(thing_id)
@@ -30,7 +30,7 @@ class JsonWorld(World):
 
 
 class Sale:
-    """One subscription, sold under a version of Stripe's."""
+    """Subscription and invoice documents of one sale, by Stripe API version."""
 
     def __init__(self, customer_id, price_id):
         self.customer_id, self.price_id = customer_id, price_id
@@ -38,7 +38,7 @@ class Sale:
         self.subscription_id, self.invoice_id = f"sub_{self.key}", f"in_{self.key}"
 
     def current(self):
-        """2025-03-31.basil and everything since."""
+        """API version 2025-03-31.basil and later."""
         invoice = {
             **self._invoice(),
             "status": "paid",
@@ -67,7 +67,7 @@ class Sale:
         return {**self._subscription(item), "latest_invoice": invoice}, invoice
 
     def before_basil(self):
-        """2024-06-20 and years before it."""
+        """API version 2024-06-20 and earlier."""
         invoice = {
             **self._invoice(),
             "status": "paid",
@@ -81,7 +81,7 @@ class Sale:
         return {**subscription, **self._period(), "latest_invoice": invoice}, invoice
 
     def before_prices(self):
-        """2017, as localstripe still writes it."""
+        """API version of 2017, which localstripe still uses."""
         invoice = {
             **self._invoice(),
             "paid": True,
@@ -137,7 +137,7 @@ def sale(customer, prices):
 
 
 @pytest.mark.parametrize("version", ["current", "before_basil", "before_prices"])
-async def test_every_version_of_stripes_brings_the_same(desk, world, owner, tenant, sale, version):
+async def test_every_api_version_leads_to_the_same_state(desk, world, owner, tenant, sale, version):
     subscription, invoice = getattr(sale, version)()
     world.things = {sale.subscription_id: subscription, sale.invoice_id: invoice}
 
@@ -155,7 +155,7 @@ async def test_every_version_of_stripes_brings_the_same(desk, world, owner, tena
 
 
 @pytest.mark.parametrize("version", ["current", "before_basil", "before_prices"])
-async def test_a_refund_finds_its_payment_in_every_version(desk, world, tenant, sale, version):
+async def test_refund_finds_its_payment_in_every_api_version(desk, world, tenant, sale, version):
     subscription, invoice = getattr(sale, version)()
     world.things = {sale.subscription_id: subscription, sale.invoice_id: invoice}
     payment = {} if version == "before_prices" else {"payment_intent": f"pi_{sale.key}"}
@@ -172,9 +172,7 @@ async def test_a_refund_finds_its_payment_in_every_version(desk, world, tenant, 
 
 
 @pytest.mark.parametrize("field", ["current_period_start", "current_period_end"])
-async def test_a_subscription_without_a_period_waits_for_somebody_who_understands_it(
-    desk, world, owner, tenant, sale, field
-):
+async def test_subscription_without_a_period_stays_pending(desk, world, owner, tenant, sale, field):
     subscription, _ = sale.current()
     del subscription["items"]["data"][0][field]
     world.things[sale.subscription_id] = subscription

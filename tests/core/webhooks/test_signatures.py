@@ -1,4 +1,4 @@
-"""Who sends: what Stripe signed is taken, byte for byte, and nothing else (T15)."""
+"""Webhook signatures: only bodies signed by Stripe are accepted, byte for byte (T15)."""
 
 import dataclasses
 import hmac
@@ -23,7 +23,7 @@ def other(payload=BODY, **options):
 
 
 def spelled(instant):
-    """Signed as it is written, and not as Stripe writes."""
+    """Return a valid signature of a timestamp in a spelling that Stripe does not use."""
     digest = hmac.digest(NEW.encode(), instant.encode() + b"." + BODY, "sha256").hex()
     return f"t={instant},v1={digest}"
 
@@ -100,7 +100,7 @@ NO_EVENTS = {
 
 @pytest.fixture(scope="module")
 async def send(application):
-    """A function: a body as it is, at a fixed time, to somebody with two secrets."""
+    """Function that posts a raw body at a fixed time to an application with two secrets."""
 
     async def secrets():
         return (NEW, OLD)
@@ -122,7 +122,7 @@ async def kept(owner):
 
 
 @pytest.mark.parametrize("header", GOOD_ONES.values(), ids=GOOD_ONES)
-async def test_what_stripe_signed_is_kept_as_it_came(send, owner, header):
+async def test_signed_body_is_stored_unchanged(send, owner, header):
     answer = await send(header, BODY)
 
     assert (answer.status_code, answer.json()) == (200, {"received": True, "duplicate": False})
@@ -130,30 +130,30 @@ async def test_what_stripe_signed_is_kept_as_it_came(send, owner, header):
 
 
 @pytest.mark.parametrize(("header", "body"), INVALID.values(), ids=INVALID)
-async def test_what_nobody_signed_is_refused(send, owner, header, body):
+async def test_invalid_signature_is_rejected(send, owner, header, body):
     assert_problem(await send(header, body), 400, "signature_invalid")
     assert await kept(owner) == []
 
 
 @pytest.mark.parametrize("header", EXPIRED.values(), ids=EXPIRED)
-async def test_what_was_signed_at_another_time_is_refused(send, owner, header):
+async def test_expired_signature_is_rejected(send, owner, header):
     assert_problem(await send(header, BODY), 400, "signature_expired")
     assert await kept(owner) == []
 
 
 @pytest.mark.parametrize("body", NO_EVENTS.values(), ids=NO_EVENTS)
-async def test_what_is_no_event_is_refused_whoever_signed_it(send, owner, body):
+async def test_signed_body_that_is_no_event_is_rejected(send, owner, body):
     assert_problem(await send(other(body), body), 400, "event_malformed")
     assert await kept(owner) == []
 
 
-async def test_two_headers_are_no_signature(send, owner):
+async def test_two_signature_headers_are_rejected(send, owner):
     assert_problem(await send(GOOD, BODY, copies=2), 400, "signature_invalid")
     assert await kept(owner) == []
 
 
-async def test_what_its_makers_client_signs_is_taken(send):
-    from stripe import WebhookSignature  # noqa: PLC0415  takes half a second
+async def test_signature_of_the_stripe_sdk_is_accepted(send):
+    from stripe import WebhookSignature  # noqa: PLC0415  the import takes half a second
 
     header = WebhookSignature.generate_signature_header(BODY.decode(), NEW, NOW)
 
@@ -161,11 +161,11 @@ async def test_what_its_makers_client_signs_is_taken(send):
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "application/json; charset=latin-1", "x/y"])
-async def test_what_it_is_called_does_not_matter(send, content_type):
+async def test_content_type_is_ignored(send, content_type):
     assert (await send(GOOD, BODY, content_type)).status_code == 200
 
 
-async def test_what_is_sent_again_is_known(send, owner):
+async def test_redelivered_event_is_a_duplicate(send, owner):
     await send(GOOD, BODY)
 
     answer = await send(other(at=NOW + 100), BODY)
@@ -174,7 +174,7 @@ async def test_what_is_sent_again_is_known(send, owner):
     assert await owner.fetchval("select count(*) from webhook_events") == 1
 
 
-async def test_an_id_is_an_event_whatever_else_it_says(send, owner):
+async def test_event_with_a_known_id_and_other_content_is_a_duplicate(send, owner):
     changed = BODY.replace(b"in_1", b"in_2")
     await send(GOOD, BODY)
 

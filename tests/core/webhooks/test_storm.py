@@ -1,4 +1,4 @@
-"""Thousands of events, each several times, in no order, while processes die: each applied once (T12)."""
+"""Thousands of duplicated, shuffled events while processes are killed: each is applied once (T12)."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ where kind = 'grant' and transaction_type = 'purchase' and account_id = any ($1)
 
 @asynccontextmanager
 async def consumer(addresses):
-    """A process at work, killed in the end."""
+    """Run a worker process and kill it at exit."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.core.webhooks.consuming_process", addresses.admin),
         cwd=PROJECT,
@@ -46,7 +46,7 @@ async def consumer(addresses):
 
 
 async def consumers(addresses, owner, events_count, *, kills):
-    """One after the other, each killed in the middle of its work."""
+    """Run worker processes sequentially; each is killed while it has claimed events."""
     for _ in range(kills):
         async with consumer(addresses):
             before = await owner.fetchval(CLAIMED)
@@ -68,7 +68,7 @@ async def accounts_of(owner):
 
 
 def storm_of(accounts, events_count, copies):
-    """The copies of all events, shuffled; and how many credits they bring altogether."""
+    """Return the shuffled copies of all events, and the total credits."""
     chance = random.Random(SEED)
     amounts = [chance.randint(1, 9) for _ in range(events_count)]
     events = [purchase_event(chance.choice(accounts), amount) for amount in amounts]
@@ -78,7 +78,7 @@ def storm_of(accounts, events_count, copies):
 
 
 async def deliver_all(deliveries, deliver):
-    """So many at once, each until it is taken; how often each event was new."""
+    """Deliver AT_ONCE events concurrently; return the payloads that were not duplicates."""
     new = []
     waiting = iter(deliveries)
 
@@ -99,7 +99,7 @@ async def assert_each_applied_once(owner, accounts, credits_bought, events_count
     assert await owner.fetch("select * from ledger.audit()") == []
 
 
-async def test_a_storm_is_applied_once_while_consumers_are_killed(client, addresses, owner):
+async def test_every_event_is_applied_once_while_workers_are_killed(client, addresses, owner):
     accounts = await accounts_of(owner)
     deliveries, credits_bought = storm_of(accounts, 400, 5)
 
@@ -115,8 +115,8 @@ async def test_a_storm_is_applied_once_while_consumers_are_killed(client, addres
 
 
 @pytest.mark.battery
-async def test_a_great_storm_is_applied_once_while_everybody_is_killed(start, addresses, owner):
-    """A process dies for every hundred events: five servers, which take their time, and fifteen consumers."""
+async def test_every_event_is_applied_once_while_servers_and_workers_are_killed(start, addresses, owner):
+    """One process is killed per hundred events: five servers, which restart slowly, and fifteen workers."""
     accounts = await accounts_of(owner)
     deliveries, credits_bought = storm_of(accounts, 2_000, 5)
     chance, port, restarting = random.Random(SEED), None, asyncio.Lock()
@@ -152,6 +152,6 @@ async def test_a_great_storm_is_applied_once_while_everybody_is_killed(start, ad
         await working
 
     assert kills == SERVERS_KILLED
-    # An answer may be lost with the server that would have given it: then nobody was told that it is new.
+    # A killed server may lose its response, so the first delivery of some events is never seen as new.
     assert len(new) == len(set(new)) <= 2_000
     await assert_each_applied_once(owner, accounts, credits_bought, 2_000)

@@ -19,7 +19,7 @@ from tests.support import dual_client, until
 
 @pytest.fixture(scope="module")
 async def firm_addresses(cluster, template):
-    """A database for a module's engine alone."""
+    """Separate database for the engine of a module."""
     async with copy_of(cluster, template) as addresses:
         yield addresses
 
@@ -39,7 +39,7 @@ async def firm_database(firm_addresses):
 
 @pytest.fixture(scope="module")
 def make_desk(firm_database, firm_owner):
-    """A function: a new account with credits and a business."""
+    """Factory of accounts with credits and a business profile."""
 
     async def make(*, credits_granted=CREDITS, runs_at_once=100, followers_min=None):
         tenant = await make_tenant(firm_owner)
@@ -61,20 +61,20 @@ async def desk(make_desk):
 
 
 class Firm(NamedTuple):
-    """``listeners`` by kind: which steps its runs have asked for."""
+    """``listeners`` record, by kind, the steps that runs have called."""
 
     analyst: HaltingAnalyst
     go_on: Path
     listeners: dict[str, Listener]
 
     async def halted(self, run_id):
-        """Wait until the run has come to its place."""
+        """Wait until the run has halted at its place."""
         await until(self.go_on.with_name(str(run_id)).exists)
 
 
 @pytest.fixture(scope="module")
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
-    """An engine at work in this process."""
+    """Running engine in this process."""
     folder = tmp_path_factory.mktemp("firm")
     place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
@@ -94,8 +94,8 @@ def listened(parts, listeners):
 
 
 @pytest.fixture
-def at_work(firm, simulators):  # noqa: ARG001  which are as on a good day
-    """The same: everybody answers, and nothing was asked yet."""
+def at_work(firm, simulators):  # noqa: ARG001  resets the simulators' faults
+    """Running engine whose providers answer and whose recorded calls are empty."""
     yield firm
     firm.analyst.reset()
     for listener in firm.listeners.values():

@@ -1,4 +1,4 @@
-"""Analyses of one account, and what became of them."""
+"""Helper that starts and reads the analyses of one account."""
 
 import itertools
 import uuid
@@ -23,7 +23,7 @@ FORMS = {"light": 1, "deep": 3, "xray": 4}
 
 
 def ordinary_names():
-    """Of people who are neither private nor missing; each once."""
+    """Yield unique usernames of profiles that are neither private nor missing."""
     word = uuid.uuid4().hex[:8]
     for number in itertools.count():
         if kind_of(name := f"weaver.{word}.{number}") == "ordinary":
@@ -51,7 +51,7 @@ class Desk:
         refund_policy=REFUND_POLICY_VERSION,
         **extra,
     ):
-        """``beside``: what else happens in the transaction, given the run's id."""
+        """``beside``: called with the run's id in the same transaction."""
         username = username or next(self.names)
         business = str(self.business_id)
         new = NewRun(
@@ -109,7 +109,7 @@ class Desk:
         return (await self.runs.request_cancel(self.account_id, run_id))[0]
 
     async def ended(self, *run_ids):
-        """Wait for their end; the runs."""
+        """Wait for the end of the runs and return them."""
 
         async def all_ended():
             runs = [await self.find(run_id) for run_id in run_ids]
@@ -118,14 +118,14 @@ class Desk:
         return await until(all_ended, timeout_s=90)
 
     async def saved(self, run_id):
-        """How many analyses there are of the run, and how many leads that it was the last of."""
+        """Return the number of analyses of the run and of leads whose last analysis it is."""
         return (
             await self.owner.fetchval("select count(*) from analyses where id = $1", run_id),
             await self.owner.fetchval("select count(*) from leads where last_analysis_id = $1", run_id),
         )
 
     async def statuses(self, bulk_id):
-        """Of a bulk's items, in their order: status and outcome."""
+        """Return status and outcome of the bulk's items by position."""
         rows = await self.owner.fetch(
             "select status, outcome from bulk_items where run_id = $1 order by position", bulk_id
         )
@@ -135,7 +135,7 @@ class Desk:
         return await self.owner.fetch("select * from runs where parent_id = $1", bulk_id)
 
     async def all_charged_once(self):
-        """The books agree, nothing is held, and what runs were charged is what is missing."""
+        """True when the ledger audit is clean, no credits are held, and the balance matches the charges."""
         findings = await self.owner.fetch("select * from ledger.audit()")
         row = await self.owner.fetchrow(
             """

@@ -1,6 +1,6 @@
-"""One analysis, from its place in the queue to its end."""
+"""Analysis workflow: delivery, charges, failures and cancellation."""
 
-# ruff: noqa: ARG001  the engine that is at work is a fixture
+# ruff: noqa: ARG001  the running engine is a fixture
 
 from functools import partial
 from uuid import uuid4
@@ -25,7 +25,7 @@ def summary(run):
 
 
 @pytest.mark.parametrize("analysis_type", ["light", "deep", "xray"])
-async def test_an_analysis_is_delivered_once_and_paid_for_once(at_work, desk, simulators, analysis_type):
+async def test_analysis_is_delivered_and_charged_once(at_work, desk, simulators, analysis_type):
     (run,) = await desk.ended(await desk.start(analysis_type))
 
     assert summary(run) == ("completed", "completed", None, PRICES[analysis_type])
@@ -35,7 +35,7 @@ async def test_an_analysis_is_delivered_once_and_paid_for_once(at_work, desk, si
     assert await desk.all_charged_once()
 
 
-async def test_a_run_tells_how_far_it_is(at_work, desk):
+async def test_run_reports_its_progress_and_steps(at_work, desk):
     at_work.analyst.held.update({OUTREACH, PERSONALITY})
     run_id = await desk.start()
 
@@ -54,7 +54,7 @@ async def _is(value, expected):
     return await value() == expected
 
 
-async def test_a_profile_that_was_looked_at_before_is_not_looked_at_again(at_work, desk, simulators):
+async def test_known_profile_is_scraped_again_only_when_fresh_is_requested(at_work, desk, simulators):
     name = next(desk.names)
     await desk.ended(await desk.start("light", name))
     looks = await simulators.asked(f"POST {PROFILE_RUNS}")
@@ -76,7 +76,7 @@ async def test_a_profile_that_was_looked_at_before_is_not_looked_at_again(at_wor
         ("weaver", "icp_violation"),
     ],
 )
-async def test_whom_nobody_can_analyse_costs_nothing_and_no_model_is_asked(
+async def test_rejected_profile_is_not_charged_and_not_prompted(
     at_work, make_desk, simulators, beginning, outcome
 ):
     desk = await make_desk(followers_min=1_000_000_000)
@@ -90,7 +90,7 @@ async def test_whom_nobody_can_analyse_costs_nothing_and_no_model_is_asked(
     assert await desk.all_charged_once()
 
 
-async def test_when_nobody_can_look_everything_is_released(at_work, desk, simulators):
+async def test_failed_scrape_releases_the_hold(at_work, desk, simulators):
     await simulators.fault("/apify", times=None, status=500)
     await simulators.fault("/scraperapi", times=None, status=500)
 
@@ -100,7 +100,7 @@ async def test_when_nobody_can_look_everything_is_released(at_work, desk, simula
     assert await desk.all_charged_once()
 
 
-async def test_an_analysis_for_a_business_that_was_deleted_costs_nothing(at_work, desk):
+async def test_analysis_for_a_deleted_business_is_not_charged(at_work, desk):
     await desk.owner.execute(
         "update business_profiles set deleted_at = now() where id = $1", desk.business_id
     )
@@ -121,9 +121,7 @@ async def test_an_analysis_for_a_business_that_was_deleted_costs_nothing(at_work
     ],
     ids=lambda value: value if isinstance(value, str) else value.code,
 )
-async def test_when_one_question_fails_the_others_are_stopped_and_nothing_is_charged(
-    at_work, desk, error, outcome
-):
+async def test_failed_prompt_cancels_the_others_without_charge(at_work, desk, error, outcome):
     at_work.analyst.refusals[CORE] = error
     at_work.analyst.held.update({OUTREACH, PERSONALITY})
 
@@ -135,7 +133,7 @@ async def test_when_one_question_fails_the_others_are_stopped_and_nothing_is_cha
     assert await desk.all_charged_once()
 
 
-async def test_after_a_crash_a_failure_is_still_the_end_and_nobody_is_asked_again(at_work, desk):
+async def test_stored_failure_ends_the_replayed_run_without_new_prompts(at_work, desk):
     at_work.analyst.refusals[OUTREACH] = CompletionRefused(OUTREACH, "m")
     at_work.analyst.held.update({CORE, PERSONALITY})
     (run,) = await desk.ended(await desk.start())
@@ -151,7 +149,7 @@ async def test_after_a_crash_a_failure_is_still_the_end_and_nobody_is_asked_agai
     assert at_work.analyst.asked == []
 
 
-async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work, desk):
+async def test_first_of_two_stored_failures_in_step_order_is_reported(at_work, desk):
     histories = []
     for task, error in ((CORE, ModelsUnavailable(CORE, 60)), (OUTREACH, CompletionRefused(OUTREACH, "m"))):
         at_work.analyst.reset()
@@ -168,7 +166,7 @@ async def test_of_two_failures_that_were_kept_the_first_in_order_is_told(at_work
     assert run.error == "models_unavailable"
 
 
-# Half of the price once models are at work, rounded down; at least one credit once they have answered.
+# Half of the price after prompts have started, rounded down; at least one when all have completed.
 CANCELLED = [
     *(
         ("light", "inside:scrape", "cancelled_scraping", 0),
@@ -184,7 +182,7 @@ CANCELLED = [
 OLDER_POLICY = {"refund_policy": 1}  # rounds half of one credit down to nothing
 
 
-async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(at_work, desk):
+async def test_cancellation_at_any_step_charges_by_the_refund_policy(at_work, desk):
     runs = [await desk.start(kind, halt_at=place) for kind, place, _, _ in CANCELLED]
     runs.append(await desk.start("light", halt_at="before:save", **OLDER_POLICY))
     for run_id in runs:
@@ -204,14 +202,14 @@ async def test_a_run_is_cancelled_wherever_it_is_and_costs_what_the_policy_says(
 
 
 async def _heard_of_cancel(desk):
-    """Wait for the heartbeat that tells its process."""
+    """Wait for a heartbeat that began after the cancellation and carries it to the worker."""
     beat = "select heartbeat_at from traffic.workers where gone_at is null"
     for _ in range(2):
         before = await desk.owner.fetchval(beat)
         await until(partial(desk.owner.fetchval, beat + " and heartbeat_at > $1", before))
 
 
-async def test_a_cancelled_run_stops_what_is_under_way_at_providers(at_work, desk, simulators):
+async def test_cancelled_run_aborts_its_open_provider_requests(at_work, desk, simulators):
     await simulators.fault("/openai", kind="timeout", times=None)
     run_id = await desk.start("xray")
 
@@ -227,7 +225,7 @@ async def test_a_cancelled_run_stops_what_is_under_way_at_providers(at_work, des
     assert await simulators.asked(OPENAI) == 4
 
 
-async def test_what_an_analysis_cost_and_how_it_ended_is_noted(at_work, desk):
+async def test_ended_analysis_records_cost_duration_and_score(at_work, desk):
     (run,) = await desk.ended(await desk.start("light"))
 
     point = await until(
@@ -242,7 +240,7 @@ async def test_what_an_analysis_cost_and_how_it_ended_is_noted(at_work, desk):
     assert 0 <= score <= 100
 
 
-async def test_a_visitor_is_given_a_light_analysis_without_a_business(at_work, desk, firm_database):
+async def test_anonymous_visitor_gets_a_light_analysis_without_a_business(at_work, desk, firm_database):
     visitors = PostgresAnonymousResults(firm_database)
     order = NewAnalysis(username=next(desk.names), analysis_type="light", business_profile_id=None)
     run_id = RunId(uuid4())

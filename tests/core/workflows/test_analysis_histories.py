@@ -1,10 +1,10 @@
-"""Analyses that are under way when their workflow is changed go on as they began.
+"""Replay of recorded analysis histories against the current workflow.
 
-`histories/` holds what runs of each type once did; see `tests/core/engine/test_histories.py` for what to do
-when a test here fails. To record new ones, run this file with RECORD=1.
+`histories/` contains the recorded steps of one run per type; `tests/core/engine/test_histories.py` describes
+what to do when a test here fails. To record new histories, run this file with RECORD=1.
 """
 
-# ruff: noqa: ARG001  the engine that is at work is a fixture
+# ruff: noqa: ARG001  the running engine is a fixture
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("analysis_type", sorted(STEPS))
-async def test_an_analysis_leaves_its_history(at_work, desk, analysis_type, tmp_path):
+async def test_history_contains_the_steps_of_an_analysis(at_work, desk, analysis_type, tmp_path):
     (run,) = await desk.ended(await desk.start(analysis_type))
 
     history = await history_of(desk.owner, run)
@@ -32,9 +32,7 @@ async def test_an_analysis_leaves_its_history(at_work, desk, analysis_type, tmp_
 
 
 @pytest.mark.parametrize("analysis_type", sorted(STEPS))
-async def test_todays_analysis_asks_for_the_steps_of_its_history_and_for_nothing_else(
-    at_work, desk, analysis_type
-):
+async def test_current_analysis_calls_only_the_steps_of_its_history(at_work, desk, analysis_type):
     content = (FOLDER / f"{analysis_type}_analysis.json").read_bytes()
     history = msgspec.json.decode(content, type=History)
 
@@ -48,7 +46,7 @@ async def test_todays_analysis_asks_for_the_steps_of_its_history_and_for_nothing
     assert await desk.saved(run.id) == (1, 1)
 
 
-async def test_a_bulk_has_no_steps_and_so_nothing_to_replay(at_work, desk):
+async def test_bulk_stores_no_steps(at_work, desk):
     (bulk,) = await desk.ended(await desk.start_bulk([next(desk.names)]))
 
     assert (bulk.status, (await history_of(desk.owner, bulk)).steps) == ("completed", [])

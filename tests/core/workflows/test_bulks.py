@@ -1,6 +1,6 @@
-"""Many analyses at once: each is its own, and the bulk waits for all of them."""
+"""Bulk analysis workflow: child runs, limits, pauses for credits and cancellation."""
 
-# ruff: noqa: ARG001  the engine that is at work is a fixture
+# ruff: noqa: ARG001  the running engine is a fixture
 
 import asyncio
 
@@ -22,7 +22,7 @@ async def some(desk, count):
     return [next(desk.names) for _ in range(count)]
 
 
-async def test_partial_failures_cost_only_what_was_delivered(at_work, desk, simulators):
+async def test_bulk_charges_only_delivered_items(at_work, desk, simulators):
     await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 30})
     names = [*await some(desk, 10), "private.weaver", "missing.weaver"]
 
@@ -44,7 +44,7 @@ async def test_partial_failures_cost_only_what_was_delivered(at_work, desk, simu
     assert await desk.all_charged_once()
 
 
-async def test_no_more_than_ten_look_and_only_a_few_more_are_started(at_work, desk, simulators):
+async def test_at_most_ten_child_runs_scrape_and_fifteen_are_started(at_work, desk, simulators):
     await simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 600_000})
     bulk_id = await desk.start_bulk(await some(desk, 25))
 
@@ -68,7 +68,7 @@ async def test_no_more_than_ten_look_and_only_a_few_more_are_started(at_work, de
 
 
 def paused(desk, *bulk_ids):
-    """A function: whether all of them are paused and no worker has them."""
+    """Return a check that all bulks are paused and assigned to no worker."""
 
     async def are_paused():
         runs = await desk.owner.fetch("select status, executor from runs where id = any ($1)", bulk_ids)
@@ -78,7 +78,7 @@ def paused(desk, *bulk_ids):
 
 
 @pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.battery)])
-async def test_paused_bulks_leave_the_worker_to_other_accounts(at_work, desk, make_desk, count):
+async def test_paused_bulks_do_not_block_other_accounts(at_work, desk, make_desk, count):
     poor = await make_desk(credits_granted=0)
     bulks = [await poor.start_bulk(await some(poor, 2)) for _ in range(count)]
     await until(paused(poor, *bulks), timeout_s=90)
@@ -90,7 +90,7 @@ async def test_paused_bulks_leave_the_worker_to_other_accounts(at_work, desk, ma
     assert [run.attempt for run in [await poor.find(bulk_id) for bulk_id in bulks]] == [0] * count
 
 
-async def test_a_bulk_waits_for_credits_and_goes_on_by_itself(at_work, make_desk):
+async def test_bulk_pauses_for_credits_and_resumes_after_a_grant(at_work, make_desk):
     desk = await make_desk(credits_granted=3)
     bulk_id = await desk.start_bulk(await some(desk, 8))
     await until(paused(desk, bulk_id))
@@ -112,7 +112,7 @@ async def _count_is(desk, bulk_id, count):
     return len(await desk.children(bulk_id)) == count
 
 
-async def test_credits_that_arrive_as_bulks_pause_leave_none_paused(at_work, make_desk):
+async def test_credits_granted_while_bulks_pause_resume_all_of_them(at_work, make_desk):
     desk = await make_desk(credits_granted=0)
     bulks = [await desk.start_bulk(await some(desk, 1)) for _ in range(8)]
 
@@ -122,7 +122,7 @@ async def test_credits_that_arrive_as_bulks_pause_leave_none_paused(at_work, mak
     assert await desk.all_charged_once()
 
 
-async def test_a_paused_bulk_is_cancelled_at_once(at_work, make_desk):
+async def test_paused_bulk_is_cancelled_immediately(at_work, make_desk):
     desk = await make_desk(credits_granted=1)
     bulk_id = await desk.start_bulk(await some(desk, 3))
     await until(paused(desk, bulk_id))
@@ -138,7 +138,7 @@ async def test_a_paused_bulk_is_cancelled_at_once(at_work, make_desk):
     assert await desk.all_charged_once()
 
 
-async def test_a_bulk_that_stays_paused_for_seven_days_expires(at_work, make_desk):
+async def test_bulk_paused_for_seven_days_expires(at_work, make_desk):
     desk = await make_desk(credits_granted=1)
     bulk_id = await desk.start_bulk(await some(desk, 2))
     await until(paused(desk, bulk_id))
@@ -154,7 +154,7 @@ async def test_a_bulk_that_stays_paused_for_seven_days_expires(at_work, make_des
     assert await desk.all_charged_once()
 
 
-async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twice(at_work, desk):
+async def test_bulk_item_joins_an_equal_active_run_without_a_second_charge(at_work, desk):
     name = next(desk.names)
     single = await desk.start("light", name, halt_at="inside:scrape")
     await at_work.halted(single)
@@ -169,7 +169,7 @@ async def test_what_somebody_has_begun_already_is_followed_and_not_paid_for_twic
     assert await desk.all_charged_once()
 
 
-async def test_what_a_key_may_no_longer_spend_is_not_begun(at_work, desk):
+async def test_items_beyond_the_api_key_cap_are_skipped(at_work, desk):
     key_id = await desk.owner.fetchval(NEW_KEY, desk.account_id)
 
     (bulk,) = await desk.ended(await desk.start_bulk(await some(desk, 4), api_key_id=key_id))

@@ -41,7 +41,7 @@ async def at_slot(desk, run_id):
 
 @asynccontextmanager
 async def closed_to_clients(cluster, name):
-    """A database that accepts no connection and has lost those it had."""
+    """Close the database to new connections and terminate the existing ones."""
     outsider = await asyncpg.connect(cluster.url("postgres"))
     await outsider.execute(f'alter database "{name}" allow_connections false')
     try:

@@ -1,6 +1,6 @@
-"""A worker is killed while runs are at every place; another carries on, and everybody pays once.
+"""Recovery of analyses and bulks after a worker was killed at any place; each run is charged once.
 
-The suite kills one while it has deep analyses and a bulk; the battery all kinds, and again and again.
+The suite kills a worker with deep analyses and a bulk; the battery repeats it with all analysis types.
 """
 
 import time
@@ -34,8 +34,8 @@ def places(analysis_type):
 
 
 class Crash(NamedTuple):
-    """``runs`` by type and place, each with the desk of an account of its own: one that halts as it saves
-    keeps the others of its account waiting. ``bulk``: one that was on its way."""
+    """``runs`` by type and place, each with the desk of a separate account: a run that halts while it saves
+    blocks the other runs of its account. ``bulk``: a bulk that was active at the kill."""
 
     runs: dict
     bulk: tuple
@@ -71,7 +71,7 @@ async def _has_begun(desk, bulk_id):
 
 
 async def check(crash):
-    """One charge, one lead and one analysis of each."""
+    """Assert one charge, one lead and one analysis per run."""
     for (analysis_type, place), (desk, run_id) in crash.runs.items():
         run = await desk.find(run_id)
         charged = PRICES[analysis_type]
@@ -84,14 +84,14 @@ async def check(crash):
     assert await desk.all_charged_once()
 
 
-async def test_a_kill_at_any_place_of_a_deep_analysis_is_survived(
+async def test_deep_analysis_completes_after_a_kill_at_any_place(
     firm_addresses, firm_owner, make_desk, simulators, tmp_path
 ):
     crash = await the_crash(firm_addresses, tmp_path, make_desk, simulators, ["deep"])
 
     print(f"{len(crash.runs)} analyses ended elsewhere {crash.recovery_s:.2f} s after the kill")  # noqa: T201
     await check(crash)
-    # Of the steps that were kept none was done again.
+    # No stored step was executed again.
     rows = await firm_owner.fetch("select run_id, count(*) from ai_usage_logs group by run_id")
     counts = dict(map(tuple, rows))
     assert {place: counts[run_id] for (_, place), (_, run_id) in crash.runs.items()} == {
@@ -102,7 +102,7 @@ async def test_a_kill_at_any_place_of_a_deep_analysis_is_survived(
 
 @pytest.mark.battery
 @pytest.mark.parametrize("repetition", range(10))
-async def test_a_kill_at_any_place_of_any_analysis_is_survived(
+async def test_every_analysis_type_completes_after_a_kill_at_any_place(
     firm_addresses, make_desk, simulators, tmp_path, repetition
 ):
     crash = await the_crash(firm_addresses, tmp_path, make_desk, simulators, list(ASKED))

@@ -1,8 +1,7 @@
-"""Analyses as workers carry them out, on simulated providers, which can be made to halt anywhere.
+"""Analysis worker on simulated providers that can halt at any place.
 
-A run's subject may name a place: `begin`, `end`, `before:STEP` or `inside:STEP`, where saving is a step, too.
-There the process leaves a file and waits until it is killed, or told to go on, if it is one of those that
-halt.
+A run's subject may name a place: `begin`, `end`, `before:STEP` or `inside:STEP`, where saving is a step too.
+A process with halts enabled creates a file there and waits until it is killed or the file `go_on` exists.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from types import SimpleNamespace
 
 import uvloop
 
-import infrastructure.ai.providers.anthropic_sdk  # seconds of importing, which no worker has to spend
+import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
 import infrastructure.ai.providers.openai_sdk
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.queues import Queue
@@ -36,8 +35,8 @@ QUEUES = (
 
 
 class Halts:
-    """``go_on``: a file that ends every halt once it exists; None: no halts. A halt is a file beside it: it
-    is seen also from inside a transaction."""
+    """``go_on``: file that ends every halt once it exists; None disables halts. A halt creates a file in the
+    same folder, which is visible also from inside an open transaction."""
 
     def __init__(self, go_on):
         self._go_on = go_on
@@ -74,7 +73,7 @@ class HaltingRuns(PostgresRuns):
 
 
 class HaltingSource:
-    """Halts when the look was paid for and nobody knows it yet."""
+    """Halts after the scrape was paid for and before its result is stored."""
 
     def __init__(self, source, halts):
         self._source = source
@@ -87,7 +86,7 @@ class HaltingSource:
 
 
 class HaltingAnalyst:
-    """``refusals``: what a task is refused with; ``held``: tasks that nobody answers."""
+    """``refusals``: errors by task; ``held``: tasks that never get a completion."""
 
     def __init__(self, gateway, halts):
         self._gateway = gateway
@@ -129,7 +128,7 @@ class HaltingResults:
 
 @asynccontextmanager
 async def opened(place, simulators_address, *, go_on=None, **limits):
-    """The parts of an engine, and the analyst."""
+    """Yield an EngineConfig and its analyst."""
     async with open_foundation(place) as foundation:
         database = foundation.database
         halts = Halts(go_on)
@@ -157,7 +156,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
 
 
 def run_worker(simulators_address, environ, go_on):
-    """What a worker process does; its exit code is 1 when it was given up."""
+    """Main function of a worker process; exits with code 1 when the worker was fenced."""
     here = runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
 
