@@ -31,7 +31,7 @@ NOT_MODIFIED = http(304, b"", retry_after="0")
 BUSINESS = {"id": BUSINESS_ID, "name": "Seasonal Table"}
 
 
-async def test_run_is_watched_to_its_end_and_its_result_is_readable(oslira, server):
+async def test_a_run_is_watched_to_its_end_and_its_result_can_be_read(oslira, server):
     server.script(
         STARTED, shown(RUN), NOT_MODIFIED, shown(COMPLETED, '"5"'), http(200, ANALYSIS), http(500, {})
     )
@@ -91,7 +91,7 @@ async def test_failure_shows_the_reason_and_the_returned_credits(oslira, server)
     assert answer.stdout == ""
 
 
-async def test_cancelled_run_exits_with_the_code_of_an_interrupted_program(oslira, server):
+async def test_a_cancelled_run_exits_as_an_interrupted_program_does(oslira, server):
     server.script(STARTED, shown(CANCELLED), http(500, {}))
 
     answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
@@ -227,7 +227,7 @@ QUOTE = {
 }
 
 
-async def test_dry_run_shows_the_price_and_starts_nothing(oslira, server):
+async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
     server.script(http(200, QUOTE), http(500, {}))
 
     answer = await oslira("analyze", "slow.kitchen", "--dry-run", *FOR_BUSINESS)

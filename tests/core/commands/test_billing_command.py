@@ -80,7 +80,7 @@ async def test_purchase_prints_the_checkout_url(oslira, server, command, what):
     assert server.asked[0].json == {what: "small"}
 
 
-async def test_pay_option_waits_until_the_credits_arrive(oslira, server):
+async def test_paying_waits_until_the_credits_are_there(oslira, server):
     looked, opened, *rest = purchase(server.url, before=20, after=120)
     server.script(opened, looked, *rest)
     result = await oslira("billing", "buy", "small", "--pay")
@@ -150,7 +150,7 @@ async def test_confirmed_change_sends_the_id_of_its_preview(oslira, server):
     assert server.asked[1].json == {"plan": "pro", "preview_id": "pv_1"}
 
 
-async def test_unconfirmed_change_is_not_made(oslira, server):
+async def test_a_change_that_is_not_agreed_to_is_not_made(oslira, server):
     smaller = {**PREVIEW, "plan": "growth", "direction": "downgrade", "due_now_cents": 0}
     server.script(http(200, smaller))
     result = await oslira("billing", "change", "growth", given="n\n")

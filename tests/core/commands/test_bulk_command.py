@@ -125,7 +125,7 @@ async def test_file_without_usernames_sends_nothing(oslira, server, tmp_path):
 
 
 @pytest.mark.parametrize("column", [(), ("--column", "Town")])
-async def test_file_without_a_matching_column_exits_2_and_sends_nothing(oslira, server, column):
+async def test_a_file_without_a_fitting_column_exits_2_and_sends_nothing(oslira, server, column):
     server.script(http(500, {}))
 
     answer = await oslira("bulk", "-", "--yes", *column, given="Name,City\nada,bern\n")
@@ -135,7 +135,7 @@ async def test_file_without_a_matching_column_exits_2_and_sends_nothing(oslira, 
     assert server.asked == []
 
 
-async def test_three_usernames_of_the_named_column_are_shown_before_the_confirmation(oslira, server):
+async def test_three_usernames_of_the_named_column_are_shown_before_the_question(oslira, server):
     server.script(QUOTE, http(500, {}))
 
     answer = await oslira(
@@ -156,7 +156,7 @@ async def test_usernames_can_be_read_from_stdin(oslira, server):
     assert server.asked[1].json["usernames"] == ["ada", "bob"]
 
 
-async def test_leads_are_shown_as_a_table(oslira, server):
+async def test_leads_are_a_table(oslira, server):
     server.script(http(200, {"items": [LEAD], "next_cursor": None}))
 
     answer = await oslira("leads", "--tier", "hot")
@@ -173,7 +173,7 @@ async def test_empty_list_of_leads_is_shown_as_a_sentence(oslira, server):
     assert "no such leads" in (await oslira("leads")).stdout
 
 
-async def test_leads_as_json_are_one_object_per_line(oslira, server):
+async def test_leads_as_json_are_one_object_a_line(oslira, server):
     server.script(http(200, {"items": [LEAD], "next_cursor": None}))
 
     assert json.loads((await oslira("leads", "--json")).stdout) == LEAD

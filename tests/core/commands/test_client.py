@@ -87,7 +87,7 @@ async def test_retries_reuse_the_idempotency_key(api, server, first):
     assert [asked.json for asked in server.asked] == [{"username": "a"}] * 2
 
 
-async def test_each_post_has_its_own_idempotency_key(api, server):
+async def test_each_post_has_a_key_of_its_own(api, server):
     server.script(http(200, BALANCE))
     await api.post("/v1/analyses", Balance, {})
     await api.post("/v1/analyses", Balance, {})
@@ -95,7 +95,7 @@ async def test_each_post_has_its_own_idempotency_key(api, server):
     assert len({asked.headers["idempotency-key"] for asked in server.asked}) == 2
 
 
-async def test_other_conflicts_are_not_retried(api, server):
+async def test_another_conflict_is_not_repeated(api, server):
     server.script(problem(409, "already_ended", "It has ended.", retry_after="0"))
 
     with pytest.raises(ApiProblem, match="already_ended"):

@@ -18,7 +18,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(command, "LOOK_INTERVAL_S", 0.0)
 
 
-async def test_jobs_are_shown_as_a_table(oslira, server):
+async def test_jobs_are_a_table(oslira, server):
     server.script(http(200, {"items": [JOB_EXAMPLE, {**JOB_EXAMPLE, "name": "new-job", "last_run": None}]}))
 
     answer = await oslira("cron", "list")
@@ -68,7 +68,7 @@ async def test_run_without_the_wait_option_returns_at_once(oslira, server):
     ("items", "said"),
     [([CRON_RUN_EXAMPLE, FAILED], ("244 ms", "time_limit")), ([], ("was never carried out",))],
 )
-async def test_history_is_shown_as_a_table(oslira, server, items, said):
+async def test_history_is_a_table(oslira, server, items, said):
     server.script(http(200, {"items": items, "next_cursor": None}))
 
     answer = await oslira("cron", "history", "lot-expiry", "--limit", "5")
@@ -85,7 +85,7 @@ async def test_json_option_prints_json(oslira, server):
     assert json.loads(answer.stdout)["name"] == "lot-expiry"
 
 
-async def test_problem_for_other_users_than_operators_is_shown(oslira, server):
+async def test_missing_operator_role_is_reported(oslira, server):
     server.script(problem(403, "operators_only", "This is for operators."))
 
     answer = await oslira("cron", "list")

@@ -57,7 +57,7 @@ async def test_empty_list_of_runs_is_shown_as_a_sentence(oslira, server, words, 
     assert (answer.exit_code, said in answer.stdout) == (0, True)
 
 
-async def test_run_is_shown_with_its_result(oslira, server):
+async def test_a_run_is_shown_with_its_result(oslira, server):
     server.script(shown(COMPLETED), http(200, ANALYSIS))
 
     answer = await oslira("runs", "show", RUN_ID)
@@ -66,7 +66,7 @@ async def test_run_is_shown_with_its_result(oslira, server):
     assert ("completed" in answer.stdout, "72 of 100" in answer.stdout) == (True, True)
 
 
-async def test_run_without_a_result_shows_the_reason_and_the_charge(oslira, server):
+async def test_a_run_without_a_result_says_why_and_what_it_cost(oslira, server):
     server.script(shown(FAILED), http(500, {}))
 
     answer = await oslira("runs", "show", RUN_ID)
@@ -85,7 +85,7 @@ async def test_queued_run_shows_its_position(oslira, server, ahead, said):
 
 
 @pytest.mark.parametrize(("end", "exit_code"), [(CANCELLED, 0), (COMPLETED, 1)], ids=["in time", "too late"])
-async def test_cancel_waits_for_the_end_and_shows_the_charge(oslira, server, end, exit_code):
+async def test_cancelling_waits_for_the_end_and_says_what_was_charged(oslira, server, end, exit_code):
     server.script(http(202, RUN), shown(RUN), shown(end, '"5"'))
 
     answer = await oslira("runs", "cancel", RUN_ID)
@@ -95,7 +95,7 @@ async def test_cancel_waits_for_the_end_and_shows_the_charge(oslira, server, end
     assert f"{end['credits_charged']} credits charged" in answer.stdout
 
 
-async def test_retry_is_watched_under_its_new_id(oslira, server):
+async def test_a_retry_is_watched_under_its_new_id(oslira, server):
     other = RUN_ID.replace("0f8d", "1f8d")
     again = {**COMPLETED, "run_id": other, "retry_of": RUN_ID, "result_url": f"/v1/analyses/{other}"}
     server.script(http(202, {"run_id": other}), shown(again), http(200, ANALYSIS))

@@ -29,7 +29,7 @@ BEGINNING = (
 )
 
 
-async def test_demo_runs_from_sign_up_to_the_statement(server):
+async def test_the_tour_goes_from_sign_up_to_the_statement(server):
     server.script(
         *BEGINNING,
         shown(COMPLETED, '"5"'),
@@ -53,7 +53,7 @@ async def test_demo_runs_from_sign_up_to_the_statement(server):
     assert [path for path, token in by.items() if token == "Bearer operator"] == [server.asked[7].path]
 
 
-async def test_demo_does_not_pay_with_real_money(server):
+async def test_a_tour_does_not_pay_with_real_money(server):
     server.script(
         *BEGINNING,
         shown(COMPLETED, '"5"'),

@@ -57,7 +57,7 @@ def test_rejected_rows_have_their_line_and_a_reason():
 
 
 @pytest.mark.parametrize("first", ["@instagram", "instagram.com/nasa", "instagram_fan", "instagramers"])
-def test_first_line_that_names_a_profile_is_not_a_header(first):
+def test_a_first_line_that_names_a_profile_is_no_header(first):
     names = read_usernames(f"{first}\nbob\n".encode())
 
     assert (len(names.accepted), names.header) == (2, None)
@@ -82,7 +82,7 @@ def test_header_of_the_column_is_returned():
         ("instagram,instagram", 0),
     ],
 )
-def test_best_header_selects_the_column(headers, column):
+def test_the_best_header_chooses_the_column(headers, column):
     cells = ["other"] * headers.count(",") + ["other"]
     cells[column] = "ada"
 
@@ -110,7 +110,7 @@ def test_named_column_is_read_regardless_of_other_headers(content, wanted, heade
     ("content", "wanted"),
     [(b"Name,City\nada,bern\n", None), (b"Name,City\nada,bern\n", "3"), (b"Name,City\nada,bern\n", "town")],
 )
-def test_file_without_a_matching_column_is_rejected_with_its_headers(content, wanted):
+def test_a_file_without_a_fitting_column_is_rejected_with_its_headers(content, wanted):
     with pytest.raises(click.UsageError, match="Name, City") as raised:
         read_usernames(content, wanted)
 

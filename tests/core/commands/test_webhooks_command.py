@@ -51,7 +51,7 @@ async def test_stdout_contains_only_the_secret_of_an_added_endpoint(server, osli
     assert (answer.stdout, answer.exit_code) == ("whsec_x\n", 0)
 
 
-async def test_endpoint_is_removed_and_tested_by_its_id(server, oslira):
+async def test_an_endpoint_is_removed_and_tested_by_its_id(server, oslira):
     server.script(http(204), http(202, DELIVERY))
 
     removed = await oslira("webhooks", "remove", ENDPOINT["id"])
@@ -65,7 +65,7 @@ async def test_endpoint_is_removed_and_tested_by_its_id(server, oslira):
     assert DELIVERY["id"] in tested.output
 
 
-async def test_deliveries_are_listed_with_their_last_response(server, oslira):
+async def test_deliveries_are_listed_with_their_last_answer(server, oslira):
     server.script(http(200, {"items": [DELIVERY], "next_cursor": None}))
 
     shown = await oslira("webhooks", "deliveries", "--status", "pending", "--endpoint", ENDPOINT["id"])
