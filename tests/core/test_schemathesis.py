@@ -34,7 +34,7 @@ KEY = {
 @dataclass
 class Stage:
     """A server with one account on the pro plan and one lead. The user is an admin but not the owner of the
-    account, so that no request can delete it.
+    account, so its requests cannot delete it.
     """
 
     address: str
@@ -94,7 +94,7 @@ def findings(stage, tmp_path_factory):
         assert "Test cases:" in output, output
         return "" if process.returncode == 0 else output
 
-    print("seed", SEED)  # noqa: T201  to repeat what was found
+    print("seed", SEED)  # noqa: T201  to reproduce a finding
     return run
 
 

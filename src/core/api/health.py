@@ -80,7 +80,7 @@ async def _ask(mode: Mode, probe: Probe) -> Binding:
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             return Binding(ok=True, mode=mode, detail=await probe())
-    except Exception as error:  # noqa: BLE001  whatever it is, it is what is wrong
+    except Exception as error:  # noqa: BLE001  any error is a failed check
         # Shows only the type of the error, because its text may contain an address with a password.
         return Binding(ok=False, mode=mode, detail=_named(error))
 

@@ -35,7 +35,7 @@ class StrictStructs(OpenAPISchemaPlugin):
             and kind.__struct_config__.forbid_unknown_fields
         )
 
-    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:  # noqa: ANN401  Litestar's own, not public
+    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:  # noqa: ANN401  Litestar's type is not public
         usual: OpenAPISchemaPlugin = next(
             plugin
             for plugin in schema_creator.plugins
