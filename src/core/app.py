@@ -1,4 +1,4 @@
-"""The HTTP application."""
+"""HTTP application: controllers, dependencies, middleware and OpenAPI document."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ def given(value: object) -> Provide:
 
 
 def create_app(application: Application) -> ASGIApp:
-    """Raises RouteUnmarked when a route does not say who may call it."""
+    """Raises RoutePolicyMissing if a route has no policy."""
     settings = application.settings
     counted_refusals = FailureRateLimit(application.rate_limits, settings.proxy_hops)
     litestar = Litestar(
@@ -150,7 +150,7 @@ def create_app(application: Application) -> ASGIApp:
 
 
 def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict[str, object]:
-    """What handlers ask for by name."""
+    """Dependencies by the parameter names of the handlers."""
     return {
         "health": application.health,
         "me": application.me,
@@ -188,7 +188,7 @@ def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict
         "inbox": application.webhooks.inbox,
         "counted_refusals": counted_refusals,
         "door": application.door,
-        # Counted in this process: the answer must not depend on the store of the shared limits.
+        # Counted in this process, because readiness must not depend on the shared rate limit store.
         "readiness_limits": FailureRateLimit(application.poll_limits, application.settings.proxy_hops),
         "webhook_endpoints": application.notices.endpoints,
         "webhook_deliveries": application.notices.deliveries,
@@ -218,7 +218,7 @@ def _openapi() -> OpenAPIConfig:
 
 
 def _not_found_as_a_problem(response: Response[Any]) -> Response[Any]:
-    """Litestar answers what it does not find below /schema with a page of its own."""
+    """Litestar answers an unknown path below /schema with its own page instead of a problem document."""
     if response.status_code == NotFoundException.status_code:
         raise NotFoundException
     return response

@@ -1,4 +1,4 @@
-"""Whether the providers work with the keys there are: each is asked for the least it sells."""
+"""Checks of the providers with the configured keys, each with its cheapest call."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable
@@ -10,7 +10,7 @@ from core.wiring.application import Application
 from shared.errors import DomainError
 from shared.llm import CostOwner
 
-USERNAME = "instagram"  # there is no profile that is less likely to go away
+USERNAME = "instagram"  # a profile that will not disappear
 
 
 class ProviderCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,8 +22,8 @@ class ProviderCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def check_providers(application: Application) -> AsyncGenerator[ProviderCheck]:
-    """One after the other, as they are done. It costs what a model asks for a few words and a scraper for
-    one profile, Stripe nothing, and is written down like every other call.
+    """Yields one check after another as they complete. The calls to models and scrapers cost money and are
+    recorded like any other call; Stripe's is free.
     """
     began_s = time.monotonic()
     async for model, kind in application.gateway.check():
@@ -43,7 +43,7 @@ async def _tried(provider: str, what: str, call: Awaitable[Any]) -> ProviderChec
         answer = await call
     except DomainError as error:
         return _check(provider, what, error.code, began_s, is_answered=False)
-    provider = getattr(answer, "provider", provider)  # a second source may have stood in
+    provider = getattr(answer, "provider", provider)  # the fallback may have responded
     return _check(provider, what, "answered", began_s, is_answered=True)
 
 

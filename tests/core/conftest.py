@@ -20,14 +20,14 @@ from tests.support import answers, free_port, somebody_works, until
 
 @pytest.fixture(autouse=True)
 def logs():
-    """What was logged, as data instead of text on the terminal."""
+    """Captured log entries as data."""
     with capture_logs() as logs:
         yield logs
 
 
 @pytest.fixture
 def kept_logging(monkeypatch):
-    """Commands configure the logs of the whole process; everything is put back."""
+    """Restores the logging configuration, which commands change for the whole process."""
     root, before = logging.getLogger(), structlog.get_config()
     level = root.level
     monkeypatch.setattr(root, "handlers", [])
@@ -38,7 +38,7 @@ def kept_logging(monkeypatch):
 
 @pytest.fixture(scope="session")
 async def stripe_control(application):
-    """What happens at Stripe without us: somebody pays, a card refuses, time passes."""
+    """Client of the simulator's control API: payments, declined cards and passing time at Stripe."""
     address = await application.foundation.simulators.address()
     async with httpx.AsyncClient(base_url=f"{address}/_stripe", timeout=30) as http:
         yield http
@@ -56,7 +56,7 @@ async def account_id(client, bearer):
 
 @pytest.fixture
 def post(client, operator, account_id):
-    """A function: send a body, as it is, to one of the administration's routes."""
+    """Sends a raw body to one of the credit administration routes."""
 
     async def send(noun, content, content_type="application/json"):
         url = f"/v1/admin/accounts/{account_id}/credits/{noun}"
@@ -68,7 +68,7 @@ def post(client, operator, account_id):
 
 @pytest.fixture
 async def client_of():
-    """A function: a client of an application that a test has changed."""
+    """Creates a client of an application that a test has changed."""
     clients = []
 
     def make(application):
@@ -82,7 +82,7 @@ async def client_of():
 
 @asynccontextmanager
 async def servers(addresses, place):
-    """A function that starts `oslira api`, or another that serves, and waits until it answers."""
+    """Yields a function that starts `oslira api`, or another serving command, and waits until it responds."""
     processes = []
 
     async def start(command="api", *, port=None, **environment):
@@ -114,7 +114,7 @@ async def servers(addresses, place):
 
 @pytest.fixture
 async def start(addresses, place):
-    """The same for one test."""
+    """Starts servers that are stopped after the test."""
     async with servers(addresses, place) as start:
         yield start
 
@@ -130,7 +130,7 @@ async def set_limit(addresses, route_class, requests_max, *, plan="free", window
 
 @pytest.fixture(scope="session")
 async def counting_addresses(cluster, template):
-    """A database for tests of limits, which remembers the ones that are delivered."""
+    """Database for tests of rate limits, with a copy of the default limits."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
         await somebody_works(connection)
@@ -141,7 +141,7 @@ async def counting_addresses(cluster, template):
 
 @pytest.fixture
 async def limited_addresses(counting_addresses):
-    """The limits are as delivered, and nobody has been counted."""
+    """The database with default limits and no counted requests."""
     connection = await asyncpg.connect(counting_addresses.owner)
     await connection.execute(
         "delete from traffic.rate_windows; delete from rate_limits;"
@@ -153,13 +153,13 @@ async def limited_addresses(counting_addresses):
 
 @pytest.fixture
 async def limit(limited_addresses):
-    """A function: set a limit, for the free plan unless another is named."""
+    """Sets a limit, for the free plan by default."""
     return partial(set_limit, limited_addresses)
 
 
 @pytest.fixture
 async def open_client(limited_addresses, place):
-    """A function: a client of a new application, calling from an address."""
+    """Creates a client of a new application that calls from a given IP address."""
     async with AsyncExitStack() as stack:
 
         async def make(peer="198.51.100.1", **environ):

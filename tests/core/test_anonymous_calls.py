@@ -1,4 +1,4 @@
-"""Calls without a principal are counted by the address they come from."""
+"""Rate limits by IP address for requests without a principal."""
 
 import re
 import uuid
@@ -17,7 +17,7 @@ UNKNOWN_KEY = issue(uuid.UUID(int=7), "live").text
     [None, "", "Bearer x", "Basic x", f"Bearer {UNKNOWN_KEY}", "Bearer a.b.c"],
     ids=["none", "empty", "no token", "another scheme", "unknown key", "not signed"],
 )
-async def test_whoever_has_no_valid_token_is_counted_by_address(open_client, limit, authorization):
+async def test_requests_without_a_valid_token_are_counted_by_address(open_client, limit, authorization):
     await limit("public", 2)
     headers = {"Authorization": authorization} if authorization is not None else {}
     client, elsewhere = await open_client(), await open_client("203.0.113.9")
@@ -26,7 +26,7 @@ async def test_whoever_has_no_valid_token_is_counted_by_address(open_client, lim
     assert await statuses(elsewhere, 1, headers=headers) == [401]
 
 
-async def test_thirty_calls_a_minute_without_a_token_are_what_is_delivered(open_client):
+async def test_default_limit_without_a_token_is_thirty_requests_per_minute(open_client):
     client = await open_client()
 
     answers = await statuses(client, 31)
@@ -34,7 +34,7 @@ async def test_thirty_calls_a_minute_without_a_token_are_what_is_delivered(open_
     assert answers == [401] * 30 + [429]
 
 
-async def test_the_refusal_of_an_anonymous_call_says_when_to_come_back(open_client, limit):
+async def test_rate_limited_anonymous_request_has_the_time_of_reset(open_client, limit):
     await limit("public", 1, window_s=60)
     client = await open_client()
 
@@ -90,7 +90,7 @@ async def test_liveness_is_never_limited(open_client, limit):
     client = await open_client()
 
     assert await statuses(client, 5, "/health") == [200] * 5
-    assert await statuses(client, 5, "/health/ready") == [200] * 5  # has a limit of its own
+    assert await statuses(client, 5, "/health/ready") == [200] * 5  # has its own limit
     assert "ratelimit" not in (await client.get("/health")).headers
     assert await statuses(client, 2) == [401, 429]
 
@@ -108,7 +108,7 @@ async def test_liveness_is_never_limited(open_client, limit):
         ("1", ["garbage {n}"]),
     ],
 )
-async def test_what_a_client_adds_to_its_forwarded_addresses_is_useless(open_client, limit, hops, forwarded):
+async def test_forged_forwarded_addresses_do_not_avoid_the_limit(open_client, limit, hops, forwarded):
     await limit("public", 3)
     client = await open_client(OSLIRA_PROXY_HOPS=hops)
 

@@ -8,7 +8,7 @@ class Away(Unavailable):
     code = "away"
 
 
-async def test_attendants_go_on_until_told_to_stop_and_one_that_fails_begins_again(monkeypatch):
+async def test_failed_service_is_restarted_and_services_run_until_stopped(monkeypatch):
     monkeypatch.setattr("core.processes.background.RETRY_INTERVAL_S", 0.0)
     stopping = asyncio.Event()
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""Every act of an operator is written down before it happens, on every route there is."""
+"""Audit entries: every request of an operator is recorded before it is handled, on every route."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ async def document(client):
 
 @pytest.fixture
 def acts(client, operator):
-    """A function: the newest acts, the question for them aside."""
+    """Finds the newest audit entries, without those of the search itself."""
 
     async def find(**only):
         answer = await client.get("/v1/admin/acts", headers=operator, params={"limit": 200, **only})
@@ -40,7 +40,7 @@ def grant(client, operator, account_id):
     return send
 
 
-async def test_an_act_says_who_did_what_to_whom_and_why(acts, grant, account_id):
+async def test_audit_entry_has_the_operation_path_reason_and_body_hash(acts, grant, account_id):
     answer = await grant()
 
     (act,) = await acts(account_id=account_id)
@@ -54,9 +54,7 @@ async def test_an_act_says_who_did_what_to_whom_and_why(acts, grant, account_id)
     assert act["ended_at"] > act["at"]
 
 
-async def test_every_route_for_operators_is_written_down_without_code_of_its_own(
-    client, operator, acts, document
-):
+async def test_every_operator_route_is_recorded_without_its_own_code(client, operator, acts, document):
     asked = []
     for path, methods in document["paths"].items():
         for method, told in methods.items():
@@ -73,7 +71,7 @@ async def test_every_route_for_operators_is_written_down_without_code_of_its_own
     assert len(listed) == 1
 
 
-async def test_only_reading_of_what_is_nobodys_is_not_written_down(document):
+async def test_only_reads_without_tenant_data_are_not_recorded(document):
     unwritten = {
         (method, told["operationId"])
         for methods in document["paths"].values()
@@ -84,7 +82,7 @@ async def test_only_reading_of_what_is_nobodys_is_not_written_down(document):
     assert unwritten == {("get", operation) for operation in SHOW_NO_TENANT}
 
 
-async def test_a_refused_act_says_by_what(acts, grant, account_id):
+async def test_audit_entry_of_a_rejected_request_has_its_problem_code(acts, grant, account_id):
     await grant({"credits": 0, "reference": "r"})
     await grant(GRANT, **{"Idempotency-Key": "too short"})
     await grant({**GRANT, "transaction_type": "analysis"})
@@ -96,7 +94,7 @@ async def test_a_refused_act_says_by_what(acts, grant, account_id):
     ]
 
 
-async def test_a_repeated_act_is_written_down_as_often_as_it_is_asked_for(acts, grant, account_id):
+async def test_each_repeated_request_has_its_own_audit_entry(acts, grant, account_id):
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
     await grant(**key)
@@ -108,14 +106,14 @@ async def test_a_repeated_act_is_written_down_as_often_as_it_is_asked_for(acts, 
 @pytest.mark.parametrize(
     ("reason", "written"), [("with\0nul", "with nul"), ("x" * 600, "x" * 500), (7, None), ("", None)]
 )
-async def test_a_reason_is_kept_as_far_as_it_can_be(acts, grant, account_id, reason, written):
+async def test_reason_is_cleaned_and_truncated(acts, grant, account_id, reason, written):
     await grant({**GRANT, "description": reason})
 
     (act,) = await acts(account_id=account_id)
     assert act["reason"] == written
 
 
-async def test_who_is_no_operator_leaves_no_act(client, bearer, acts, account_id):
+async def test_request_without_the_operator_role_leaves_no_audit_entry(client, bearer, acts, account_id):
     url = f"/v1/admin/accounts/{account_id}/credits/grants"
 
     answer = await client.post(url, headers=bearer(), json=GRANT)
@@ -152,7 +150,7 @@ def with_book(application, client_of):
 
 
 @pytest.mark.parametrize(("fails", "status", "granted"), [("begin", 503, 0), ("end", 200, 5)])
-async def test_what_cannot_be_written_down_is_not_done(
+async def test_request_that_cannot_be_recorded_is_not_handled(
     with_book, operator, owner, account_id, fails, status, granted
 ):
     before = await available(owner, account_id)
@@ -170,7 +168,7 @@ async def available(owner, account_id):
     )
 
 
-async def test_acts_are_found_by_operator_and_operation_page_by_page(client, bearer, account_id):
+async def test_audit_entries_are_found_by_operator_and_operation_in_pages(client, bearer, account_id):
     other = bearer(f"{uuid.uuid4().hex}@example.com", is_operator=True)
     url = f"/v1/admin/accounts/{account_id}/credits/grants"
     for number in range(3):
@@ -187,7 +185,7 @@ async def test_acts_are_found_by_operator_and_operation_page_by_page(client, bea
     assert rest.json()["next_cursor"] is None
 
 
-async def test_an_act_stays_as_it_was_written(database, grant):
+async def test_audit_entries_cannot_be_changed_or_deleted(database, grant):
     await grant()
     session = database.admin("tests")
 

@@ -1,4 +1,4 @@
-"""Bodies and queries as a hostile or careless client sends them: refused by name, never a 500."""
+"""Invalid request bodies and queries: rejected with the name of the field, never with a 500."""
 
 import json
 
@@ -53,7 +53,7 @@ async def test_a_wrong_value_is_refused_with_its_fields_name(post, body, field):
         ("`", False),
     ],
 )
-async def test_an_unknown_field_is_quoted_as_long_as_it_looks_like_one(post, field, is_quoted):
+async def test_unknown_field_is_quoted_only_if_it_looks_like_a_field_name(post, field, is_quoted):
     answer = await post("grants", json.dumps({"reference": "r", "credits": 1, field: 1}))
 
     assert "unknown field" in answer.json()["detail"]
@@ -110,14 +110,14 @@ async def test_a_missing_body_is_explained(post):
     ],
     ids=lambda content: ascii(content[:40]),
 )
-async def test_what_is_no_json_object_is_refused(post, content):
+async def test_body_that_is_not_a_json_object_is_rejected(post, content):
     answer = await post("holds", content)
 
     assert_problem(answer, 400, "invalid_request")
 
 
 @pytest.mark.parametrize("content", [b'{"reference": "\xff", "credits": 1}', b'{"\xc3\x28": 1}'], ids=ascii)
-async def test_what_is_no_utf_8_is_refused(post, content):
+async def test_body_that_is_not_utf_8_is_rejected(post, content):
     answer = await post("holds", content)
 
     assert answer.status_code in (400, 415)

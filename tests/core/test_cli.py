@@ -1,4 +1,4 @@
-"""What operators type, and what they read when something is wrong."""
+"""Tests of the operators' commands and of their error messages."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("kept_logging")
 
 @pytest.fixture
 def oslira(tmp_path):
-    """A function: run a command in a folder of its own, with these variables and options."""
+    """Runs a command in its own folder with the given variables and options."""
 
     def run(*arguments, **environ):
         return CliRunner().invoke(main, arguments, env={"OSLIRA_DATA_DIR": str(tmp_path), **environ})
@@ -41,7 +41,7 @@ def oslira(tmp_path):
 
 @pytest.fixture
 def closed_port():
-    """A port that was free a moment ago."""
+    """A port on which no server listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return str(probe.getsockname()[1])
@@ -103,14 +103,14 @@ def test_help_lists_every_command(oslira):
     ],
     ids=" ".join,
 )
-def test_every_command_explains_itself(oslira, command):
+def test_every_command_has_a_help_text(oslira, command):
     answer = oslira(*command, "-h")
 
     assert answer.exit_code == 0
     assert len(answer.output.splitlines()) > 3
 
 
-async def test_a_token_is_one_that_the_verifier_accepts(oslira, verify):
+async def test_verifier_accepts_a_signed_token(oslira, verify):
     answer = oslira("token", "ada@example.com", "--hours", "2")
 
     claims = await verify(answer.stdout.strip())
@@ -119,7 +119,7 @@ async def test_a_token_is_one_that_the_verifier_accepts(oslira, verify):
     assert answer.exit_code == 0
 
 
-async def test_an_operators_token_says_so(oslira, verify):
+async def test_operators_token_has_the_operator_claim(oslira, verify):
     answer = oslira("token", "ada@example.com", "--operator")
 
     claims = await verify(answer.stdout.strip())
@@ -129,7 +129,7 @@ async def test_an_operators_token_says_so(oslira, verify):
 @pytest.mark.parametrize(
     "command", [["token", "ada@example.com"], ["run", "--once"], ["simulators"]], ids=" ".join
 )
-def test_outside_a_local_environment_nothing_signs_its_own_tokens_or_simulates(oslira, tmp_path, command):
+def test_only_a_local_environment_signs_tokens_and_simulates(oslira, tmp_path, command):
     answer = oslira(*command, **SERVER)
 
     assert answer.exit_code == 1
@@ -170,7 +170,7 @@ def test_a_tokens_lifetime_is_bounded(oslira, hours):
     ],
     ids=" ".join,
 )
-def test_wrong_settings_are_a_list_to_read_and_not_a_traceback(oslira, command):
+def test_invalid_settings_are_listed_without_a_traceback(oslira, command):
     answer = oslira(*command, OSLIRA_PORT="x", OSLIRA_ENVIRONMENT="prod")
 
     assert answer.exit_code == 1
@@ -186,7 +186,7 @@ def test_a_port_outside_the_range_is_refused_before_anything_starts(oslira):
     assert "--port" in answer.stderr
 
 
-def test_a_port_that_is_taken_is_told_with_a_way_out(oslira):
+def test_occupied_port_is_reported_with_a_solution(oslira):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -210,7 +210,7 @@ def test_health_of_a_server_that_is_not_there_says_how_to_start_it(oslira, close
 @pytest.mark.parametrize(
     "url", ["127.0.0.1:1", "ftp://127.0.0.1", "http://127.0.0.1:99999", "http://[", "http://127.0.0.1:x"]
 )
-def test_health_of_what_is_no_address_is_not_a_traceback(oslira, url):
+def test_health_of_an_invalid_url_is_not_a_traceback(oslira, url):
     answer = oslira("health", "--url", url)
 
     assert answer.exit_code == 1
@@ -219,7 +219,7 @@ def test_health_of_what_is_no_address_is_not_a_traceback(oslira, url):
 
 @pytest.fixture
 async def stranger():
-    """A function: a server that gives every request this answer."""
+    """Starts a server that sends the given response to every request."""
     servers = []
 
     async def start(body, status="200 OK"):
@@ -291,7 +291,7 @@ async def test_migrating_an_empty_database_names_what_was_applied(oslira, cluste
     assert (again.exit_code, again.stdout) == (0, "The schema is up to date.\n")
 
 
-async def test_prices_that_contradict_the_databases_are_told_without_a_traceback(oslira, spoilable_addresses):
+async def test_contradicting_prices_are_reported_without_a_traceback(oslira, spoilable_addresses):
     connection = await asyncpg.connect(spoilable_addresses.owner)
     await connection.execute(
         "insert into unit_prices values ('apify', 'run', '2025-01-01T00:00:00Z', 1, 'by hand')"
@@ -304,7 +304,7 @@ async def test_prices_that_contradict_the_databases_are_told_without_a_traceback
     assert "The price of apify run from 2025-01-01 is another in the database" in answer.stderr
 
 
-async def test_every_provider_is_asked_once_and_named_as_what_it_is(oslira, spoilable_addresses):
+async def test_every_provider_is_checked_once_and_shown_with_its_mode(oslira, spoilable_addresses):
     answer = await asyncio.to_thread(
         oslira, "providers", DATABASE_URL=spoilable_addresses.owner, OSLIRA_SIMULATED_LATENCY="0"
     )
@@ -318,7 +318,7 @@ async def test_every_provider_is_asked_once_and_named_as_what_it_is(oslira, spoi
     assert any(line.startswith("stripe simulated prices yes answered") for line in lines)
 
 
-async def test_a_provider_that_does_not_answer_is_named_and_the_exit_code_tells(
+async def test_provider_that_does_not_respond_is_named_and_the_command_fails(
     oslira, spoilable_addresses, closed_port
 ):
     answer = await asyncio.to_thread(
@@ -337,7 +337,7 @@ async def test_a_provider_that_does_not_answer_is_named_and_the_exit_code_tells(
     assert "canary" not in answer.output
 
 
-async def test_costs_of_nothing_are_a_sentence(oslira, spoilable_addresses):
+async def test_empty_cost_table_is_shown_as_a_sentence(oslira, spoilable_addresses):
     answer = await asyncio.to_thread(oslira, "costs", "--days", "7", DATABASE_URL=spoilable_addresses.owner)
 
     assert (answer.exit_code, answer.stdout) == (0, "Nobody was called in the last 7 days.\n")
@@ -360,7 +360,7 @@ async def test_costs_are_a_table_by_model_and_task_with_a_sum(oslira, spoilable_
 
 
 @pytest.mark.parametrize("days", ["0", "91", "x"])
-def test_costs_are_those_of_one_to_ninety_days(oslira, days):
+def test_costs_accept_one_to_ninety_days(oslira, days):
     answer = oslira("costs", "--days", days)
 
     assert answer.exit_code == 2
@@ -389,14 +389,14 @@ async def test_a_database_that_does_not_answer_is_not_a_traceback(oslira, closed
     assert "canary" not in answer.output
 
 
-async def test_an_audit_of_books_that_agree_says_so(oslira, addresses):
+async def test_audit_of_a_consistent_ledger_reports_success(oslira, addresses):
     answer = await asyncio.to_thread(oslira, "credits", "audit", DATABASE_URL=addresses.owner)
 
     assert answer.exit_code == 0
     assert answer.stdout.startswith("The books agree")
 
 
-async def test_an_audit_of_books_that_agree_has_no_lines_of_json(oslira, addresses):
+async def test_audit_of_a_consistent_ledger_prints_no_json(oslira, addresses):
     answer = await asyncio.to_thread(oslira, "credits", "audit", "--json", DATABASE_URL=addresses.owner)
 
     assert (answer.exit_code, answer.stdout) == (0, "")
@@ -407,7 +407,7 @@ FINDING = Finding(account_id=uuid.uuid4(), finding="balance_differs", expected=5
 
 @pytest.fixture
 def wrong_books(monkeypatch):
-    """The command finds an application whose books disagree."""
+    """Lets the command find an application whose ledger is inconsistent."""
 
     class WrongBooks:
         async def audit(self):
@@ -421,7 +421,7 @@ def wrong_books(monkeypatch):
 
 
 @pytest.mark.usefixtures("wrong_books")
-async def test_an_audit_of_books_that_disagree_shows_where_and_fails(oslira):
+async def test_audit_of_an_inconsistent_ledger_shows_the_findings_and_fails(oslira):
     answer = await asyncio.to_thread(oslira, "credits", "audit")
 
     assert answer.exit_code == 1
@@ -439,7 +439,7 @@ async def test_findings_as_json_are_one_object_per_line(oslira):
     ]
 
 
-async def test_expiring_counts_what_it_wrote_off(oslira, addresses, owner, tenant):
+async def test_expire_prints_the_number_of_expired_credits(oslira, addresses, owner, tenant):
     await owner.execute(
         "select ledger.grant_credits($1, 7, 'lapsed', 'admin_grant', now() - interval '1 day', null)",
         tenant.account_id,
@@ -465,7 +465,7 @@ async def test_the_module_runs_as_a_program_of_its_own(tmp_path, verify):
     assert done.stderr == ""
 
 
-def test_a_worker_of_a_queue_nobody_knows_does_not_start(oslira):
+def test_worker_for_an_unknown_queue_does_not_start(oslira):
     answer = oslira("worker", "--queues", "runs,nonsense")
 
     assert answer.exit_code == 2

@@ -1,4 +1,4 @@
-"""The main job as somebody types it: the real server, the real engine, simulated providers."""
+"""The main use case on the command line, with a real server, a real engine and simulated providers."""
 
 import asyncio
 import json
@@ -8,12 +8,12 @@ from click.testing import CliRunner
 
 from core.cli.main import main
 
-TIMEOUT_S = 120  # a run that nobody carries out is waited for without end
+TIMEOUT_S = 120  # the command would wait forever for a run without a worker
 
 
 @pytest.fixture
 async def oslira(start, place, kept_logging):  # noqa: ARG001
-    """A function: run a command against a server of its own, as a new local user."""
+    """Runs a command against its own server as a new local user."""
     _, port = await start("serve", OSLIRA_SIMULATED_LATENCY="0")
     environ = {"OSLIRA_PORT": str(port), "OSLIRA_DATA_DIR": str(place.settings.data_dir)}
 
@@ -26,7 +26,7 @@ async def oslira(start, place, kept_logging):  # noqa: ARG001
 
 
 @pytest.mark.battery
-async def test_an_analysis_a_bulk_their_runs_and_their_leads(oslira, tmp_path):
+async def test_analysis_bulk_runs_and_leads_work_on_a_real_server(oslira, tmp_path):
     (tmp_path / "people.csv").write_text("username\nslow.kitchen\nprivate.person\nnot a name\n")
 
     analysis = await oslira("analyze", "@slow.kitchen", "--type", "deep")

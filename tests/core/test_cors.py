@@ -1,4 +1,4 @@
-"""Which frontends may read answers, refusals included."""
+"""CORS headers of responses and problems."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ ORIGIN = "https://app.example"
 
 @pytest.fixture(scope="module")
 async def foreign(application):
-    """A client of an application that knows one origin."""
+    """A client of an application with one configured origin."""
     settings = msgspec.structs.replace(application.settings, cors_origins=(ORIGIN,))
     async with client_for(dataclasses.replace(application, settings=settings)) as client:
         yield client
@@ -27,7 +27,7 @@ async def test_the_configured_origin_may_read_answers_and_refusals(foreign, path
     assert answer.headers["vary"] == "Origin"
 
 
-async def test_the_configured_origin_may_read_a_refusal_at_the_edge(foreign):
+async def test_configured_origin_may_read_a_problem_of_the_http_boundary(foreign):
     answer = await foreign.post("/v1/accounts", content=b"x" * 1_048_577, headers={"Origin": ORIGIN})
 
     assert answer.status_code == 413
@@ -91,7 +91,7 @@ async def test_a_preflight_of_another_origin_is_refused(foreign):
     assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_without_configured_origins_there_are_no_such_headers(client):
+async def test_without_configured_origins_there_are_no_cors_headers(client):
     answer = await client.get("/health", headers={"Origin": ORIGIN})
 
     assert not [name for name in answer.headers if name.startswith("access-control-")]

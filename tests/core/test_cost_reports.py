@@ -1,4 +1,4 @@
-"""Reports for operators over HTTP: what they look like, and what is refused."""
+"""Cost reports for operators over HTTP: contents, windows and validation."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -10,7 +10,7 @@ from tests.conftest import make_tenant
 from tests.features.costs.calls import model_call, scrape
 
 REPORTS = ("spenders", "latency", "refusals", "cache", "success", "costs")
-# Long ago and apart from each other, so that nobody else's rows are in between.
+# In the past and far apart, so that rows of other tests are not inside the window.
 LONG_AGO = datetime(2001, 1, 1, tzinfo=UTC)
 POINT = "insert into traffic.data_points values ($1, $2, null, null, $3, '{}')"
 REQUEST = "insert into traffic.requests values ($1, 'GET', '/slow', 500, 7.5, null, null, null, 'r')"
@@ -18,7 +18,7 @@ REQUEST = "insert into traffic.requests values ($1, 'GET', '/slow', 500, 7.5, nu
 
 @pytest.fixture
 def report(client, operator):
-    """A function: ask for a report."""
+    """Requests a report."""
 
     async def ask(name, **query):
         return await client.get(f"/v1/admin/reports/{name}", headers=operator, params=query)
@@ -37,7 +37,7 @@ def inside(window):
 
 
 @pytest.mark.parametrize("name", REPORTS)
-async def test_without_a_window_it_is_about_the_last_thirty_days(report, name):
+async def test_default_window_is_the_last_thirty_days(report, name):
     answer = await report(name)
 
     body = answer.json()
@@ -48,7 +48,7 @@ async def test_without_a_window_it_is_about_the_last_thirty_days(report, name):
 
 
 @pytest.mark.parametrize("name", REPORTS)
-async def test_where_nothing_happened_there_is_an_empty_list(report, name):
+async def test_window_without_data_gives_an_empty_list(report, name):
     answer = await report(name, since="1999-01-01T00:00:00Z", until="1999-01-02T00:00:00Z")
 
     assert (answer.status_code, answer.json()["items"], answer.json()["is_complete"]) == (200, [], True)
@@ -66,14 +66,14 @@ async def test_where_nothing_happened_there_is_an_empty_list(report, name):
         ("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", "instant_invalid"),
     ],
 )
-async def test_a_window_that_is_none_or_too_long_is_refused(report, name, since, until, code):
+async def test_invalid_or_too_long_window_is_rejected(report, name, since, until, code):
     answer = await report(name, **({"since": since} if since else {}), until=until)
 
     assert (answer.status_code, answer.json()["code"]) == (422, code)
 
 
 @pytest.mark.parametrize("name", REPORTS)
-async def test_ninety_days_are_a_window(report, name):
+async def test_window_of_ninety_days_is_accepted(report, name):
     answer = await report(name, since="2026-01-01T00:00:00Z", until="2026-04-01T00:00:00Z")
 
     assert answer.status_code == 200
@@ -88,11 +88,11 @@ async def test_ninety_days_are_a_window(report, name):
         ("costs", {"since": "yesterday"}),
     ],
 )
-async def test_what_is_not_documented_is_refused(report, name, query):
+async def test_undocumented_parameter_value_is_rejected(report, name, query):
     assert (await report(name, **query)).status_code == 400
 
 
-async def test_by_the_hour_a_window_is_shorter(report):
+async def test_hourly_report_has_a_shorter_maximum_window(report):
     window = {"since": "2026-01-01T00:00:00Z", "until": "2026-02-01T00:00:01Z"}
 
     assert (await report("cache", by="day", **window)).status_code == 200
@@ -108,7 +108,7 @@ async def test_a_tenant_sees_no_report(client, bearer, name):
     assert answer.status_code == 403
 
 
-async def test_spenders_are_told_in_dollars_and_percent(application, report, owner, window):
+async def test_spenders_are_reported_in_dollars_and_percent(application, report, owner, window):
     large, small = await make_tenant(owner), await make_tenant(owner)
     for tenant, cost in ((large, 750_000_000), (small, 250_000_000)):
         spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
@@ -132,7 +132,7 @@ async def test_spenders_are_told_in_dollars_and_percent(application, report, own
     assert len((await report("spenders", share=76, **window)).json()["items"]) == 2
 
 
-async def test_latency_cache_and_success_are_told_in_their_own_units(report, owner, window):
+async def test_latency_cache_and_success_are_reported_in_their_own_units(report, owner, window):
     at = inside(window)
     await owner.execute(REQUEST, at)
     for outcome in ("hit", "miss", "miss", "miss"):
@@ -173,7 +173,7 @@ async def test_refusals_are_reported_with_their_reason(report, owner, window):
     }
 
 
-async def test_a_runs_costs_are_told_with_its_margin(application, client, operator, owner):
+async def test_costs_of_a_run_are_reported_with_its_margin(application, client, operator, owner):
     tenant, run_id = await make_tenant(owner), uuid4()
     spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
     await application.call_log.record_model_call(model_call(12_000_000, spender=spender))
@@ -190,7 +190,7 @@ async def test_a_runs_costs_are_told_with_its_margin(application, client, operat
     }
 
 
-async def test_a_run_that_nobody_knows_is_not_found(client, operator):
+async def test_unknown_run_is_not_found(client, operator):
     run_id = uuid4()
 
     answer = await client.get(f"/v1/admin/runs/{run_id}/costs", headers=operator)
@@ -199,7 +199,7 @@ async def test_a_run_that_nobody_knows_is_not_found(client, operator):
     assert str(run_id) in answer.json()["detail"]
 
 
-async def test_the_application_knows_the_prices_of_the_file(application):
+async def test_application_has_the_prices_of_the_price_list(application):
     spent = application.price_book.of_units("apify", "run", 1, datetime.now(UTC))
 
     assert spent == 3_000_000

@@ -1,4 +1,4 @@
-"""The credits slice end to end: the real app on the real database, over HTTP."""
+"""End-to-end tests of the credits slice: the real application and database over HTTP."""
 
 import asyncio
 import csv
@@ -16,7 +16,7 @@ def operator(bearer):
 
 @pytest.fixture
 async def signed_up(client, bearer):
-    """Headers of a new user, and their account's id."""
+    """Headers of a new user and the id of the user's account."""
     headers = bearer()
     answer = await client.get("/v1/credits/balance", headers=headers)
     return headers, answer.json()["account_id"]
@@ -31,7 +31,7 @@ async def move(client, operator, account_id, noun, **body):
     return await client.post(admin(account_id, noun), headers=operator, json=body)
 
 
-async def test_first_sight_of_a_user_brings_an_account_and_the_bonus(client, bearer):
+async def test_first_request_of_a_user_creates_an_account_with_the_bonus(client, bearer):
     answer = await client.get("/v1/credits/balance", headers=bearer())
 
     assert answer.status_code == 200
@@ -64,7 +64,7 @@ async def test_a_hold_and_its_settlement_show_in_balance_and_statement(client, o
     ]
 
 
-async def test_a_repeated_movement_answers_the_same_and_moves_nothing(client, operator, signed_up):
+async def test_repeated_ledger_operation_is_idempotent(client, operator, signed_up):
     headers, account_id = signed_up
 
     first = await move(client, operator, account_id, "holds", credits=5, reference="again")
@@ -91,7 +91,7 @@ async def test_a_repeated_movement_answers_the_same_and_moves_nothing(client, op
         ("refunds", {"credits": 1, "hold_reference": "unknown"}, 404, "hold_not_found"),
     ],
 )
-async def test_a_wrong_movement_is_refused_by_name_and_changes_nothing(
+async def test_invalid_ledger_operation_is_rejected_by_name_and_changes_nothing(
     client, operator, signed_up, noun, body, status, code
 ):
     headers, account_id = signed_up
@@ -131,7 +131,7 @@ async def test_members_may_not_move_credits_by_hand(client, signed_up, noun):
 
 
 @pytest.mark.parametrize("path", ["balance", "transactions", "transactions.csv"])
-async def test_another_tenants_account_looks_like_none(client, bearer, signed_up, path):
+async def test_account_of_another_tenant_is_not_found(client, bearer, signed_up, path):
     _, account_id = signed_up
     stranger = bearer()
     url = f"/v1/credits/{path}"
@@ -219,7 +219,7 @@ async def test_the_statement_as_csv_has_every_entry_and_runs_no_formula(client, 
     assert (rows[0]["reference"], rows[0]["description"]) == ("'=cmd()", "'@x")
 
 
-async def test_an_expired_grant_is_gone_from_the_balance_before_any_sweep(client, operator, signed_up):
+async def test_expired_grant_is_not_in_the_balance_before_the_expiry_job(client, operator, signed_up):
     headers, account_id = signed_up
     past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
 
@@ -240,7 +240,7 @@ async def test_a_bad_query_is_refused_with_a_reason(client, bearer, query):
     assert answer.json()["detail"]
 
 
-async def test_an_adjustment_gives_or_takes_once_and_says_why(client, operator, signed_up):
+async def test_adjustment_is_applied_once_and_has_a_reason(client, operator, signed_up):
     headers, account_id = signed_up
     answers = [
         await move(client, operator, account_id, "adjustments", credits=number, reference=key, reason="!")
@@ -260,7 +260,7 @@ async def test_an_adjustment_gives_or_takes_once_and_says_why(client, operator, 
     ("credits_delta", "reason", "status"),
     [(-26, "more than there is", 402), (0, "nothing", 422), (1, " ", 400), (1, None, 400)],
 )
-async def test_an_adjustment_that_cannot_be(client, operator, signed_up, credits_delta, reason, status):
+async def test_invalid_adjustment_is_rejected(client, operator, signed_up, credits_delta, reason, status):
     body = {"credits": credits_delta} | ({"reason": reason} if reason else {})
 
     answer = await move(client, operator, signed_up[1], "adjustments", **body)
@@ -268,7 +268,7 @@ async def test_an_adjustment_that_cannot_be(client, operator, signed_up, credits
     assert answer.status_code == status
 
 
-async def test_operators_have_the_books_audited(client, operator, signed_up, owner):
+async def test_operator_can_audit_the_ledger(client, operator, signed_up, owner):
     account_id = uuid.UUID(signed_up[1])
     add = "update credit_accounts set credits_available = credits_available + $2 where account_id = $1"
     await owner.execute(add, account_id, 1)

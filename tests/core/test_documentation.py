@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the page that is made of it."""
+"""Tests of the OpenAPI document and the documentation page."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ async def test_the_document_is_openapi_3_1(client):
     assert answer.json()["info"]["title"] == "Oslira"
 
 
-def test_the_document_is_about_the_product_and_not_about_itself(document):
+def test_document_describes_the_product_and_not_itself(document):
     assert [path for path in document["paths"] if not path.startswith(("/v1/", "/health"))] == []
 
 
@@ -51,12 +51,12 @@ def test_every_operation_has_an_id_of_its_own(operations):
 
 
 @pytest.mark.parametrize("field", ["summary", "description", "tags"])
-def test_every_operation_says_what_it_is(operations, field):
+def test_every_operation_is_described(operations, field):
     assert [name for name, operation in operations if not operation.get(field)] == []
 
 
 def names_in(document, part, found=None):
-    """The names of all properties in a part of the document, and in the schemas it refers to."""
+    """Names of all properties in a part of the document and in the schemas it refers to."""
     found = set() if found is None else found
     if isinstance(part, list):
         for item in part:
@@ -84,7 +84,7 @@ def test_only_operators_are_shown_what_providers_charge(document, is_admin):
 
 
 def shows_success(operation):
-    """Whether a success has an example, or nothing to show."""
+    """True if every success response has an example or no content."""
     successes = {code: answer for code, answer in operation["responses"].items() if code.startswith("2")}
     return bool(successes) and all(
         code == "204" or all(media.get("examples") for media in answer["content"].values())
@@ -92,11 +92,11 @@ def shows_success(operation):
     )
 
 
-def test_every_operation_shows_what_success_looks_like(operations):
+def test_every_operation_has_an_example_of_success(operations):
     assert [name for name, operation in operations if not shows_success(operation)] == []
 
 
-def test_every_body_shows_what_to_send(operations, page):
+def test_every_body_has_an_example(operations, page):
     bodies = [
         operation["requestBody"]["content"]["application/json"]["schema"]
         for _, operation in operations
@@ -109,7 +109,7 @@ def test_every_body_shows_what_to_send(operations, page):
         assert html.escape(json.dumps(example, indent=2)) in page.text
 
 
-def test_every_body_says_that_it_refuses_unknown_fields(document):
+def test_every_body_schema_forbids_unknown_fields(document):
     bodies = {
         name: schema
         for name, schema in document["components"]["schemas"].items()
@@ -148,11 +148,11 @@ def test_every_link_of_the_page_leads_somewhere_on_it(page):
 def test_the_page_runs_nothing_and_fetches_nothing(page):
     assert re.findall(r"<(?:script|link|img|iframe|object|embed)\b", page.text) == []
     assert re.findall(r"\bon\w+=|javascript:|@import|url\(", page.text) == []
-    without_examples = re.sub(r"<pre>[^<]*</pre>", "", page.text)  # an address in a text is only a text
+    without_examples = re.sub(r"<pre>[^<]*</pre>", "", page.text)  # a URL in an example is not fetched
     assert re.findall(r"(?:https?:)?//[\w.-]+", without_examples) == []
 
 
-def test_the_pages_policy_allows_its_own_style_and_nothing_else(page):
+def test_content_security_policy_allows_only_the_pages_own_style(page):
     (style,) = re.findall(r"<style>(.*?)</style>", page.text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = dict(
@@ -180,7 +180,7 @@ def test_the_table_has_a_title_for_every_role(page):
     assert f"<table><tr>{titles}</tr>" in page.text
 
 
-def test_document_and_page_say_of_every_operation_who_may_call_it(operations, page):
+def test_document_and_page_show_the_route_policy_of_every_operation(operations, page):
     words = {
         "public": "everybody",
         "signed_in": "API key",
@@ -195,7 +195,7 @@ def test_document_and_page_say_of_every_operation_who_may_call_it(operations, pa
         assert words.get(access, f"Needs <code>{access}</code>.") in section, name
 
 
-def test_every_operation_names_the_headers_that_the_gate_reads(operations):
+def test_every_operation_documents_the_headers_that_the_middleware_reads(operations):
     for name, operation in operations:
         headers = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "header"}
         is_public = operation.get("security") == [{}]
@@ -203,7 +203,7 @@ def test_every_operation_names_the_headers_that_the_gate_reads(operations):
         assert ("Idempotency-Key" in headers) is (name.startswith("post") and not is_public), name
 
 
-def test_every_operation_names_what_is_refused_before_it_is_reached(operations):
+def test_every_operation_documents_the_problems_of_the_middleware(operations):
     for name, operation in operations:
         expected = {"400", "429"}
         if operation.get("security") != [{}]:

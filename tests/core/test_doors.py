@@ -1,4 +1,4 @@
-"""Default deny at start: a route that does not say who may call it is never served."""
+"""Default deny: the application does not start if a route has no policy."""
 
 import pytest
 from litestar import WebSocket, get, websocket
@@ -14,14 +14,14 @@ from tests.core.problems import assert_problem
 def planted(marks):
     @get("/v1/planted", opt=marks, operation_id="planted")
     async def handler() -> None:
-        """A door."""
+        """Route of the test."""
 
     return handler
 
 
 @pytest.fixture
 def plant(application, monkeypatch):
-    """A function: the application with one more route."""
+    """Creates the application with one additional route."""
 
     def create(handler):
         monkeypatch.setattr(app, "CONTROLLERS", (*app.CONTROLLERS, handler))
@@ -43,17 +43,17 @@ def plant(application, monkeypatch):
     ],
     ids=str,
 )
-def test_a_route_without_a_known_mark_keeps_the_application_from_starting(plant, marks):
+def test_route_without_a_known_policy_prevents_the_start(plant, marks):
     with pytest.raises(RoutePolicyMissing, match=r"GET /v1/planted"):
         plant(planted(marks))
 
 
 @pytest.mark.parametrize("marks", [SIGNED_IN, needs("credits:read")])
-def test_a_marked_route_is_served(plant, marks):
+def test_route_with_a_policy_is_served(plant, marks):
     assert plant(planted(marks))
 
 
-def test_a_controller_that_lost_its_mark_is_named_with_all_its_routes(application, monkeypatch):
+def test_controller_without_a_policy_is_reported_with_all_its_routes(application, monkeypatch):
     monkeypatch.setattr(CreditsController, "opt", {})
 
     with pytest.raises(RoutePolicyMissing) as refusal:
@@ -63,7 +63,7 @@ def test_a_controller_that_lost_its_mark_is_named_with_all_its_routes(applicatio
     assert refusal.value.routes == [f"GET {path} (None)" for path in paths]
 
 
-def test_a_route_that_the_gate_cannot_guard_is_refused(plant):
+def test_route_that_the_pipeline_cannot_guard_is_rejected(plant):
     @websocket("/v1/planted")
     async def handler(socket: WebSocket) -> None:
         del socket
@@ -83,7 +83,7 @@ def test_a_route_that_the_gate_cannot_guard_is_refused(plant):
         "/v1/me",
     ],
 )
-async def test_which_methods_there_are_is_told_to_those_who_are_signed_in(client, bearer, path):
+async def test_allowed_methods_are_shown_to_signed_in_callers_only(client, bearer, path):
     assert_problem(await client.options(path), 401, "token_missing")
     answer = await client.options(path, headers=bearer())
     assert (answer.status_code, "OPTIONS" in answer.headers["allow"]) == (204, True)

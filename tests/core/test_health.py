@@ -1,4 +1,4 @@
-"""Whether the process can do its work, and what it says when it cannot."""
+"""Tests of liveness, readiness and the health checks."""
 
 import asyncio
 import dataclasses
@@ -36,7 +36,7 @@ def failing(error, cause=None):
 
 
 class Counting:
-    """A probe that counts how often it is asked."""
+    """A health check that counts its calls."""
 
     asked = 0
 
@@ -46,14 +46,14 @@ class Counting:
 
 
 def health_with(**probes):
-    """Everything is essential but the cache."""
+    """All bindings are essential except the cache."""
     checks = {name: ("real", probe) for name, probe in probes.items()}
     return Health("local", checks, essential=frozenset(probes) - {"cache"})
 
 
 @pytest.fixture
 def ask(application, operator):
-    """A function: the readiness of an application with other probes, over HTTP, as an operator by default."""
+    """Requests the readiness of an application with other health checks, as an operator by default."""
 
     async def get(headers=operator, **probes):
         app = create_app(dataclasses.replace(application, health=health_with(**probes)))
@@ -130,7 +130,7 @@ async def disconnect(owner, addresses):
     await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
 
 
-async def test_the_real_application_is_ready_and_says_what_each_binding_is(client, operator):
+async def test_real_application_is_ready_and_shows_the_mode_of_each_binding(client, operator):
     answer = await client.get("/health/ready", headers=operator)
 
     assert (answer.status_code, answer.json()["status"]) == (200, "ready")
@@ -162,7 +162,7 @@ async def test_liveness_does_not_depend_on_any_binding(application):
     assert answer.status_code == 200
 
 
-async def test_a_failing_binding_makes_it_not_ready_and_is_named(ask):
+async def test_failed_essential_binding_is_named_and_makes_the_process_not_ready(ask):
     answer = await ask(database=works, migrations=failing(HealthCheckFailed("2 wait: run oslira migrate")))
 
     assert (answer.status_code, answer.json()["status"]) == (503, "not_ready")
@@ -180,7 +180,7 @@ async def test_a_failing_binding_makes_it_not_ready_and_is_named(ask):
         (failing(ValueError("canary"), ValueError("canary")), "ValueError (ValueError)"),
     ],
 )
-async def test_of_an_unexpected_error_only_its_kind_is_shown(ask, probe, detail):
+async def test_only_the_type_of_an_unexpected_error_is_shown(ask, probe, detail):
     answer = await ask(database=probe)
 
     assert answer.status_code == 503
@@ -188,7 +188,7 @@ async def test_of_an_unexpected_error_only_its_kind_is_shown(ask, probe, detail)
     assert "canary" not in answer.text
 
 
-async def test_a_probe_that_hangs_is_cut_off_and_the_others_still_tell(ask, monkeypatch):
+async def test_hanging_health_check_times_out_without_affecting_the_others(ask, monkeypatch):
     monkeypatch.setattr(health_module, "PROBE_TIMEOUT_S", 0.01)
 
     answer = await ask(database=hangs, secrets=works)
@@ -199,7 +199,7 @@ async def test_a_probe_that_hangs_is_cut_off_and_the_others_still_tell(ask, monk
     assert bindings["database"]["detail"].startswith("TimeoutError")
 
 
-async def test_many_questions_at_once_are_one_question_to_each_binding():
+async def test_concurrent_readiness_requests_share_one_health_check():
     probe = Counting()
     health = health_with(database=probe)
 
@@ -209,7 +209,7 @@ async def test_many_questions_at_once_are_one_question_to_each_binding():
     assert {answer.status for answer in answers} == {"ready"}
 
 
-async def test_an_answer_does_not_serve_for_longer_than_it_should(monkeypatch):
+async def test_cached_readiness_expires(monkeypatch):
     monkeypatch.setattr(health_module, "REMEMBERED_FOR_S", 0.0)
     probe = Counting()
     health = health_with(database=probe)
@@ -220,7 +220,7 @@ async def test_an_answer_does_not_serve_for_longer_than_it_should(monkeypatch):
     assert probe.asked == 2
 
 
-async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask):
+async def test_failed_binding_that_is_not_essential_makes_the_process_degraded(ask):
     answer = await ask(database=works, cache=failing(HealthCheckFailed("the folder is read-only")))
 
     assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
@@ -240,7 +240,7 @@ async def test_without_what_is_not_essential_it_is_degraded_and_still_serves(ask
     ],
     ids=["a newer version's", "one waits", "one was changed"],
 )
-async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path, change, ok, said):
+async def test_state_of_the_migrations_is_reported(spoilable_addresses, tmp_path, change, ok, said):
     place = runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
@@ -259,7 +259,7 @@ async def test_the_state_of_the_migrations_is_told(spoilable_addresses, tmp_path
     assert said in readiness.bindings["migrations"].detail
 
 
-async def test_a_folder_that_takes_no_objects_is_told_by_its_reason(addresses, tmp_path):
+async def test_unwritable_object_folder_is_reported_with_its_reason(addresses, tmp_path):
     (tmp_path / "objects").write_bytes(b"a file")
     place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
@@ -285,7 +285,7 @@ async def test_hosts_that_are_exempt_from_tls_are_listed(addresses, place):
 
 
 class Work:
-    """What is found of the runs."""
+    """Database health checks with a given state of the work queue."""
 
     def __init__(self, *executors, queued_count=0, oldest_wait_s=0.0):
         self._found = BacklogFound(
@@ -330,7 +330,7 @@ ONE, OTHER = "11111111-aaaa", "22222222-bbbb"
     ],
     ids=["nobody", "coming up", "one", "this one too", "too many", "too long"],
 )
-async def test_who_carries_out_runs_and_how_many_wait_is_told(work, state, expected):
+async def test_workers_and_queued_runs_are_reported(work, state, expected):
     health = Health("local", engine_probe(Settings(), work, state), essential=frozenset())
 
     readiness = await health.readiness()

@@ -1,4 +1,4 @@
-"""What holds for every route: problems, and doors that are closed unless they are opened."""
+"""Behaviour of every route: problem documents, and authentication by default."""
 
 import dataclasses
 import re
@@ -43,14 +43,14 @@ async def test_an_address_with_a_wrong_id_is_an_unknown_route(client, operator, 
     ("method", "path", "allowed"),
     [("DELETE", "/v1/credits/balance", "GET"), ("PATCH", "/health", "GET"), ("POST", "/schema", "GET")],
 )
-async def test_a_wrong_method_is_told_the_right_ones(client, bearer, method, path, allowed):
+async def test_wrong_method_gets_the_allowed_methods(client, bearer, method, path, allowed):
     answer = await client.request(method, path, headers=bearer())
 
     assert_problem(answer, 405, "method_not_allowed")
     assert allowed in answer.headers["allow"]
 
 
-async def test_without_a_token_a_client_is_told_what_to_send(client):
+async def test_request_without_a_token_gets_instructions(client):
     answer = await client.get("/v1/credits/balance")
 
     assert_problem(answer, 401, "token_missing")
@@ -61,7 +61,7 @@ async def test_without_a_token_a_client_is_told_what_to_send(client):
 @pytest.mark.parametrize(
     "authorization", ["Bearer x", "Basic dTpw", "x", "Bearer", "\xff", "Bearer " + "x" * 9_000]
 )
-async def test_a_token_that_is_none_is_refused(client, authorization):
+async def test_invalid_token_is_rejected(client, authorization):
     headers = {"Authorization": authorization.encode("latin-1")}
 
     answer = await client.get("/v1/credits/balance", headers=headers)
@@ -70,7 +70,7 @@ async def test_a_token_that_is_none_is_refused(client, authorization):
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
-async def test_every_route_that_is_not_public_is_closed_without_a_token(client):
+async def test_every_route_that_is_not_public_requires_a_token(client):
     paths = (await client.get("/schema/openapi.json")).json()["paths"]
     closed = [
         (method, re.sub(r"\{\w+\}", str(uuid.uuid4()), path))
@@ -86,7 +86,7 @@ async def test_every_route_that_is_not_public_is_closed_without_a_token(client):
 
 
 @pytest.mark.parametrize("path", ["/health", "/health/ready", "/schema", "/schema/openapi.json"])
-async def test_public_routes_are_open(client, path):
+async def test_public_routes_need_no_token(client, path):
     answer = await client.get(path)
 
     assert answer.status_code == 200
@@ -99,7 +99,7 @@ async def test_the_account_header_has_to_be_an_id(client, bearer, value):
     assert_problem(answer, 422, "account_header_invalid")
 
 
-async def test_a_mistake_of_ours_is_a_problem_without_its_text(application, client_of, bearer, logs):
+async def test_unhandled_error_is_a_problem_without_its_text(application, client_of, bearer, logs):
     balances = Balances(FailingReader(KeyError("canary")))
 
     answer = await client_of(dataclasses.replace(application, balances=balances)).get(
@@ -119,7 +119,7 @@ async def test_a_mistake_of_ours_is_a_problem_without_its_text(application, clie
         (ValidationException("canary", extra=["canary"]), 400, "invalid_request"),
     ],
 )
-async def test_what_the_framework_says_of_a_request_is_not_repeated(
+async def test_text_of_a_framework_exception_is_not_shown(
     application, client_of, bearer, error, status, code
 ):
     balances = Balances(FailingReader(error))
@@ -132,7 +132,7 @@ async def test_what_the_framework_says_of_a_request_is_not_repeated(
     assert "canary" not in answer.text + str(answer.headers)
 
 
-async def test_a_database_that_is_down_is_worth_another_try(application, client_of, bearer):
+async def test_unavailable_database_gives_503_with_retry_after(application, client_of, bearer):
     balances = Balances(FailingReader(DatabaseUnavailable()))
 
     answer = await client_of(dataclasses.replace(application, balances=balances)).get(

@@ -1,4 +1,4 @@
-"""Identity as it is wired: whose keys check tokens, who sends invitations, what the health page says."""
+"""Wired identity: signing keys, invitations and their health checks."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def issuer(smith):
 
 @pytest.fixture
 def place(addresses, tmp_path):
-    """A function: an environment on the test database with these variables."""
+    """Creates a runtime on the test database with the given variables."""
 
     def place(**environ):
         return runtime(
@@ -57,7 +57,7 @@ def place(addresses, tmp_path):
 
 @pytest.fixture
 def ask():
-    """A function: the balance, asked for with a token."""
+    """Requests the balance with a token."""
 
     async def ask(application, token):
         transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
@@ -68,7 +68,7 @@ def ask():
 
 
 def token_of(smith, issuer, **claims):
-    """A token that is good now."""
+    """A token that is valid now."""
     now_s = int(time.time())
     return smith.token(claims=claims_with(iss=issuer, iat=now_s, exp=now_s + 600, **claims))
 
@@ -77,7 +77,7 @@ async def binding(application, name):
     return (await application.health.readiness()).bindings[name]
 
 
-async def test_a_supabase_project_checks_tokens_with_the_keys_it_shows(place, ask, issuer, smith):
+async def test_tokens_are_verified_with_the_published_keys_of_the_supabase_project(place, ask, issuer, smith):
     url = issuer.url.rpartition("/")[0]
     async with build(place(SUPABASE_URL=url, SUPABASE_SERVICE_ROLE_KEY="key")) as application:
         accepted = await ask(application, token_of(smith, f"{url}/auth/v1"))
@@ -90,7 +90,7 @@ async def test_a_supabase_project_checks_tokens_with_the_keys_it_shows(place, as
     assert (identity.ok, identity.mode, identity.detail) == (True, "real", "ES256, 1 from the issuer")
 
 
-async def test_an_issuer_that_does_not_answer_is_503_and_on_the_health_page(place, ask, issuer, smith):
+async def test_unavailable_issuer_gives_503_and_fails_the_health_check(place, ask, issuer, smith):
     await issuer.stop()
     settings = {"OSLIRA_JWT_JWKS_URL": issuer.url, "OSLIRA_JWT_ISSUER": "https://id.test"}
     async with build(place(**settings)) as application:
@@ -122,7 +122,7 @@ async def test_a_configured_key_checks_tokens(place, ask, algorithm):
     assert (identity.mode, identity.detail) == ("real", f"{algorithm}, one key")
 
 
-async def test_an_anonymous_user_is_told_what_to_do(place, ask, issuer, smith):
+async def test_anonymous_user_gets_instructions(place, ask, issuer, smith):
     settings = {"OSLIRA_JWT_JWKS_URL": issuer.url, "OSLIRA_JWT_ISSUER": "https://id.test"}
     async with build(place(**settings)) as application:
         answer = await ask(application, token_of(smith, "https://id.test", is_anonymous=True))
@@ -134,7 +134,7 @@ async def test_an_anonymous_user_is_told_what_to_do(place, ask, issuer, smith):
 @pytest.mark.parametrize(
     ("algorithm", "kind"), [("ES256", "an ES256 (P-256) key"), ("RS256", "an RS256 key")]
 )
-async def test_a_key_that_is_none_is_told_before_anything_starts(place, algorithm, kind):
+async def test_invalid_public_key_is_reported_at_start(place, algorithm, kind):
     settings = {"OSLIRA_JWT_ALGORITHM": algorithm, "OSLIRA_JWT_PUBLIC_KEY": "garbage"}
 
     with pytest.raises(InvalidSettings) as refusal:
@@ -156,7 +156,7 @@ async def test_a_laptop_without_supabase_puts_invitations_into_its_outbox(place,
     assert (before.ok, before.mode, started_early) == (True, "simulated", False)
 
 
-async def test_a_project_that_refuses_an_invitation_is_on_the_health_page(place, issuer):
+async def test_failed_invitation_fails_the_health_check(place, issuer):
     issuer.status = "500 X"
     url = issuer.url.rpartition("/")[0]
     async with build(place(SUPABASE_URL=url, SUPABASE_SERVICE_ROLE_KEY="key")) as application:
@@ -180,7 +180,7 @@ async def test_a_server_without_supabase_says_that_it_cannot_invite(place, addre
     assert "SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY" in supabase.detail
 
 
-async def test_the_simulators_run_by_hand_until_told_to_stop(tmp_path):
+async def test_simulators_run_as_a_command_until_sigterm(tmp_path):
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "simulators", "--port", str(port)),

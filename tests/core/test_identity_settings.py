@@ -1,4 +1,4 @@
-"""Whose tokens are accepted: one algorithm, one source of keys, and nothing unsafe on a server."""
+"""Identity settings: one algorithm, one source of keys, and no unsafe value on a server."""
 
 import jwt
 import pytest
@@ -14,7 +14,7 @@ JWKS = {"OSLIRA_JWT_JWKS_URL": "https://id.example/jwks.json"}
 KEYLESS = {name: value for name, value in SERVER.items() if "JWT" not in name}
 
 
-def test_without_anything_tokens_are_signed_on_this_machine():
+def test_empty_environment_uses_the_local_issuer():
     identity = read().identity
 
     assert identity == IdentitySettings()
@@ -22,7 +22,7 @@ def test_without_anything_tokens_are_signed_on_this_machine():
 
 
 @pytest.mark.parametrize("url", ["https://project.supabase.co", "https://project.supabase.co/"])
-def test_a_supabase_project_is_its_own_issuer_and_shows_its_keys(url):
+def test_supabase_url_sets_the_issuer_and_the_jwks_url(url):
     identity = read(**{**SUPABASE, "SUPABASE_URL": url}).identity
 
     assert identity.issuer == "https://project.supabase.co/auth/v1"
@@ -30,7 +30,7 @@ def test_a_supabase_project_is_its_own_issuer_and_shows_its_keys(url):
     assert (identity.signs_locally, identity.supabase_url) == (False, "https://project.supabase.co")
 
 
-def test_a_supabase_project_is_all_that_a_server_needs():
+def test_supabase_project_is_a_sufficient_identity_for_a_server():
     assert read(**KEYLESS, **SUPABASE).identity.issuer == "https://project.supabase.co/auth/v1"
 
 
@@ -76,7 +76,7 @@ def test_there_is_one_source_of_keys(environ, source):
     ],
     ids=str,
 )
-def test_a_contradiction_is_told_with_a_way_out(environ, names):
+def test_contradiction_is_reported_with_a_solution(environ, names):
     refusal = refused(**environ)
 
     assert [wrong.split(" ")[0].rstrip(":") for wrong in refusal.wrongs] == names
@@ -99,7 +99,7 @@ def test_a_contradiction_is_told_with_a_way_out(environ, names):
         "canary",
     ],
 )
-def test_what_is_no_address_of_a_project_is_told_once_and_not_repeated(url):
+def test_invalid_project_url_is_reported_once_and_not_repeated(url):
     refusal = refused(**{**SUPABASE, "SUPABASE_URL": url})
 
     assert refusal.wrongs == ["SUPABASE_URL is not an address like https://project.supabase.co"]
@@ -108,7 +108,7 @@ def test_what_is_no_address_of_a_project_is_told_once_and_not_repeated(url):
 @pytest.mark.parametrize(
     "url", ["id.example/jwks.json", "file:///etc/passwd", "https://u:p@id.example/jwks.json"]
 )
-def test_what_is_no_address_of_a_key_set_is_refused(url):
+def test_invalid_jwks_url_is_rejected(url):
     refusal = refused(OSLIRA_JWT_JWKS_URL=url)
 
     assert refusal.wrongs == ["OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json"]
@@ -121,14 +121,14 @@ def test_what_is_no_address_of_a_key_set_is_refused(url):
         ({"OSLIRA_JWT_JWKS_URL": "http://id.example/jwks.json"}, "OSLIRA_JWT_JWKS_URL"),
     ],
 )
-def test_keys_come_over_an_encrypted_connection_except_on_a_laptop(environ, name):
+def test_server_rejects_keys_over_an_unencrypted_connection(environ, name):
     issuer = {"OSLIRA_JWT_ISSUER": "https://id.example"}
 
     assert not read(**environ, **issuer).identity.signs_locally
     assert [wrong.split(" ")[0] for wrong in refused(**KEYLESS, **environ, **issuer).wrongs] == [name]
 
 
-def test_a_server_says_whose_tokens_it_accepts():
+def test_server_must_state_its_issuer():
     refusal = refused(**KEYLESS, **JWKS)
 
     assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_JWT_ISSUER"]
@@ -138,7 +138,7 @@ def test_the_new_secrets_may_come_from_secrets_manager():
     assert {"SUPABASE_SERVICE_ROLE_KEY", "OSLIRA_JWT_SECRET"} <= set(SECRETS)
 
 
-def test_what_is_printed_holds_no_secret():
+def test_repr_contains_no_secret():
     settings = read(**SUPABASE, **SECRET)
 
     assert "canary" not in f"{settings!r} {settings.identity!r} {[settings.identity]}"

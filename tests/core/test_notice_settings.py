@@ -1,4 +1,4 @@
-"""What notices are signed with, and that nobody's server is opened to tenants."""
+"""Settings of outgoing webhooks: signing key, and networks that tenants' endpoints may reach."""
 
 import pytest
 
@@ -15,21 +15,21 @@ def wrongs(**environ):
     return refusal.value.wrongs
 
 
-def test_a_laptop_reaches_itself_and_the_internet_alone():
+def test_local_environment_allows_loopback_and_public_addresses_by_default():
     policy = egress_policy(read_settings({}.get))
 
     assert [str(network) for network in policy.allowed] == ["127.0.0.0/8", "::1/128"]
     assert (policy.https_only, policy.ports) == (False, None)
 
 
-def test_a_laptop_may_reach_what_it_is_told_to():
+def test_local_environment_allows_the_configured_networks():
     settings = read_settings({"OSLIRA_EGRESS_ALLOW": "10.1.0.0/16, ::1"}.get)
 
     assert [str(network) for network in egress_policy(settings).allowed] == ["10.1.0.0/16", "::1/128"]
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
-def test_a_server_reaches_the_internet_alone_and_encrypted(environment):
+def test_server_allows_only_public_addresses_over_https(environment):
     settings = read_settings({**SERVER, "OSLIRA_ENVIRONMENT": environment}.get)
 
     assert egress_policy(settings) == IpPolicy()
@@ -37,14 +37,14 @@ def test_a_server_reaches_the_internet_alone_and_encrypted(environment):
     assert IpPolicy().ports == {80, 443, 8080, 8443}
 
 
-def test_a_server_is_not_opened_to_its_tenants():
+def test_server_rejects_private_networks_for_egress():
     (wrong,) = wrongs(**SERVER, OSLIRA_EGRESS_ALLOW="10.0.0.0/8")
 
     assert wrong.startswith("OSLIRA_EGRESS_ALLOW: whoever has an account")
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "example.com", "*"])
-def test_what_is_no_network_is_refused(network):
+def test_invalid_network_is_rejected(network):
     (wrong,) = wrongs(OSLIRA_EGRESS_ALLOW=network)
 
     assert repr(network) in wrong
@@ -64,7 +64,7 @@ def test_the_key_may_come_from_the_secrets_manager_and_is_not_printed():
     assert settings.notices.signing_key not in repr(settings.notices)
 
 
-def test_a_laptops_own_key_stays_the_same_and_is_nobody_elses(tmp_path):
+def test_generated_signing_key_is_stable_unique_and_private(tmp_path):
     path = tmp_path / "a" / "signing.key"
     key = local_key(path)
 

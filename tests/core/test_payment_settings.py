@@ -1,4 +1,4 @@
-"""Stripe's messages are told from forged ones, and the simulator's secret opens nothing but a laptop."""
+"""Settings of Stripe: webhook secrets, API key and address."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def wrongs(**environ):
         ({**SERVER, "OSLIRA_ENVIRONMENT": "staging"}, ()),
     ],
 )
-def test_the_simulators_secret_is_taken_where_it_is_simulated_on_ones_own_machine(environ, secrets):
+def test_simulators_secret_is_accepted_only_if_stripe_is_simulated_locally(environ, secrets):
     assert read(**environ).webhook_secrets == secrets
 
 
@@ -40,29 +40,29 @@ def test_a_server_with_a_key_of_stripes_needs_its_secret():
     assert "STRIPE_WEBHOOK_SECRETS" in wrong
 
 
-def test_a_server_without_stripe_is_a_server():
+def test_server_without_stripe_is_accepted():
     assert read(**SERVER).webhook_secrets == ()
 
 
-def test_what_everybody_knows_is_no_secret_of_a_server():
+def test_server_rejects_the_public_secret_of_the_simulator():
     (wrong,) = wrongs(**SERVER, STRIPE_WEBHOOK_SECRETS=LOCAL_SECRET)
 
     assert "known to everybody" in wrong
 
 
 @pytest.mark.parametrize("value", ["canary", "whsec_", "whsec_good canary"])
-def test_what_is_no_secret_is_refused_and_not_repeated(value):
+def test_invalid_webhook_secret_is_rejected_and_not_repeated(value):
     (wrong,) = wrongs(STRIPE_WEBHOOK_SECRETS=value)
 
     assert "STRIPE_WEBHOOK_SECRETS" in wrong
     assert "canary" not in wrong
 
 
-def test_it_is_read_from_the_secrets_manager():
+def test_webhook_secrets_may_come_from_the_secrets_manager():
     assert "STRIPE_WEBHOOK_SECRETS" in SECRETS
 
 
-def test_stripe_may_be_somewhere_else_but_not_unencrypted():
+def test_server_rejects_an_unencrypted_address_of_stripe():
     assert read(STRIPE_API_URL="http://127.0.0.1:8420/").providers.addresses == {
         "stripe": "http://127.0.0.1:8420"
     }
@@ -80,7 +80,7 @@ def test_stripe_may_be_somewhere_else_but_not_unencrypted():
         ("box.example", "http://box.example:80"),
     ],
 )
-def test_a_server_knows_where_it_is_reached_from_here(host, address):
+def test_own_address_is_reachable_from_this_machine(host, address):
     assert own_address(host, 80) == address
 
 

@@ -1,4 +1,4 @@
-"""Which providers are real, which are simulated, and that nobody sells invented results."""
+"""Settings of the providers: real or simulated, and no simulated results in production."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def wrongs(**environ):
         ({"APIFY_TOKEN": "k", "STRIPE_SECRET_KEY": "k"}, {"apify", "stripe"}, {"openai", "anthropic"}),
     ],
 )
-def test_no_simulator_stands_in_for_a_real_providers_rival(environ, real, simulated):
+def test_simulated_provider_is_no_fallback_for_a_real_one(environ, real, simulated):
     providers = read(**environ)
 
     assert (providers.real, providers.simulated) == (real, simulated)
@@ -63,14 +63,14 @@ def test_a_provider_may_be_somewhere_else():
 @pytest.mark.parametrize(
     "address", ["canary", "ftp://canary", "https://u:canary@h", "https://h?canary", "http://[canary"]
 )
-def test_what_is_no_address_is_refused_without_repeating_it(address):
+def test_invalid_address_is_rejected_without_repeating_it(address):
     (wrong,) = wrongs(ANTHROPIC_BASE_URL=address)
 
     assert wrong.startswith("ANTHROPIC_BASE_URL is not an address")
     assert "canary" not in wrong
 
 
-def test_on_a_server_keys_travel_encrypted():
+def test_server_rejects_unencrypted_provider_addresses():
     (wrong,) = wrongs(**SERVER, OPENAI_BASE_URL="http://models.example/v1")
 
     assert wrong == "OPENAI_BASE_URL: keys and people's data travel encrypted; use https://"
@@ -90,7 +90,7 @@ def test_models_of_tasks_are_given_as_pairs():
 
 
 @pytest.mark.parametrize("entry", ["analysis.light", "=gpt-5", "analysis.light="])
-def test_what_is_no_pair_is_refused(entry):
+def test_invalid_pair_is_rejected(entry):
     (wrong,) = wrongs(OSLIRA_MODELS=entry)
 
     assert repr(entry) in wrong
@@ -109,15 +109,15 @@ def test_latency_is_scaled(value, scale):
 
 
 @pytest.mark.parametrize(("value", "is_hedged"), [("", False), ("off", False), ("on", True)])
-def test_hedging_is_switched_on_by_hand(value, is_hedged):
+def test_hedging_is_off_by_default(value, is_hedged):
     assert read(OSLIRA_HEDGE=value).is_hedged is is_hedged
 
 
-def test_a_switch_knows_two_words():
+def test_switch_accepts_only_on_and_off():
     assert wrongs(OSLIRA_HEDGE="yes") == ["OSLIRA_HEDGE is 'yes'; use on or off."]
 
 
-def test_what_is_printed_holds_no_key():
+def test_repr_contains_no_key():
     providers = read(OPENAI_API_KEY="canary", CLOUDFLARE_AI_GATEWAY_TOKEN="canary")
 
     assert "canary" not in f"{providers!r} {providers!s} {[providers]}"

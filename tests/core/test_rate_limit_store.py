@@ -1,4 +1,4 @@
-"""Where requests are counted, by setting, and what the health page says of it."""
+"""Rate limit stores by setting, and their health checks."""
 
 import asyncpg
 import pytest
@@ -12,7 +12,7 @@ needs_redis = pytest.mark.needs_program("redis")
 
 @pytest.fixture
 def binding(operator):
-    """A function: the readiness, and what it says of the rate limits."""
+    """Reads the readiness status and its rate limit binding."""
 
     async def read(client):
         answer = (await client.get("/health/ready", headers=operator)).json()
@@ -23,13 +23,13 @@ def binding(operator):
 
 @pytest.fixture
 async def rows(limited_addresses):
-    """A function: how many windows the database keeps."""
+    """Counts the windows in the database."""
     connection = await asyncpg.connect(limited_addresses.owner)
     yield lambda: connection.fetchval("select count(*) from traffic.rate_windows")
     await connection.close()
 
 
-async def test_by_default_the_database_counts(open_client, bearer, rows, binding):
+async def test_default_store_is_the_database(open_client, bearer, rows, binding):
     client = await open_client()
 
     await client.get(BALANCE, headers=bearer())
@@ -38,7 +38,7 @@ async def test_by_default_the_database_counts(open_client, bearer, rows, binding
     assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "PostgreSQL"})
 
 
-async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows, binding):
+async def test_memory_store_does_not_use_the_database(open_client, limit, bearer, rows, binding):
     await limit("read", 2)
     client = await open_client(OSLIRA_RATE_LIMIT_STORE="memory")
 
@@ -48,7 +48,7 @@ async def test_in_memory_the_database_is_spared(open_client, limit, bearer, rows
 
 
 @needs_redis
-async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows, tmp_path, binding):
+async def test_redis_store_does_not_use_the_database(open_client, limit, bearer, rows, tmp_path, binding):
     await limit("read", 2)
     async with redis_server(tmp_path) as port:
         store = address_of(port).replace("redis://", "valkey://")
@@ -59,7 +59,7 @@ async def test_in_redis_the_database_is_spared(open_client, limit, bearer, rows,
         assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "Redis"})
 
 
-async def test_while_redis_is_away_calls_are_answered_counted_and_told_as_degraded(
+async def test_unavailable_redis_is_degraded_and_requests_are_still_counted(
     open_client, limit, bearer, logs, binding
 ):
     await limit("read", 2)

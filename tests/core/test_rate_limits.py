@@ -1,4 +1,4 @@
-"""How often one may call: who is counted, as what, and what the answer says."""
+"""Rate limits of principals: what is counted, and the response headers."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from tests.core.calls import BALANCE, statuses
 from tests.core.problems import assert_problem
 
 
-async def test_every_answer_says_what_is_left(open_client, limit, bearer):
+async def test_every_response_has_the_remaining_requests(open_client, limit, bearer):
     await limit("read", 3, window_s=60)
     client, who = await open_client(), bearer()
 
@@ -19,7 +19,7 @@ async def test_every_answer_says_what_is_left(open_client, limit, bearer):
     assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"read";q=3;w=60'}
 
 
-async def test_one_too_many_is_refused_with_a_problem_that_says_when_to_come_back(open_client, limit, bearer):
+async def test_request_above_the_limit_is_a_problem_with_retry_after(open_client, limit, bearer):
     await limit("read", 1, window_s=60)
     client, who = await open_client(), bearer()
     await client.get(BALANCE, headers=who)
@@ -69,7 +69,7 @@ async def test_head_counts_as_a_read(open_client, limit, bearer):
     assert await statuses(client, 1, headers=who) == [429]
 
 
-async def test_a_refusal_of_another_kind_counts_as_well(open_client, limit, bearer):
+async def test_request_rejected_for_another_reason_is_counted(open_client, limit, bearer):
     await limit("read", 2)
     client, who = await open_client(), bearer()
 
@@ -77,14 +77,14 @@ async def test_a_refusal_of_another_kind_counts_as_well(open_client, limit, bear
     assert await statuses(client, 3, url, headers=who) == [404, 404, 429]
 
 
-async def test_two_users_behind_one_address_do_not_take_from_each_other(open_client, limit, bearer):
+async def test_two_users_with_one_address_have_separate_limits(open_client, limit, bearer):
     await limit("read", 1)
     client = await open_client()
 
     assert [await statuses(client, 2, headers=bearer()) for _ in range(2)] == [[200, 429]] * 2
 
 
-async def test_a_user_is_the_same_wherever_they_call_from_and_with_whichever_token(open_client, limit, token):
+async def test_user_is_counted_once_across_addresses_and_tokens(open_client, limit, token):
     await limit("read", 2)
     clients = [await open_client(f"203.0.113.{number}") for number in range(4)]
     tokens = [token("one@example.com") for _ in clients]
@@ -106,7 +106,7 @@ async def test_a_plan_has_limits_of_its_own(open_client, limit, bearer, limited_
     await connection.execute("update accounts set plan = 'pro'")
     await connection.close()
 
-    another = await open_client()  # which does not remember their plan
+    another = await open_client()  # a new application has not cached the plan
 
     assert await statuses(another, 3, headers=who) == [200, 200, 429]
 
@@ -121,7 +121,7 @@ async def test_an_api_key_and_its_maker_are_counted_apart(open_client, limit, be
     assert await statuses(client, 3, headers=key) == [200, 200, 429]
 
 
-async def test_while_the_database_is_away_calls_answer_503_and_liveness_answers(
+async def test_unavailable_database_gives_503_and_liveness_still_responds(
     open_client, bearer, cluster, spoilable_addresses
 ):
     client, who = await open_client(DATABASE_URL=spoilable_addresses.owner), bearer()

@@ -1,4 +1,4 @@
-"""One data point per request, which never slows or fails one."""
+"""Request log: one data point per request, which never delays or fails the request."""
 
 import dataclasses
 import uuid
@@ -21,7 +21,7 @@ where method = $1 and route = $2 and status = $3 and code = $4
 
 @pytest.fixture
 def point_of(owner):
-    """A function: the point of a request, once it is written."""
+    """Finds the data point of a request after it has been written."""
 
     async def find(answer):
         return await until(lambda: owner.fetchrow(POINT, answer.headers["x-request-id"]))
@@ -29,7 +29,7 @@ def point_of(owner):
     return find
 
 
-async def test_a_point_says_what_was_asked_by_whom_and_how_it_went(client, bearer, point_of):
+async def test_data_point_has_route_principal_and_result(client, bearer, point_of):
     headers = bearer()
     account_id = (await client.get("/v1/me", headers=headers)).json()["account"]["id"]
 
@@ -81,7 +81,7 @@ async def test_public_request_that_succeeds_has_a_point(client, point_of):
     assert (point["code"], point["account_id"], point["principal_kind"]) == (None, None, None)
 
 
-async def test_an_answer_that_is_no_problem_document_is_counted_by_its_status(client_of, application, owner):
+async def test_error_without_a_problem_document_is_counted_by_its_status(client_of, application, owner):
     async def fails():
         raise OSError
 
@@ -95,7 +95,7 @@ async def test_an_answer_that_is_no_problem_document_is_counted_by_its_status(cl
     await until(lambda: is_counted(owner, key, before + 1))
 
 
-async def test_ids_and_queries_do_not_reach_the_points(client, bearer, point_of, owner):
+async def test_ids_and_queries_are_not_recorded(client, bearer, point_of, owner):
     canary = uuid.uuid4()
 
     await point_of(await client.get(f"/v1/business-profiles/{canary}?x={canary}", headers=bearer()))
@@ -128,7 +128,7 @@ def writer(monkeypatch):
     return Writer()
 
 
-async def test_what_comes_together_is_written_together(writer):
+async def test_points_added_together_are_written_in_one_batch(writer):
     points = WriteBehindQueue("points", writer)
     for number in range(100):
         points.add(number)
@@ -138,7 +138,7 @@ async def test_what_comes_together_is_written_together(writer):
     assert writer.written == [list(range(100))]
 
 
-async def test_a_failure_is_told_once_and_nothing_is_lost_by_it(writer, logs):
+async def test_failure_is_logged_once_and_loses_no_points(writer, logs):
     writer.failures = 3
     points = WriteBehindQueue("points", writer)
     for number in range(4):
@@ -150,7 +150,7 @@ async def test_a_failure_is_told_once_and_nothing_is_lost_by_it(writer, logs):
     assert [entry["event"] for entry in logs if entry["event"] == "not_written_yet"] == ["not_written_yet"]
 
 
-async def test_what_comes_during_a_failure_is_written_after_what_was_there(monkeypatch, writer):
+async def test_order_is_preserved_after_a_failure(monkeypatch, writer):
     monkeypatch.setattr(later, "BATCH_MAX", 2)
     writer.failures = 1
     points = WriteBehindQueue("points", writer)
@@ -162,7 +162,7 @@ async def test_what_comes_during_a_failure_is_written_after_what_was_there(monke
     assert writer.written == [[0, 1], [2, 3], [4]]
 
 
-async def test_without_a_database_the_oldest_go_first(monkeypatch, writer):
+async def test_oldest_points_are_dropped_when_the_queue_is_full(monkeypatch, writer):
     monkeypatch.setattr(later, "WAITING_MAX", 10)
     points = WriteBehindQueue("points", writer)
     for number in range(25):
@@ -183,7 +183,7 @@ async def test_closing_writes_what_is_left(writer):
 
 
 class Session:
-    """Remembers the rows that are written, and fails as often as it should."""
+    """Records the written rows; fails the given number of times."""
 
     def __init__(self):
         self.writer = Writer()
@@ -215,7 +215,7 @@ async def test_requests_of_one_minute_route_and_reason_are_one_row():
 
 
 async def test_counts_survive_a_database_that_is_away(writer):
-    del writer  # only its interval
+    del writer  # only its write interval is used
     session = Session()
     session.writer.failures = 2
     counts = RequestCounts(session)

@@ -1,8 +1,8 @@
 """Schemathesis against a real server: every operation, every check, every phase.
 
-The suite sends customers' requests, each value as it should and as it should not be; the battery also those
-of operators and keys, at random and in sequences.
-What it is told beforehand, and why, stands in ``fuzzing/schemathesis.toml`` and ``fuzzing/rules.py``.
+The suite sends a customer's requests with valid and invalid values; the battery also sends those of operators
+and API keys, randomly and in sequences. ``fuzzing/schemathesis.toml`` and ``fuzzing/rules.py`` contain the
+configuration and its reasons.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ KEY = {
 
 @dataclass
 class Stage:
-    """A server of its own, and an account on the pro plan in which somebody else is an admin: whatever
-    they do, they cannot delete it. It has a lead.
+    """A server with one account on the pro plan and one lead. The user is an admin but not the owner of the
+    account, so its requests cannot delete it.
     """
 
     address: str
@@ -70,10 +70,10 @@ async def stage(start, spoilable_addresses, token):
 
 @pytest.fixture
 def findings(stage, tmp_path_factory):
-    """A function: let schemathesis loose as somebody; what it found, or nothing."""
+    """Runs schemathesis as the given principal; returns its report, empty if nothing was found."""
 
     async def run(who, *options):
-        # A key has its account, so only there the header is left to be generated.
+        # A key belongs to one account, so only for a key the account header is generated.
         chosen = () if who == "key" else ("--header", f"Oslira-Account: {stage.account_id}")
         process = await asyncio.create_subprocess_exec(
             *(Path(sys.executable).with_name("st"), "--config-file", FUZZING / "schemathesis.toml"),
@@ -94,11 +94,11 @@ def findings(stage, tmp_path_factory):
         assert "Test cases:" in output, output
         return "" if process.returncode == 0 else output
 
-    print("seed", SEED)  # noqa: T201  to repeat what was found
+    print("seed", SEED)  # noqa: T201  to reproduce a finding
     return run
 
 
-async def test_what_the_document_shows_as_an_example_is_accepted_and_answered_as_it_says(findings):
+async def test_documented_examples_are_accepted_and_give_documented_responses(findings):
     found = await findings("operator", "--phases", "examples")
 
     assert not found, found
@@ -106,7 +106,7 @@ async def test_what_the_document_shows_as_an_example_is_accepted_and_answered_as
 
 @pytest.mark.battery
 @pytest.mark.parametrize("who", ["user", "operator", "key"])
-async def test_every_operation_keeps_to_its_document_for_long(findings, who):
+async def test_every_operation_conforms_to_its_document(findings, who):
     found = await findings(who, "--max-examples", "100")
 
     assert not found, found

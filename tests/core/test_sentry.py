@@ -1,4 +1,4 @@
-"""The whole server with Sentry: what arrives of what goes wrong."""
+"""Error reports that the whole server sends to Sentry."""
 
 import signal
 from urllib.parse import urlsplit
@@ -22,14 +22,14 @@ def sentry():
 
 @pytest.fixture
 async def spoilt(spoilable_addresses):
-    """A connection to a database that lacks what a route needs."""
+    """A connection to a database without a function that a route needs."""
     connection = await asyncpg.connect(spoilable_addresses.owner)
     await connection.execute("alter function caller.business_profile(text, uuid, uuid) rename to gone")
     yield connection
     await connection.close()
 
 
-async def test_an_error_of_ours_arrives_once_without_a_secret_and_refusals_do_not(
+async def test_unhandled_error_is_reported_once_without_secrets_and_problems_are_not(
     start, spoilt, spoilable_addresses, sentry, bearer
 ):
     process, port = await start(DATABASE_URL=spoilable_addresses.owner, SENTRY_DSN=sentry.dsn)
@@ -69,9 +69,7 @@ async def test_an_error_of_ours_arrives_once_without_a_secret_and_refusals_do_no
     ]
 
 
-async def test_a_database_that_is_away_is_a_refusal_and_does_not_arrive(
-    start, spoilable_addresses, owner, sentry, bearer
-):
+async def test_unavailable_database_is_not_reported(start, spoilable_addresses, owner, sentry, bearer):
     process, port = await start(DATABASE_URL=spoilable_addresses.owner, SENTRY_DSN=sentry.dsn)
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=bearer(), timeout=30) as client:
         assert (await client.get("/v1/me")).status_code == 200

@@ -1,4 +1,4 @@
-"""The server as a process of its own: clients that dawdle, signals, a second one beside it."""
+"""The server as a process: slow clients, signals, and a second server on the same port."""
 
 import asyncio
 import os
@@ -17,14 +17,14 @@ BODY = b'{"reference": "r", "credits": 1}'
 
 @pytest.fixture(scope="module")
 async def impatient_port(addresses, place):
-    """Where a server listens that gives its clients a second."""
+    """Port of a server that waits one second for its clients."""
     async with servers(addresses, place) as start:
         _, port = await start(OSLIRA_CLIENT_DEADLINE_SECONDS="1")
         yield port
 
 
 def grant_request(account_id, token):
-    """The head of a grant, whose body is yet to come."""
+    """Headers of a grant request without the body."""
     lines = (
         f"POST /v1/admin/accounts/{account_id}/credits/grants HTTP/1.1",
         "Host: test",
@@ -35,12 +35,12 @@ def grant_request(account_id, token):
     return "\r\n".join(lines).encode() + b"\r\n\r\n"
 
 
-async def test_sigterm_finishes_what_is_under_way_and_takes_nothing_new(start, tenant, token):
+async def test_sigterm_finishes_open_requests_and_accepts_no_new_ones(start, tenant, token):
     process, port = await start()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(grant_request(tenant.account_id, token(is_operator=True)) + BODY[:10])
     await writer.drain()
-    # Another request on another connection is answered after ours has arrived.
+    # A response on a second connection proves that the first request has arrived.
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         assert (await client.get("/health")).status_code == 200
 
@@ -76,7 +76,7 @@ async def test_a_request_that_never_ends_does_not_keep_the_process_alive(start, 
     ],
     ids=["says nothing", "half a line", "half a head", "idle after its answer"],
 )
-async def test_a_client_that_dawdles_is_hung_up_on(impatient_port, beginning):
+async def test_connection_of_a_slow_client_is_closed(impatient_port, beginning):
     reader, writer = await asyncio.open_connection("127.0.0.1", impatient_port)
 
     writer.write(beginning)
@@ -99,7 +99,7 @@ async def test_a_slow_body_is_cut_off_with_a_reason(impatient_port, tenant, toke
     writer.close()
 
 
-async def test_a_taken_port_is_said_plainly(impatient_port):
+async def test_occupied_port_is_reported_without_a_traceback(impatient_port):
     second = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "serve", "--port", str(impatient_port)),
         env={**os.environ, "PYTHONPATH": str(PROJECT / "src")},

@@ -1,4 +1,4 @@
-"""Request bodies against a real server: refused without a reset, and without occupying memory."""
+"""Request bodies against a real server: rejected without a connection reset and in bounded memory."""
 
 import asyncio
 from pathlib import Path
@@ -24,7 +24,7 @@ async def port(addresses, place):
 
 
 def head(path, token=None, *, length=None):
-    """The head of a POST; without a length the body comes in chunks."""
+    """Headers of a POST; without a length the body is chunked."""
     framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     authorization = [f"Authorization: Bearer {token}"] if token else []
     lines = [f"POST {path} HTTP/1.1", "Host: test", "Content-Type: application/json", framing, *authorization]

@@ -1,4 +1,4 @@
-"""An empty environment is a working laptop; nothing that is unsafe gets onto a server."""
+"""Settings: an empty environment gives a local system, and a server rejects unsafe values."""
 
 import pytest
 
@@ -52,20 +52,20 @@ def test_an_empty_value_counts_as_not_set():
 
 
 @pytest.mark.parametrize("environment", ["local", "staging", "production"])
-def test_the_environment_is_what_is_said(environment):
+def test_configured_environment_is_used(environment):
     settings = read(**{**SERVER, "OSLIRA_ENVIRONMENT": environment})
 
     assert settings.environment == environment
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_on_a_hosting_platform_saying_nothing_means_production(host):
+def test_unset_environment_on_a_hosting_platform_is_production(host):
     refusal = refused(**{host: "something"})
 
     assert refusal.environment == "production"
 
 
-def test_what_is_said_outranks_what_is_guessed():
+def test_configured_environment_overrides_the_hosting_platform():
     assert read(OSLIRA_ENVIRONMENT="local", FLY_APP_NAME="oslira").is_local
 
 
@@ -99,7 +99,7 @@ def test_an_unknown_environment_is_refused_as_if_it_were_production(environment)
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
-def test_a_server_is_refused_with_the_whole_list_of_unsafe_defaults(environment):
+def test_server_reports_all_unsafe_defaults_at_once(environment):
     refusal = refused(OSLIRA_ENVIRONMENT=environment)
 
     assert [wrong.partition(":")[0] for wrong in refusal.wrongs if "simulated" not in wrong] == [
@@ -130,7 +130,7 @@ def test_a_complete_set_is_accepted_and_read():
 
 
 @pytest.mark.parametrize("origin", ["http://app.example", "*", "app.example"])
-def test_a_server_takes_no_origin_without_encryption(origin):
+def test_server_rejects_an_unencrypted_origin(origin):
     refusal = refused(**{**SERVER, "OSLIRA_CORS_ORIGINS": f"https://app.example {origin}"})
 
     assert refusal.wrongs == [f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."]
@@ -154,21 +154,21 @@ def test_a_bad_number_is_refused_by_name(name, value):
     assert wrong.startswith(f"{name} is {value!r}; use a whole number from ")
 
 
-def test_a_number_that_python_would_not_even_read_is_refused_too():
+def test_number_with_too_many_digits_is_rejected():
     refusal = refused(OSLIRA_PORT="9" * 5_000)
 
     assert len(refusal.wrongs) == 1
 
 
 @pytest.mark.parametrize(("value", "accepted"), [("0", True), ("65535", True), ("65536", False)])
-def test_the_bounds_of_a_number_belong_to_it(value, accepted):
+def test_bounds_of_a_number_are_inclusive(value, accepted):
     if accepted:
         assert read(OSLIRA_PORT=value).port == int(value)
     else:
         assert refused(OSLIRA_PORT=value).wrongs
 
 
-def test_all_wrongs_are_told_at_once():
+def test_all_errors_are_reported_at_once():
     refusal = refused(OSLIRA_PORT="x", OSLIRA_DRAIN_SECONDS="x", OSLIRA_DATABASE_POOLER="x", DATABASE_URL="x")
 
     assert len(refusal.wrongs) == 5
@@ -226,14 +226,14 @@ def test_the_two_roles_addresses_do_without_the_owners():
 @pytest.mark.parametrize(
     "url", ["mysql://u:canary@h/d", "canary:5432/d", "canary", "postgresql://u:canary[@h/d"]
 )
-def test_what_is_no_database_address_is_refused_without_repeating_it(url):
+def test_invalid_database_address_is_rejected_without_repeating_it(url):
     refusal = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url)
 
     assert [wrong.partition(" ")[0] for wrong in refusal.wrongs] == ["A"]
     assert "canary" not in str(refusal)
 
 
-def test_what_is_printed_holds_no_password():
+def test_repr_contains_no_password():
     settings = read(**SERVER)
 
     assert "canary" not in f"{settings!r} {settings!s}"
@@ -256,7 +256,7 @@ def test_what_is_printed_holds_no_password():
         ("redis://[::1]:6379", "redis://[::1]:6379"),
     ],
 )
-def test_rate_windows_are_kept_where_it_is_said(value, store):
+def test_rate_limit_store_is_read(value, store):
     assert read(OSLIRA_RATE_LIMIT_STORE=value).rate_limit_store == store
 
 
@@ -275,20 +275,20 @@ def test_rate_windows_are_kept_where_it_is_said(value, store):
         "unix:///canary",
     ],
 )
-def test_what_is_no_store_of_rate_windows_is_refused_without_repeating_it(value):
+def test_invalid_rate_limit_store_is_rejected_without_repeating_it(value):
     refusal = refused(OSLIRA_RATE_LIMIT_STORE=value)
 
     assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_RATE_LIMIT_STORE"]
     assert "canary" not in str(refusal)
 
 
-def test_a_server_does_not_count_in_the_memory_of_each_process():
+def test_server_rejects_the_memory_store():
     (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE="memory").wrongs
 
     assert wrong == "OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again."
 
 
-def test_a_store_with_a_password_is_a_secret():
+def test_address_of_the_rate_limit_store_is_a_secret():
     settings = read(**SERVER, OSLIRA_RATE_LIMIT_STORE="rediss://u:canary@cache")
 
     assert "OSLIRA_RATE_LIMIT_STORE" in SECRETS
@@ -298,7 +298,7 @@ def test_a_store_with_a_password_is_a_secret():
 DSN = "https://canary@o1.ingest.sentry.example/42"
 
 
-def test_errors_are_told_to_the_sentry_that_is_configured():
+def test_sentry_dsn_is_read():
     assert read(**SERVER, SENTRY_DSN=DSN).sentry_dsn == DSN
     assert (
         read(SENTRY_DSN="http://key@127.0.0.1:9000/base/7").sentry_dsn == "http://key@127.0.0.1:9000/base/7"
@@ -318,24 +318,24 @@ def test_errors_are_told_to_the_sentry_that_is_configured():
         "https://canary@host:99999/42",
     ],
 )
-def test_what_is_no_sentry_address_is_refused_and_not_repeated(dsn):
+def test_invalid_sentry_dsn_is_rejected_and_not_repeated(dsn):
     (wrong,) = refused(SENTRY_DSN=dsn).wrongs
 
     assert wrong.startswith("SENTRY_DSN: ")
     assert "canary" not in wrong
 
 
-def test_on_a_server_sentry_is_reached_by_encryption_only():
+def test_server_rejects_an_unencrypted_sentry_dsn():
     (wrong,) = refused(**SERVER, SENTRY_DSN=DSN.replace("https", "http")).wrongs
 
     assert wrong.startswith("SENTRY_DSN: without https://")
 
 
-def test_the_address_of_sentry_is_a_secret():
+def test_sentry_dsn_is_a_secret():
     assert "SENTRY_DSN" in SECRETS
 
 
-def test_a_credit_has_a_price_which_may_be_another():
+def test_credit_price_is_configurable():
     assert read().credit_price_cents == 97
     assert read(OSLIRA_CREDIT_PRICE_CENTS="50").credit_price_cents == 50
 
@@ -405,7 +405,7 @@ def test_named_hosts_may_be_reached_without_tls():
 
 
 @pytest.mark.parametrize("host", ["*", "redis://cache", "db:5432", "*.example", "-x", "10.0.0.0/8"])
-def test_only_hosts_are_named_as_exempt_from_tls(host):
+def test_exempt_hosts_must_be_host_names_or_addresses(host):
     (wrong,) = refused(OSLIRA_PLAINTEXT_HOSTS=f"cache {host}").wrongs
 
     assert wrong.startswith(f"OSLIRA_PLAINTEXT_HOSTS: {host!r} is not a host")

@@ -1,4 +1,4 @@
-"""Two API processes grant together what one would, whichever store they share."""
+"""Rate limits shared by two API processes, for each store."""
 
 import asyncio
 import itertools
@@ -33,7 +33,9 @@ def store(request):
 
 @pytest.fixture(scope="module")
 async def two_processes(cluster, template, place, store):
-    """Their addresses. Tests call them as different people, who are counted apart."""
+    """Addresses of two API processes. Each test uses a different principal, so that they are counted
+    separately.
+    """
     async with copy_of(cluster, template) as addresses, servers(addresses, place) as start:
         await set_limit(addresses, "read", READS_MAX)
         await set_limit(addresses, "public", ANONYMOUS_MAX)
@@ -42,7 +44,7 @@ async def two_processes(cluster, template, place, store):
 
 
 async def burst(addresses, headers):
-    """How many of the requests had which status. Tasks take turns between the processes."""
+    """Number of responses by status. The tasks alternate between the processes."""
     numbers = itertools.count()
     statuses = []
 

@@ -1,4 +1,4 @@
-"""Where the parts meet: which database is used, and what happens when its address changes."""
+"""Database connections of the wired application, and rotation of their addresses."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.conftest import make_tenant
 
 
 class RotatingSecrets:
-    """A stand-in for Secrets Manager whose values a test can change."""
+    """Secrets Manager whose values a test can change."""
 
     failure = None
 
@@ -26,7 +26,7 @@ def data_dir(tmp_path):
 
 
 async def database_of(application):
-    """The name of the database that the system's side is connected to, by a new connection."""
+    """Name of the database that a new admin connection connects to."""
     session = application.upkeep.ledger._session  # noqa: SLF001
     for connection in session._pool._idle:  # noqa: SLF001
         connection.terminate()

@@ -1,4 +1,4 @@
-"""The API's documentation as one plain page: no scripts, nothing fetched from elsewhere."""
+"""API documentation as one static page without scripts or external resources."""
 
 import base64
 import hashlib
@@ -26,7 +26,7 @@ CONTENT_SECURITY_POLICY = (
 
 class DocumentationPage(OpenAPIRenderPlugin):
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        """Litestar asks once and keeps the answer: the page is as static as the routes are."""
+        """Litestar calls this once and caches the page, which is as static as the routes."""
         del request
         return "".join(_page(openapi_schema)).encode()
 
@@ -113,7 +113,7 @@ def _content(document: dict[str, Any], title: str, content: dict[str, Any]) -> I
 
 
 def _examples(media: dict[str, Any]) -> list[Any]:
-    """A response's stand beside its schema, a body's within it."""
+    """A response has its examples next to the schema, a request body inside it."""
     named = [example["value"] for example in media.get("examples", {}).values()]
     return named or media.get("schema", {}).get("examples", [])
 
@@ -146,7 +146,7 @@ def _type(document: dict[str, Any], schema: dict[str, Any]) -> str:
 
 
 def _prose(text: str) -> str:
-    """Paragraphs, `code` and a table, which is all our texts use."""
+    """Supports paragraphs, `code` and tables, the only markup in our texts."""
     parts = escape(text.strip(), quote=False).split("`")
     marked = "".join(f"<code>{part}</code>" if index % 2 else part for index, part in enumerate(parts))
     return "</p><p>".join(

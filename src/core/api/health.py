@@ -1,4 +1,4 @@
-"""Whether this process can do its work, binding by binding, and what each one really is."""
+"""Liveness and readiness of this process, with the state of each binding."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ LIMITS_TIMEOUT_S = 1.0
 
 Mode = Literal["real", "local", "simulated", "absent"]
 Probe = Callable[[], Awaitable[str]]
-"""Says in a few words what it found; raises when the binding does not work."""
+"""Returns a short description of the binding's state; raises if the binding does not work."""
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,12 +52,12 @@ class Liveness(msgspec.Struct, frozen=True, kw_only=True):
 class Health:
     environment: str
     probes: Mapping[str, tuple[Mode, Probe]]
-    essential: frozenset[str]  # without these no request can be answered; without the others, most can
+    essential: frozenset[str]  # no request succeeds without these; most succeed without the others
     _last: tuple[float, Readiness] | None = None
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def readiness(self) -> Readiness:
-        """Ask every binding. The answer serves for a second, so asking often costs nothing."""
+        """Runs all health checks. The result is cached for REMEMBERED_FOR_S, so frequent calls are cheap."""
         async with self._asking:
             if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
                 return self._last[1]
@@ -80,8 +80,8 @@ async def _ask(mode: Mode, probe: Probe) -> Binding:
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             return Binding(ok=True, mode=mode, detail=await probe())
-    except Exception as error:  # noqa: BLE001  whatever it is, it is what is wrong
-        # The kind of error only: its text may hold an address with a password.
+    except Exception as error:  # noqa: BLE001  any error is a failed check
+        # Shows only the type of the error, because its text may contain an address with a password.
         return Binding(ok=False, mode=mode, detail=_named(error))
 
 
@@ -93,7 +93,7 @@ def _named(error: BaseException) -> str:
 
 
 class HealthCheckFailed(RuntimeError):
-    """A finding whose text is safe to show."""
+    """A failed health check whose text is safe to show."""
 
 
 LIVENESS_EXAMPLE = {"status": "ok", "version": VERSION}
@@ -108,7 +108,7 @@ READINESS_EXAMPLE = {
 class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
-    opt = PUBLIC | UNCOUNTED  # by the gate: its count needs the database, which may be down
+    opt = PUBLIC | UNCOUNTED  # the shared rate limits need the database, which may be down
     security = ({},)
 
     @get(
@@ -145,7 +145,7 @@ class HealthController(Controller):
 
         Send no traffic while this answers 503. `degraded` means that most requests can be answered.
         """
-        with suppress(Unavailable, TimeoutError):  # without the limits the answer is still right
+        with suppress(Unavailable, TimeoutError):  # readiness does not depend on the rate limits
             async with asyncio.timeout(LIMITS_TIMEOUT_S):
                 await readiness_limits.count(request.scope, "health")
         readiness = await health.readiness()

@@ -1,6 +1,6 @@
-"""What holds for every operation, written into the OpenAPI document once.
+"""Headers, parameters and problem responses that apply to every operation of the OpenAPI document.
 
-The edge and the gate take headers, refuse, and add headers on routes that know nothing of it.
+The middleware adds them to all routes, so the handlers do not declare them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from shared.middleware.idempotency import KEY_PATTERN
 
 OF_THE_PUBLIC = (400, 429)
 OF_THE_GATE = (400, 401, 403, 404, 422, 429, 503)
-OF_A_BODY = (408, 413, 415, 503)  # for every method but GET: the gate reads what a client sends
+OF_A_BODY = (408, 413, 415, 503)  # every method but GET, because the middleware reads the body
 OF_A_REPEATED_POST = (409,)
 
 TEXT = Schema(type=OpenAPIType.STRING)
@@ -85,7 +85,7 @@ def _complete(operation: Operation, method: str, *, is_public: bool) -> None:
     responses = operation.responses = operation.responses or {}
     for status in _refusals(method, is_public=is_public):
         described = responses.get(str(status))
-        # Litestar describes a 400 of its own, which it never gets to send.
+        # Litestar documents its own 400 response, which is never sent.
         if not isinstance(described, OpenAPIResponse) or MEDIA_TYPE not in (described.content or {}):
             responses[str(status)] = _refusal(status)
     for status, response in responses.items():
@@ -94,7 +94,7 @@ def _complete(operation: Operation, method: str, *, is_public: bool) -> None:
 
 
 def _tell_success(operation: Operation, handler: HTTPRouteHandler) -> None:
-    """Litestar forgets a handler's own headers where the answer itself is described."""
+    """Adds the handler's response headers, which Litestar omits if the response itself is described."""
     headers: dict[str, OpenAPIHeader | Reference] = {
         header.name: OpenAPIHeader(schema=TEXT, description=header.description, required=header.required)
         for header in handler.resolve_response_headers()
@@ -132,7 +132,7 @@ def _headers(status: str, response: OpenAPIResponse, method: str) -> dict[str, O
 
 
 def _without_null(parameter: Parameter) -> None:
-    """An address and a header have no null: what is optional there is left out."""
+    """Query parameters and headers cannot be null: an optional one is omitted."""
     schema = parameter.schema
     assert isinstance(schema, Schema)
     if schema.one_of:

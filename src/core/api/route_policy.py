@@ -1,4 +1,4 @@
-"""Who may call what: checked before anything is served, and told in the documentation."""
+"""Route policies: required for every route at start-up, and documented in the OpenAPI document."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from litestar.routes import HTTPRoute
 from features.auth.domain.roles import ALLOWED, ROLES, Scope, is_permission
 from shared.http.route_policy import OPERATORS_ONLY, PUBLIC, SIGNED_IN, USERS_ONLY
 
-ACCESS = "x-access"  # an operation's mark, in the document
+ACCESS = "x-access"  # the operation's field in the OpenAPI document
 TOLD: dict[str, str] = {
     PUBLIC["access"]: "Open to everybody, without a token.",
     SIGNED_IN["access"]: "Open to every user and API key.",
@@ -23,7 +23,7 @@ TOLD: dict[str, str] = {
 
 
 class RoutePolicyMissing(RuntimeError):
-    """A mistake of ours that would leave a door open, so nothing is served."""
+    """A route without a policy might be open to every caller, so the application does not start."""
 
     def __init__(self, routes: list[str]) -> None:
         super().__init__(routes)
@@ -34,7 +34,9 @@ class RoutePolicyMissing(RuntimeError):
 
 
 def require_route_policies(litestar: Litestar) -> None:
-    """Raises RouteUnmarked. Litestar's own OPTIONS handlers need no mark: the gate asks for a token."""
+    """Raises RoutePolicyMissing. Litestar's own OPTIONS handlers need no policy: the pipeline requires a
+    token.
+    """
     wrong = [route.path for route in litestar.routes if not isinstance(route, HTTPRoute)]
     for path, handler in _handlers(litestar):
         mark = handler.opt.get("access")
@@ -47,7 +49,7 @@ def require_route_policies(litestar: Litestar) -> None:
 
 
 def document_marks(litestar: Litestar) -> None:
-    """Every operation of the document, which is made when somebody asks, says what guards it."""
+    """Adds the policy to each operation. The OpenAPI document itself is generated on its first use."""
     for _, handler in _handlers(litestar):
         handler.operation_class = _guarded_by(handler.opt.get("access"))
 
@@ -69,12 +71,12 @@ def _handlers(litestar: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
 
 
 def told(access: str) -> str:
-    """A mark in words."""
+    """Describes a policy as a sentence."""
     return TOLD.get(access) or f"Needs `{access}`."
 
 
 def roles_table() -> str:
-    """What each role may do, as the guard reads it, in Markdown."""
+    """The permissions of each role as a Markdown table, from the table that authorization uses."""
     head = ["Permission", *ROLES, "API key"]
     lines = [head, ["---"] * len(head)]
     for permission, roles in ALLOWED.items():

@@ -1,5 +1,7 @@
-"""Schemas as strict as the decoder. Litestar does not say of a struct that it refuses unknown fields,
-leaves a minimum of 0 out, and does not look inside lists; msgspec knows what it will refuse.
+"""OpenAPI schemas as strict as the msgspec decoder.
+
+Litestar omits that a struct forbids unknown fields, a minimum of 0, and constraints inside lists; this plugin
+takes them from msgspec's own schema.
 """
 
 from collections.abc import Iterator
@@ -33,7 +35,7 @@ class StrictStructs(OpenAPISchemaPlugin):
             and kind.__struct_config__.forbid_unknown_fields
         )
 
-    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:  # noqa: ANN401  Litestar's own, not public
+    def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:  # noqa: ANN401  Litestar's type is not public
         usual: OpenAPISchemaPlugin = next(
             plugin
             for plugin in schema_creator.plugins
@@ -49,7 +51,7 @@ class StrictStructs(OpenAPISchemaPlugin):
 
 
 def _constrain(schema: object, exact: dict[str, Any]) -> None:
-    """Where the field may be null too, its constraints may stand beside that: they are not about null."""
+    """A nullable field gets the constraints directly, because JSON Schema does not apply them to null."""
     if not isinstance(schema, Schema):
         return
     for choice in _choices(exact):

@@ -1,4 +1,4 @@
-"""What `scripts/run` shows: the main job over REST, from sign-up to the statement of credits."""
+"""Demonstration for `scripts/run`: the main use case over REST, from sign-up to the credit statement."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from core.cli.output.report import Analysis, report_of
 from core.cli.output.run_text import counted, ending_of
 from core.cli.output.run_watcher import watched
 
-USERNAME = "slow.kitchen"  # who does not exist; the simulators know them
+USERNAME = "slow.kitchen"  # exists only in the simulators
 TYPE = "deep"
 PACK = "small"
 START_TIMEOUT_S = 60
@@ -71,7 +71,7 @@ async def _until_it_answers(address: str) -> None:
 
 
 async def _analysed(api: Api, business_id: str, console: Console) -> Run:
-    """Waits for the engine as well, which comes up after the API."""
+    """Also waits for the engine, which starts after the API."""
     asked = {"username": USERNAME, "type": TYPE, "business_profile_id": business_id}
     begun = await api.post("/v1/analyses", StartedRun, asked)
     try:

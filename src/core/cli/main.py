@@ -1,4 +1,4 @@
-"""The command line: what people type. Each command is in ``core.commands``."""
+"""Entry point of the command line. Each command is in ``core.cli.commands``."""
 
 import click
 

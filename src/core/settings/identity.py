@@ -1,4 +1,4 @@
-"""Whose access tokens are accepted, how they are checked, and who sends invitations."""
+"""Settings for access tokens (issuer, algorithm, keys) and for invitations."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ Algorithm = Literal["ES256", "RS256", "HS256"]
 
 LOCAL_ISSUER = "http://127.0.0.1/auth/v1"
 SECRET_BYTES_MIN = 32
-# Published with Supabase's command line and with its self-hosting example.
+# These secrets are published with Supabase's command line and its self-hosting example.
 DEMO_SECRETS = (
     "super-secret-jwt-token-with-at-least-32-characters-long",
     "your-super-secret-jwt-token-with-at-least-32-characters-long",
@@ -23,7 +23,7 @@ IDENTITY_SECRETS = ("SUPABASE_SERVICE_ROLE_KEY", "OSLIRA_JWT_SECRET")
 
 
 class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """One algorithm and one source of keys: ``jwks_url``, ``public_key``, ``secret``, or this machine."""
+    """One algorithm and one source of keys: ``jwks_url``, ``public_key``, ``secret``, or the local issuer."""
 
     algorithm: Algorithm = "ES256"
     issuer: str = LOCAL_ISSUER
@@ -43,7 +43,7 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_identity(lookup: Callable[[str], str | None], wrongs: list[str]) -> IdentitySettings:
-    """Contradictions are added to ``wrongs``; values are never repeated, they may be secrets."""
+    """Adds contradictions to ``wrongs``. The messages never repeat values, because these may be secrets."""
     algorithm = _algorithm(lookup, wrongs)
     supabase_url = (lookup("SUPABASE_URL") or "").rstrip("/")
     supabase_issuer = supabase_url and f"{supabase_url}/auth/v1"
@@ -71,7 +71,7 @@ def read_identity(lookup: Callable[[str], str | None], wrongs: list[str]) -> Ide
 
 
 def unsafe_identity(identity: IdentitySettings) -> list[str]:
-    """What is a convenience on a laptop and a hole on a server."""
+    """Settings that are convenient on a laptop and a vulnerability on a server."""
     wrongs: list[str] = []
     if identity.signs_locally:
         wrongs.append(
@@ -90,7 +90,7 @@ def unsafe_identity(identity: IdentitySettings) -> list[str]:
 
 
 def _is_demo_key(key: str) -> bool:
-    """Whether it is the published one, or a token signed with a published secret, whatever it claims."""
+    """True for the published key and for any token that is signed with a published secret."""
     signed, _, signature = key.rpartition(".")
     digests = (hmac.digest(secret.encode(), signed.encode(), hashlib.sha256) for secret in DEMO_SECRETS)
     return key == DEMO_SERVICE_KEY or signature in {
@@ -133,7 +133,7 @@ def _wrong_addresses(identity: IdentitySettings, schemes: tuple[str, ...]) -> li
     wrongs: list[str] = []
     if identity.supabase_url and not _is_address(identity.supabase_url, schemes, path=False):
         wrongs.append("SUPABASE_URL is not an address like https://project.supabase.co")
-    # One that was derived is as wrong as what it was derived from, and told once.
+    # A JWKS URL derived from SUPABASE_URL has the same error, which must be reported once.
     elif identity.jwks_url and not _is_address(identity.jwks_url, schemes, path=True):
         wrongs.append("OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json")
     return wrongs

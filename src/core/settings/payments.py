@@ -1,4 +1,4 @@
-"""What tells that a message is Stripe's. Whether there is a Stripe at all is in ``provider_settings``."""
+"""Secrets that verify Stripe's webhook signatures. Stripe's API key is in ``settings.providers``."""
 
 from collections.abc import Callable
 
@@ -6,16 +6,16 @@ Lookup = Callable[[str], str | None]
 
 SECRETS_VARIABLE = "STRIPE_WEBHOOK_SECRETS"
 PREFIX = "whsec_"
-LENGTH_MIN = 24  # behind the prefix; Stripe's have 32 characters and more
-# Of the simulator, which everybody may know: it is taken on a machine of one's own only.
+LENGTH_MIN = 24  # without the prefix; Stripe's secrets have at least 32 characters
+# The simulator's secret is public, so it is accepted in a local environment only.
 LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105
 
 
 def read_webhook_secrets(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
-    """Several while one is exchanged for another."""
+    """Returns several secrets while one is being rotated."""
     secrets = tuple((lookup(SECRETS_VARIABLE) or "").replace(",", " ").split())
     if not all(secret.startswith(PREFIX) and secret != PREFIX for secret in secrets):
-        # Not repeated: it is a secret.
+        # The message must not repeat the value, because it is a secret.
         wrongs.append(f"{SECRETS_VARIABLE}: use {PREFIX}..., as Stripe shows it beside the endpoint.")
     return secrets
 

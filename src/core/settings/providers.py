@@ -1,4 +1,4 @@
-"""Whom we pay to work for us: models, scrapers, and the gateway in front of the models."""
+"""Settings of the paid providers: models, scrapers, Stripe, and the gateway in front of the models."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -7,7 +7,7 @@ import msgspec
 
 Lookup = Callable[[str], str | None]
 
-# The key that makes a provider real. Without one it is simulated, or absent.
+# The variable with a provider's key. Without the key the provider is simulated or absent.
 PROVIDERS = {
     "openai": "OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
@@ -26,7 +26,7 @@ ADDRESSES = {
     "scraperapi": "SCRAPER_API_URL",
     "stripe": "STRIPE_API_URL",
 }
-# Payments made with these move no money.
+# Payments with test keys move no money.
 TEST_KEYS = ("sk_test_", "rk_test_")
 SCALE_MAX = 10.0
 CENTS_MAX = 100_000
@@ -35,11 +35,11 @@ HOURS_MAX = 720
 
 class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     keys: dict[str, str] = {}
-    addresses: dict[str, str] = {}  # where it is not the provider's own
+    addresses: dict[str, str] = {}  # only those that differ from the provider's default
     cloudflare_account: str = ""
     cloudflare_gateway: str = ""
     cloudflare_token: str = ""
-    models: dict[str, str] = {}  # task: model, in place of the model table's
+    models: dict[str, str] = {}  # task: model, overrides the model table
     model_calls_max: int = 64
     answers_kept_h: int = 24
     is_hedged: bool = False
@@ -56,8 +56,8 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def simulated(self) -> frozenset[str]:
-        """Models are all real or all simulated, and so are scrapers: when a real one is down, an invented
-        answer is no substitute.
+        """Models are all real or all simulated, and so are scrapers: simulated data must never be the
+        fallback for a real provider.
         """
         kinds = (MODELS, SCRAPERS, PAYMENTS)
         return frozenset(name for kind in kinds if not kind & self.real for name in kind)
@@ -90,7 +90,7 @@ def read_providers(
 
 
 def unsafe_providers(providers: ProviderSettings) -> list[str]:
-    """What would sell invented results."""
+    """Settings with which production would sell simulated results."""
     wrongs: list[str] = []
     if not MODELS & providers.real:
         wrongs.append("OPENAI_API_KEY, ANTHROPIC_API_KEY: without either, simulated answers would be sold.")
@@ -109,7 +109,7 @@ def unsafe_providers(providers: ProviderSettings) -> list[str]:
 def _addresses(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
     given = {name: address for name, variable in ADDRESSES.items() if (address := lookup(variable))}
     wrongs += [
-        # Not repeated: it may hold a password.
+        # The message must not repeat the address, because it may contain a password.
         f"{ADDRESSES[name]} is not an address like https://provider.example/v1"
         for name, address in given.items()
         if not _is_address(address)
@@ -150,7 +150,7 @@ def _scale(lookup: Lookup, default: float, wrongs: list[str]) -> float:
         scale = float(value) if value else default
     except ValueError:
         scale = -1.0
-    if not 0 <= scale <= SCALE_MAX:  # which NaN is not, either
+    if not 0 <= scale <= SCALE_MAX:  # also true for NaN
         wrongs.append(f"OSLIRA_SIMULATED_LATENCY is {value!r}; use a number from 0 to {SCALE_MAX:.0f}.")
         return default
     return scale

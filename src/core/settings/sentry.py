@@ -1,4 +1,4 @@
-"""Where what nobody expected is told."""
+"""Sentry DSN, the destination of reports about unexpected errors."""
 
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ Lookup = Callable[[str], str | None]
 def read_sentry_dsn(lookup: Lookup, wrongs: list[str]) -> str:
     value = lookup("SENTRY_DSN") or ""
     if value and not _is_dsn(value):
-        # Not repeated: it holds a key.
+        # The message must not repeat the DSN, because it contains a key.
         wrongs.append("SENTRY_DSN: use https://key@host/project, as Sentry shows it in a project's settings.")
         return ""
     return value

@@ -1,4 +1,4 @@
-"""Everything that can be configured, in one frozen struct. An empty environment is a working local system."""
+"""All settings in one frozen struct. An empty environment gives a working local system."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,12 +29,12 @@ from core.settings.webhooks import NOTICE_SECRETS, WebhookSettings, read_notices
 Environment = Literal["local", "staging", "production"]
 
 _CHECKOUT = Path(__file__).parents[3]
-# In the project when run from a checkout, where one is when installed.
+# The project's directory in a checkout, otherwise the current directory.
 DATA_DIR = (_CHECKOUT if (_CHECKOUT / "pyproject.toml").exists() else Path.cwd()) / ".data"
 TRANSACTION_POOLER_PORT = 6543  # Supabase's
 DIGITS_MAX = 18
 LOCAL_FRONTEND = "http://127.0.0.1:3000"
-# Variables that hosting platforms set. On one of them, not having said where we are means production.
+# Hosting platforms set these variables. On such a platform an unset OSLIRA_ENVIRONMENT means production.
 HOSTS = (
     "KUBERNETES_SERVICE_HOST",
     "FLY_APP_NAME",
@@ -62,11 +62,11 @@ SECRETS = (
 )
 
 Lookup = Callable[[str], str | None]
-"""A variable's value by its name; None or empty when it is not set."""
+"""Returns the value of a variable; None or empty if it is not set."""
 
 
 class InvalidSettings(ValueError):
-    """Says in one message everything that has to be set."""
+    """Lists everything that has to be set in one message."""
 
     def __init__(self, environment: str, wrongs: list[str]) -> None:
         super().__init__(environment, wrongs)
@@ -79,7 +79,7 @@ class InvalidSettings(ValueError):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Read once at start; adapters are given values, never this object."""
+    """Read once at start. Adapters receive single values, never this object."""
 
     environment: Environment = "local"
     host: str = "127.0.0.1"
@@ -94,8 +94,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...] = ()
     frontend_url: str = LOCAL_FRONTEND
     proxy_hops: int = 0
-    rate_limit_store: str = "postgres"  # or memory, or the address of a Redis
-    plaintext_hosts: tuple[str, ...] = ()  # reached without encryption on a server
+    rate_limit_store: str = "postgres"  # or memory, or the address of a Redis server
+    plaintext_hosts: tuple[str, ...] = ()  # hosts that a server may reach without encryption
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
     client_deadline_s: int = 10
@@ -112,7 +112,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     notices: WebhookSettings = WebhookSettings()
 
     def __repr__(self) -> str:
-        """Addresses carry passwords: what is printed is where we run, nothing more."""
+        """Omits addresses, because they contain passwords."""
         return f"Settings(environment={self.environment!r}, port={self.port})"
 
     @property
@@ -125,13 +125,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def webhook_secrets(self) -> tuple[str, ...]:
-        """Of Stripe; the simulator's own where it is simulated on somebody's own machine."""
+        """Stripe's secrets; the simulator's public one if Stripe is simulated in a local environment."""
         is_simulated = self.is_local and "stripe" in self.providers.simulated
         return self.given_webhook_secrets or ((LOCAL_SECRET,) if is_simulated else ())
 
 
 def read_settings(lookup: Lookup) -> Settings:
-    """Raises SettingsRefused with the whole list of what is wrong, not the first."""
+    """Raises InvalidSettings with all errors, not only the first."""
     wrongs: list[str] = []
     number = partial(_number, lookup, wrongs)
     environment = _environment(lookup, wrongs)
@@ -192,7 +192,7 @@ def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
 
 
 def _unstated_environment(settings: Settings) -> list[str]:
-    """Local settings are unsafe on a server, so a server must not become local by omission."""
+    """Local settings are unsafe on a server, so a server must state its environment explicitly."""
     if settings.embedded_database and not settings.database_admin_url and is_loopback(settings.host):
         return []
     return [UNSTATED_ENVIRONMENT]
@@ -222,12 +222,12 @@ def _rate_limit_store(lookup: Lookup, wrongs: list[str]) -> str:
     value = lookup("OSLIRA_RATE_LIMIT_STORE") or "postgres"
     if value in ("postgres", "memory"):
         return value
-    # Valkey speaks the language of Redis, whose client knows two of these names.
+    # Valkey uses the Redis protocol, and the Redis client accepts only the schemes redis and rediss.
     scheme, _, rest = value.partition("://")
     known = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}.get(scheme)
     if known and _has_host(value):
         return f"{known}://{rest}"
-    # Not repeated: it may hold a password.
+    # The message must not repeat the address, because it may contain a password.
     wrongs.append("OSLIRA_RATE_LIMIT_STORE: use postgres, memory, or redis://user:password@host:port/0.")
     return "postgres"
 
@@ -271,7 +271,7 @@ def _contradictions(settings: Settings) -> list[str]:
 
 
 def _unsafe(settings: Settings) -> list[str]:
-    """Defaults that are a convenience on a laptop and a hole on a server."""
+    """Defaults that are convenient on a laptop and a vulnerability on a server."""
     wrongs: list[str] = []
     if settings.embedded_database:
         wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")

@@ -1,4 +1,4 @@
-"""Connections that leave the machine: which have to be encrypted, and the hosts that are exempt."""
+"""Encryption of connections that leave the machine, and the hosts that are exempt from it."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 Lookup = Callable[[str], str | None]
 
 PLAINTEXT_HOSTS = "OSLIRA_PLAINTEXT_HOSTS"
-# With any other mode, and without one, PostgreSQL's clients fall back to an unencrypted connection.
+# With any other mode, or none, PostgreSQL's clients fall back to an unencrypted connection.
 ENCRYPTED_MODES = frozenset({"require", "verify-ca", "verify-full"})
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
 
@@ -26,7 +26,7 @@ def read_plaintext_hosts(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
 def unsafe_transports(
     databases: Mapping[str, str], rate_limit_store: str, plaintext_hosts: tuple[str, ...]
 ) -> list[str]:
-    """``databases``: addresses by the names of their variables; an empty one is not set."""
+    """``databases`` maps variable names to addresses; an empty address is not set."""
     wrongs = [
         f"{name}: passwords and tenants' data would travel unencrypted. Add sslmode=require (or verify-full),"
         f" or name the host in {PLAINTEXT_HOSTS} if the network is private."
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _has_remote(hosts: list[str], plaintext_hosts: tuple[str, ...]) -> bool:
-    """A path is a socket of this machine; so is the default, an empty host."""
+    """A path is a Unix socket on this machine, and so is the default, an empty host."""
     return any(
         host and not host.startswith("/") and not is_loopback(host) and host.lower() not in plaintext_hosts
         for host in hosts
@@ -58,7 +58,7 @@ def _has_remote(hosts: list[str], plaintext_hosts: tuple[str, ...]) -> bool:
 
 
 def _database_hosts(url: str) -> list[str]:
-    """PostgreSQL's clients take several hosts, separated by commas, also as the parameter ``host``."""
+    """PostgreSQL's clients accept several hosts, separated by commas, also in the parameter ``host``."""
     parts = _parts(url)
     named = parse_qs(parts.query).get("host", [])
     places = [place for text in (parts.netloc.rpartition("@")[2], *named) for place in text.split(",")]
@@ -66,7 +66,7 @@ def _database_hosts(url: str) -> list[str]:
 
 
 def _host(place: str) -> str:
-    """Without its port; an IPv6 address is in brackets when it has one."""
+    """Removes the port; an IPv6 address with a port is in brackets."""
     if place.startswith("["):
         return place[1:].partition("]")[0]
     return place if _is_ip(place) else place.partition(":")[0]
@@ -86,7 +86,7 @@ def _is_ip(text: str) -> bool:
 
 
 def _parts(url: str) -> SplitResult:
-    """Of what is no address, nothing: that is another complaint."""
+    """Returns empty parts for an invalid address, which is reported elsewhere."""
     try:
         return urlsplit(url)
     except ValueError:

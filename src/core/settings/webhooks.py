@@ -1,4 +1,4 @@
-"""With what notices to tenants are signed, and where they may go."""
+"""Settings of outgoing webhooks: signing key and allowed networks."""
 
 from collections.abc import Callable
 from ipaddress import ip_network
@@ -13,8 +13,8 @@ LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``signing_key``: empty for one that this machine makes. ``egress_allow``: networks that are reached
-    although they are not public; only in a local environment.
+    """An empty ``signing_key`` means a key generated on this machine. ``egress_allow`` lists networks that
+    may be reached although they are not public; only in a local environment.
     """
 
     signing_key: str = ""

@@ -1,1 +1,1 @@
-"""The composition root: the one place that knows every class."""
+"""Composition root: the only package that imports every implementation."""

@@ -1,4 +1,4 @@
-"""How analyses begin. What carries them out is elsewhere."""
+"""Use cases that quote and start analyses. The workflows that run them are in ``wiring.workflows``."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Everything put together. Read it top to bottom."""
+"""Composition of all use cases into one ``Application``."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -76,13 +76,13 @@ CENT_NANODOLLARS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """Everything an entry point may call."""
+    """Every use case and resource that an entry point may call."""
 
     foundation: Resources
     settings: Settings
     door: Authentication
     rate_limits: RateLimits
-    poll_limits: RateLimits  # of polls that bring nothing new: each process counts its own
+    poll_limits: RateLimits  # for polls without a change; counted per process
     idempotency: Idempotency
     record_request: Record
     me: CurrentUser
@@ -139,7 +139,7 @@ async def build(place: Runtime) -> AsyncGenerator[Application]:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What writes beside the requests, and has something left to write when they end."""
+    """Stores that write behind the requests. ``close`` flushes what they have not written yet."""
 
     key_ring: PostgresApiKeyLookup
     attempts: PostgresIdempotencyKeys
@@ -162,7 +162,7 @@ def _windows(place: Runtime, database: Database) -> WindowStore:
 
 
 async def _redis_address(place: Runtime, address: str) -> str:
-    """Read anew for every connection: a secret may have been rotated."""
+    """Reads the settings for each connection, because the secret may have been rotated."""
     if place.secrets is None:
         return address
     return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store

@@ -1,4 +1,4 @@
-"""What every worker attends to beside runs."""
+"""Background services that every worker runs concurrently with runs."""
 
 from core.processes.background import BackgroundService
 from core.wiring.inbox import inbox_attendants

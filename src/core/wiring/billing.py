@@ -1,4 +1,4 @@
-"""Money in: what is sold, and Stripe, which takes it."""
+"""Billing use cases on our tables and the Stripe client."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where this process runs: settings, addresses, logs, and the database as it is opened."""
+"""Process start-up: settings, database addresses, logs, migrations and the database connection."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ DATABASE_NAME = "oslira"
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Where this process runs: its settings, and where they came from."""
+    """The settings of this process and the source they were read from."""
 
     settings: Settings
     lookup: Lookup
@@ -31,7 +31,7 @@ class Runtime:
 
 
 def runtime(environ: Mapping[str, str]) -> Runtime:
-    """Read the settings. Raises SettingsRefused with the list of what to set."""
+    """Read the settings. Raises InvalidSettings with the complete list of variables to set."""
     prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
     try:
         secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
@@ -52,7 +52,7 @@ def local_issuer(settings: Settings) -> LocalIssuer:
 
 
 async def run_simulators(settings: Settings, port: int, *, latency_scale: float) -> None:
-    """Serve the simulated providers until told to stop."""
+    """Serve the simulated providers until SIGTERM or SIGINT."""
     await serve_simulators(
         settings.data_dir,
         local_issuer(settings),
@@ -64,7 +64,9 @@ async def run_simulators(settings: Settings, port: int, *, latency_scale: float)
 
 @dataclass(frozen=True, slots=True)
 class DatabaseUrls:
-    """The database's three addresses. ``owner`` is empty where only the two roles' are known."""
+    """The three addresses of the database. ``owner`` is empty if only the addresses of the two roles are
+    configured.
+    """
 
     owner: str
     user: str
@@ -82,7 +84,7 @@ def _configured_addresses(settings: Settings) -> DatabaseUrls:
 
 @asynccontextmanager
 async def database_addresses(settings: Settings) -> AsyncGenerator[DatabaseUrls]:
-    """The configured database, or one of our own that runs as long as somebody uses it."""
+    """Yields the configured database, or an embedded server that runs until its last user closes it."""
     if not settings.embedded_database:
         yield _configured_addresses(settings)
         return
@@ -95,8 +97,8 @@ async def database_addresses(settings: Settings) -> AsyncGenerator[DatabaseUrls]
 
 
 async def apply_migrations(settings: Settings, addresses: DatabaseUrls) -> tuple[list[str], int]:
-    """The names of those that were applied, and how many prices are new. Our own schema first: it makes the
-    roles that the engine's is granted to.
+    """Returns the names of the applied migrations and the number of new prices. Our schema is migrated first,
+    because it creates the roles that the engine's schema is granted to.
     """
     names = await migrate(addresses.owner, set_passwords=not settings.database_user_url)
     engine = await migrate_engine(addresses.owner)
@@ -105,7 +107,7 @@ async def apply_migrations(settings: Settings, addresses: DatabaseUrls) -> tuple
 
 
 async def current_addresses(place: Runtime, addresses: DatabaseUrls) -> DatabaseUrls:
-    """Read anew for every connection: a secret may have been rotated."""
+    """Reads the settings for each connection, because the secret may have been rotated."""
     if place.secrets is None or place.settings.embedded_database:
         return addresses
     return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))

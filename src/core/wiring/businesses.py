@@ -1,4 +1,4 @@
-"""The business slice as the analysis slice sees it."""
+"""Adapter from the business slice to the analysis slice's ``Businesses`` port."""
 
 from dataclasses import dataclass
 
@@ -21,6 +21,6 @@ class DescribedBusinesses(Businesses):
         content = await self.profiles.content(account_id, ProfileId(business_profile_id))
         if content is None:
             return None
-        # The two mean the same by the same names.
+        # Both structs have the same fields with the same meaning.
         customer = IdealCustomer(**msgspec.structs.asdict(content.ideal_customer))
         return Business(prompt_prefix=prompt_prefix(content), ideal_customer=customer)

@@ -1,4 +1,4 @@
-"""What is written down about money and work: prices, calls, data points."""
+"""Recorders of costs and metrics: price list, call log, data points."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ class CostRecorders:
 
 @asynccontextmanager
 async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
-    """Open them before whoever spends money, so that they are closed after it."""
+    """Open the recorders before the providers, so that they are closed after the last call is recorded."""
     books = CostRecorders(PostgresPriceBook(database), PostgresCallLog(database), PostgresMetrics(database))
     await books.prices.refresh()
     try:

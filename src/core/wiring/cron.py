@@ -1,4 +1,4 @@
-"""What each job of ``core.cron.jobs`` does, and who keeps the time."""
+"""Job handlers of ``core.cron.jobs`` and the system workflow that runs them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 
 @dataclass(frozen=True, slots=True)
 class JobWithSummary:
-    """A comparison's result in the words of jobs."""
+    """Adapter from a ``JobSummary`` to the ``Report`` of a job."""
 
     compare: Callable[..., Awaitable[JobSummary]]
 
@@ -55,7 +55,7 @@ class JobWithSummary:
 def job_handlers(
     database: Database, records: StripeReader | None = None, ends: SubscriptionEnds | None = None
 ) -> dict[str, JobHandler]:
-    """``records``, ``ends``: Stripe, where there is one."""
+    """``records`` and ``ends`` are None if Stripe is not configured."""
     missing_events = StripeEventBackfill(StripeEventAdmin(PostgresStripeEvents(database), records), utc_now)
     session = database.admin("cron")
     book, looks = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
@@ -76,7 +76,7 @@ def job_handlers(
 
 
 def cron_routine(foundation: Resources) -> SystemWorkflow:
-    """The name under which ``cron.claim`` enqueues."""
+    """The workflow's name must equal the name under which ``cron.claim`` enqueues."""
     database, payments = foundation.database, foundation.payments
     ends = None if payments.records is None else StripeSubscriptions(payments.desk)
     chores = job_handlers(database, payments.records, ends)

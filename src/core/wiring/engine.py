@@ -1,4 +1,4 @@
-"""The durable engine, on our database and with our runs."""
+"""Configuration of the durable engine: our database, workflows and queues."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -19,13 +19,13 @@ from infrastructure.database.pool import open_pool
 from infrastructure.database.runs.runs import PostgresRuns
 from infrastructure.database.runs.workers import PostgresWorkerRegistry
 
-# A bulk only waits for its runs: many of them are no work, and a moment later is soon enough.
+# A bulk run only waits for its runs, so a worker can hold many of them and poll for them less often.
 QUEUES = (
     Queue(name="runs", poll_interval_s=0.1, worker_concurrency=20),
     Queue(name="bulk", poll_interval_s=0.5, worker_concurrency=50),
     Queue(name="cron", poll_interval_s=1.0, worker_concurrency=1),
 )
-# Of the time to drain, what it takes to hand on what did not come to its end.
+# Part of the drain time that is reserved for releasing unfinished workflows to other workers.
 HAND_ON_S = 2.0
 
 
@@ -37,7 +37,7 @@ def workflows_on(foundation: Resources) -> tuple[Workflow, ...]:
 async def opened_duties(
     place: Runtime, *, listens_to: tuple[str, ...] | None = None
 ) -> AsyncGenerator[tuple[EngineConfig, dict[str, BackgroundService]]]:
-    """For a process that does nothing but work."""
+    """Engine configuration and background services of a process that is only a worker."""
     async with open_foundation(place) as foundation:
         yield parts_on(foundation, listens_to=listens_to), attendants_on(foundation)
 
@@ -49,9 +49,7 @@ def parts_on(
     queues: tuple[Queue, ...] = QUEUES,
     listens_to: tuple[str, ...] | None = None,
 ) -> EngineConfig:
-    """``workflows``: all there are by default. ``listens_to``: the names of the queues to work on; all of
-    them by default.
-    """
+    """``workflows`` defaults to all workflows, ``listens_to`` (names of queues) to all queues."""
     place, addresses = foundation.place, foundation.addresses
     pools_transactions = place.settings.database_pooler == "transaction"
     drain_s = place.settings.drain_s

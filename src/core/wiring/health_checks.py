@@ -1,4 +1,4 @@
-"""What the health page asks, in its own words."""
+"""Health checks of every binding, with the texts that the readiness response shows."""
 
 from functools import partial
 
@@ -20,10 +20,10 @@ from infrastructure.secrets.aws import AwsSecrets
 from shared.errors import Unavailable
 from simulators.app import OUTBOX
 
-# U-13: from here on somebody should look.
+# U-13: above these values the engine's health check fails, so that an operator is alerted.
 QUEUED_MAX = 100
 WAIT_S_MAX = 180.0
-EXECUTOR_LENGTH = 8  # of its name, enough to tell one from another
+EXECUTOR_LENGTH = 8  # the first characters of a name are enough to distinguish executors
 
 
 def probes(
@@ -175,7 +175,7 @@ def _mode(settings: Settings, provider: str) -> Mode:
 
 
 async def _models(gateway: Gateway, provider: str, key: str, mode: Mode) -> str:
-    """Nobody is asked, which would cost money: what the last questions found is told."""
+    """Reports the state of the circuit breakers instead of calling the provider, since calls cost money."""
     views = {name: view for name, view in gateway.breakers().items() if name.startswith(f"{provider}/")}
     resting = [name.partition("/")[2] for name, view in views.items() if view.state != "closed"]
     if resting:
@@ -189,7 +189,7 @@ async def _models(gateway: Gateway, provider: str, key: str, mode: Mode) -> str:
 
 
 async def _payments(desk: StripeApi, mode: Mode) -> str:
-    """Nobody is asked: what the last call found is told."""
+    """Reports the result of the last call instead of calling Stripe."""
     if mode == "absent":
         return "nothing can be bought; set STRIPE_SECRET_KEY"
     if desk.failure:

@@ -1,4 +1,4 @@
-"""Whose tokens are accepted, and who sends invitations."""
+"""Signing keys for access tokens, and the mail that sends invitations."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ from simulators.supervisor import Simulators
 
 @asynccontextmanager
 async def signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
-    """From the one source that is configured, or of the issuer on this machine."""
+    """Yields the keys of the configured source, or those of the local issuer if none is configured."""
     identity = settings.identity
     if identity.algorithm == "HS256":
         yield FixedKey(identity.secret.encode())
@@ -39,11 +39,13 @@ async def signing_keys(settings: Settings) -> AsyncGenerator[Keys]:
 
 @asynccontextmanager
 async def invitation_mail(place: Runtime, simulators: Simulators) -> AsyncGenerator[InvitationMail]:
-    """Supabase's; on a laptop without one a simulator's, which starts at the first invitation."""
+    """Yields Supabase's mail; in a local environment without Supabase, a simulator that starts with the first
+    invitation.
+    """
     identity = place.settings.identity
 
     async def real() -> SupabaseProject:
-        """Read anew for every invitation: the key may have been rotated."""
+        """Reads the settings for each invitation, because the key may have been rotated."""
         current = identity
         if place.secrets is not None:
             current = (await asyncio.to_thread(read_settings, place.lookup)).identity

@@ -1,4 +1,4 @@
-"""What Stripe tells us: taken in by every process that answers HTTP, worked on by every one that works."""
+"""Incoming Stripe events: the receiver of every API process and the processor of every worker."""
 
 import asyncio
 import random
@@ -45,7 +45,9 @@ def stripe_event_inbox(foundation: Resources) -> StripeEventInbox:
 
 
 def inbox_attendants(foundation: Resources) -> dict[str, BackgroundService]:
-    """None of them where there is no Stripe to ask."""
+    """Returns no services if Stripe is not configured: events could not be processed without fetching from
+    it.
+    """
     records = foundation.payments.records
     if records is None:
         return {}
@@ -69,7 +71,9 @@ def consumption_on(
 
 
 class WebhookSecrets:
-    """Read anew from the secrets manager now and then: one may have been exchanged for another."""
+    """Webhook secrets, read from the secrets manager again after REMEMBERED_FOR_S, so that a rotated secret
+    is accepted.
+    """
 
     def __init__(self, place: Runtime) -> None:
         self._place = place

@@ -1,4 +1,4 @@
-"""What operators see and do."""
+"""Use cases for operators: cron jobs and the audit log."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The way to Stripe: the real one, or the simulator, which is told where we listen for its events."""
+"""Stripe client, connected to Stripe or to the simulator, which has our webhook URL registered."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ EVENTS_PATH = "/v1/webhooks/stripe"
 @dataclass(frozen=True, slots=True)
 class Payments:
     desk: StripeApi
-    records: StripeReader | None  # None: there is no Stripe here
+    records: StripeReader | None  # None if Stripe is not configured
     locks: SubscriptionLocks
 
 
@@ -33,7 +33,7 @@ async def open_payments(
 ) -> AsyncGenerator[Payments]:
     where = _stripe(ProviderEndpoints(place, simulators), serving)
     desk = StripeApi(where)
-    slots = PostgresSemaphore(database, jitter=min)  # a person waits: look as often as is allowed
+    slots = PostgresSemaphore(database, jitter=min)  # a user waits, so poll at the shortest interval
     try:
         yield Payments(desk, None if where is None else StripeQueries(desk), LeasedSubscriptionLocks(slots))
     finally:
@@ -47,8 +47,8 @@ def _stripe(outside: ProviderEndpoints, serving: ListenAddress) -> EndpointResol
 
 
 def _introduced(where: EndpointResolver, serving: ListenAddress) -> EndpointResolver:
-    """Stripe's own address of us is set in its dashboard; a simulator has to be told, before anything happens
-    that it would tell of.
+    """Registers our webhook URL with the simulator before the first call, so that no event is lost. Stripe
+    itself has the URL from its dashboard.
     """
     registration = Registration()
 

@@ -1,4 +1,4 @@
-"""Where providers are reached: the real ones with our keys, or the simulators of this machine."""
+"""Endpoints of the providers: the real ones with our keys, or the simulators on this machine."""
 
 import asyncio
 import time
@@ -12,8 +12,8 @@ from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
 from simulators.supervisor import Simulators
 
 REMEMBERED_FOR_S = 10.0
-SIMULATED_KEY = "simulated"  # opens nothing but a simulator
-# Under the simulators' address.
+SIMULATED_KEY = "simulated"  # only simulators accept it
+# Paths below the simulators' address.
 PATHS = {
     "openai": "/openai/v1",
     "anthropic": "/anthropic",
@@ -25,7 +25,7 @@ PATHS = {
 
 @asynccontextmanager
 async def simulators_of(place: Runtime) -> AsyncGenerator[Simulators]:
-    """One process for all of them, started when somebody first needs one."""
+    """One process serves all simulators. It starts when one of them is needed first."""
     identity = place.settings.identity
     scale = str(place.settings.providers.simulated_latency)
     simulators = Simulators((str(place.settings.data_dir), identity.issuer, identity.audience, scale))
@@ -43,7 +43,7 @@ class ProviderEndpoints:
         self._read_at_s = time.monotonic()
 
     def where(self, provider: str) -> EndpointResolver | None:
-        """None: there is no such provider here."""
+        """Returns None if the provider is neither configured nor simulated."""
         if provider in self._providers.real:
 
             async def real() -> ProviderEndpoint:
@@ -64,8 +64,8 @@ class ProviderEndpoints:
         return provider in self._providers.simulated
 
     async def _current(self) -> ProviderSettings:
-        """Read anew from the secrets manager: a key may have been rotated. A key that was withdrawn
-        altogether serves until the process ends.
+        """Reads the settings from the secrets manager again, because a key may have been rotated. If a
+        provider's key was removed, the previous settings stay in use until the process ends.
         """
         if self._place.secrets is not None and time.monotonic() - self._read_at_s > REMEMBERED_FOR_S:
             self._read_at_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Models, scrapers and stored objects, as the products use them."""
+"""Models, scrapers and the object store, with their adapters."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -45,10 +45,10 @@ class Providers:
     gateway: Gateway
     profiles: ProfileReader
     objects: ObjectStore
-    preparations: tuple[Callable[[], Awaitable[None]], ...]  # none of which fails
+    preparations: tuple[Callable[[], Awaitable[None]], ...]  # none of them raises
 
     async def prepare(self) -> None:
-        """Have the clients ready that the first run would otherwise wait for: they take seconds to import."""
+        """Import the clients in advance: it takes seconds, which the first run would otherwise wait."""
         await asyncio.gather(*(prepare() for prepare in self.preparations))
 
 
@@ -85,7 +85,7 @@ def _objects(settings: Settings) -> ObjectStore:
 def _source(
     first: ApifyProfiles | None, outside: ProviderEndpoints, books: CostRecorders, stack: AsyncExitStack
 ) -> ProfileSource:
-    """Apify; ScraperAPI stands in, as far as it can, when Apify fails or is not here."""
+    """Apify, with ScraperAPI as the fallback if Apify fails or is not configured."""
     scraper_api = outside.where("scraperapi")
     second = None
     if scraper_api is not None:

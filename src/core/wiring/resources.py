@@ -1,4 +1,4 @@
-"""What the API and the engine stand on. A process that is both opens it once."""
+"""Resources that the API and the engine share. A process that runs both opens them once."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -35,7 +35,7 @@ class Resources:
     payments: Payments
     serving: ListenAddress
     engine: EngineState = field(default_factory=EngineState)
-    arrivals: asyncio.Event = field(default_factory=asyncio.Event)  # set when Stripe has told us something
+    arrivals: asyncio.Event = field(default_factory=asyncio.Event)  # set when a Stripe event has been stored
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Runs as their accounts see them, and the connection that tells of changes."""
+"""Use cases of runs, and the database listener that reports their changes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -55,7 +55,9 @@ async def open_runs(
 
 
 def _hears(place: Runtime) -> bool:
-    """A transaction pooler gives nobody a connection of their own, and messages go to whoever has it."""
+    """A transaction pooler assigns a connection per transaction, so LISTEN would not receive its
+    notifications.
+    """
     return place.settings.database_pooler != "transaction"
 
 

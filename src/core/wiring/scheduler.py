@@ -1,4 +1,4 @@
-"""The clock of a process that has one."""
+"""Scheduler of cron jobs as a background service."""
 
 from core.cron.jobs import JOBS
 from core.cron.scheduler import Scheduler

@@ -1,4 +1,4 @@
-"""Notices to tenants' endpoints: how they are arranged, and who carries them."""
+"""Outgoing webhooks: endpoint and delivery use cases, and the worker that sends messages."""
 
 from dataclasses import dataclass
 from ipaddress import ip_network
@@ -30,7 +30,7 @@ class WebhookUseCases:
 
 
 def egress_policy(settings: Settings) -> IpPolicy:
-    """On a laptop receivers listen on any port, without a certificate."""
+    """A local environment allows any port and plain HTTP, because local receivers have no certificate."""
     if not settings.is_local:
         return IpPolicy()
     allowed = tuple(ip_network(text) for text in settings.notices.egress_allow)
@@ -48,7 +48,7 @@ def notices_of(settings: Settings, database: Database) -> WebhookUseCases:
 def courier_on(foundation: Resources) -> WebhookDeliveryWorker:
     settings = foundation.place.settings
     outbox = PostgresOutbox(foundation.database.admin("webhook courier"))
-    client = EgressClient(_guard(settings))  # keeps nothing open between two requests
+    client = EgressClient(_guard(settings))  # keeps no connection open, so nothing closes it
     sender = WebhookSender(client, utc_now)
     return WebhookDeliveryWorker(outbox, SendDelivery(sender, outbox, _secrets(settings), utc_now))
 

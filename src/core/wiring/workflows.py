@@ -1,4 +1,4 @@
-"""What carries out each kind of run."""
+"""Workflows for each kind of run."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ from infrastructure.database.runs.runs import PostgresRuns
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOutputs:
-    """Where results go. Each joins the transaction that charges for them."""
+    """Repositories for results. Each write joins the transaction that charges for the run."""
 
     results: AnalysisResults
     visitors: AnonymousResults

@@ -1,4 +1,4 @@
-"""What a server says, in scripts."""
+"""Scripted server responses for the command tests."""
 
 from tests.scripted_server import http
 

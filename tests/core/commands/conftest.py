@@ -22,7 +22,7 @@ async def api(server):
 
 @pytest.fixture
 def oslira(server, tmp_path, kept_logging):  # noqa: ARG001
-    """A function: run a command against the scripted server, as somebody who has a token."""
+    """Runs a command against the scripted server with an API key."""
 
     async def run(*arguments, given=None, **environ):
         environ = {"OSLIRA_DATA_DIR": str(tmp_path), "OSLIRA_TOKEN": "osl_live_x", **environ}
@@ -34,7 +34,7 @@ def oslira(server, tmp_path, kept_logging):  # noqa: ARG001
 
 @pytest.fixture
 def locally(server, tmp_path, kept_logging):  # noqa: ARG001
-    """A function: the same on one's own machine, where nobody has a token."""
+    """Runs a command against the scripted server in a local environment, without a token or key."""
 
     async def run(*arguments, **environ):
         port = server.url.rpartition(":")[2]

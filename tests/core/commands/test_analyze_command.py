@@ -1,4 +1,4 @@
-"""oslira analyze: from the question to the readable answer."""
+"""Tests of oslira analyze, from the request to the report."""
 
 import asyncio
 import json
@@ -72,7 +72,7 @@ async def test_a_run_is_watched_to_its_end_and_its_result_can_be_read(oslira, se
     assert "Completed" in answer.stderr
 
 
-async def test_as_json_the_document_is_all_that_is_printed(oslira, server):
+async def test_json_output_contains_only_the_document(oslira, server):
     server.script(STARTED, shown(COMPLETED), http(200, ANALYSIS))
 
     answer = await oslira("analyze", "slow.kitchen", "--json", *FOR_BUSINESS)
@@ -80,7 +80,7 @@ async def test_as_json_the_document_is_all_that_is_printed(oslira, server):
     assert (answer.exit_code, json.loads(answer.stdout)) == (0, ANALYSIS)
 
 
-async def test_a_failure_says_why_and_what_came_back(oslira, server):
+async def test_failure_shows_the_reason_and_the_returned_credits(oslira, server):
     server.script(STARTED, shown(FAILED), http(500, {}))
 
     answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
@@ -100,7 +100,7 @@ async def test_a_cancelled_run_exits_as_an_interrupted_program_does(oslira, serv
     assert "2 credits charged, 3 credits returned. Models were at work." in answer.stderr
 
 
-async def test_ctrl_c_where_nobody_can_be_asked_cancels_the_run(server, tmp_path):
+async def test_ctrl_c_without_a_terminal_cancels_the_run(server, tmp_path):
     server.script(STARTED, shown(RUN), stall, http(200, RUN), shown(CANCELLED, '"5"'))
     process = await asyncio.create_subprocess_exec(
         *(
@@ -132,7 +132,7 @@ async def test_ctrl_c_where_nobody_can_be_asked_cancels_the_run(server, tmp_path
     assert b"2 credits charged, 3 credits returned" in said
 
 
-async def test_a_refusal_is_a_sentence_and_exits_1(oslira, server):
+async def test_problem_is_shown_as_a_sentence_and_exits_1(oslira, server):
     server.script(problem(402, "insufficient_credits", "This needs 5 credits; 1 is available."))
 
     answer = await oslira("analyze", "slow.kitchen", *FOR_BUSINESS)
@@ -141,7 +141,7 @@ async def test_a_refusal_is_a_sentence_and_exits_1(oslira, server):
     assert answer.stderr == "Error: This needs 5 credits; 1 is available. (insufficient_credits)\n"
 
 
-async def test_on_ones_own_machine_a_token_a_business_and_the_margin_come_by_themselves(locally, server):
+async def test_local_environment_provides_the_token_the_business_and_the_margin(locally, server):
     server.script(
         http(200, {"items": [], "next_cursor": None}),
         http(201, BUSINESS),
@@ -159,12 +159,12 @@ async def test_on_ones_own_machine_a_token_a_business_and_the_margin_come_by_the
     assert server.asked[-1].path == f"/v1/admin/runs/{RUN_ID}/costs"
     tokens = [asked.headers["authorization"] for asked in server.asked]
     assert len(set(tokens[:-1])) == 1
-    assert tokens[-1] != tokens[0]  # the operator's
+    assert tokens[-1] != tokens[0]  # the operator's token
     assert "Cost: 0.0151 dollars" in answer.stdout
     assert "margin 4.8349 (99.7 %)" in answer.stdout
 
 
-async def test_a_result_is_shown_even_where_the_margin_is_nobodys_business(locally, server):
+async def test_result_is_shown_without_the_margin_if_costs_are_forbidden(locally, server):
     server.script(STARTED, shown(COMPLETED), http(200, ANALYSIS), problem(403, "not_permitted", "No."))
 
     answer = await locally("analyze", "slow.kitchen", *FOR_BUSINESS)
@@ -174,7 +174,7 @@ async def test_a_result_is_shown_even_where_the_margin_is_nobodys_business(local
     assert "margin" not in answer.stdout
 
 
-async def test_the_only_business_there_is_is_meant(oslira, server):
+async def test_only_business_profile_is_used_by_default(oslira, server):
     server.script(
         http(200, {"items": [BUSINESS], "next_cursor": None}), STARTED, shown(COMPLETED), http(200, ANALYSIS)
     )
@@ -185,7 +185,7 @@ async def test_the_only_business_there_is_is_meant(oslira, server):
     assert server.asked[1].json["business_profile_id"] == BUSINESS_ID
 
 
-async def test_of_several_businesses_none_is_guessed(oslira, server):
+async def test_several_business_profiles_require_a_choice(oslira, server):
     server.script(http(200, {"items": [BUSINESS, {"id": "b2", "name": "Other"}], "next_cursor": None}))
 
     answer = await oslira("analyze", "slow.kitchen")
@@ -195,7 +195,7 @@ async def test_of_several_businesses_none_is_guessed(oslira, server):
     assert len(server.asked) == 1
 
 
-async def test_in_somebodys_real_account_no_business_is_made_up(oslira, server):
+async def test_example_business_is_not_created_in_a_real_account(oslira, server):
     server.script(http(200, {"items": [], "next_cursor": None}))
 
     answer = await oslira("analyze", "slow.kitchen")
@@ -247,7 +247,7 @@ async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
 
 
 @pytest.mark.parametrize("name", ["not a name", "https://example.com/x", ""])
-async def test_what_is_nobodys_name_is_refused_before_anybody_is_asked(oslira, server, name):
+async def test_invalid_username_is_rejected_before_any_request(oslira, server, name):
     server.script(http(500, {}))
 
     answer = await oslira("analyze", name)
@@ -257,7 +257,7 @@ async def test_what_is_nobodys_name_is_refused_before_anybody_is_asked(oslira, s
     assert server.asked == []
 
 
-async def test_where_nobody_answers_is_said_with_what_to_do(locally):
+async def test_unreachable_server_is_reported_with_instructions(locally):
     port = str(free_port())
 
     answer = await locally("analyze", "slow.kitchen", OSLIRA_PORT=port)
@@ -267,14 +267,14 @@ async def test_where_nobody_answers_is_said_with_what_to_do(locally):
     assert "oslira serve" in answer.stderr
 
 
-async def test_a_token_and_a_key_are_one_too_many(oslira):
+async def test_token_and_key_together_are_rejected(oslira):
     answer = await oslira("analyze", "slow.kitchen", "--token", "a", "--key", "b")
 
     assert answer.exit_code == 2
     assert "--token or --key, not both" in answer.stderr
 
 
-async def test_what_is_given_outranks_the_variable(oslira, server):
+async def test_option_overrides_the_environment_variable(oslira, server):
     server.script(problem(401, "token_invalid", "Who?"))
 
     await oslira("analyze", "slow.kitchen", "--key", "osl_live_given", *FOR_BUSINESS)
@@ -283,7 +283,7 @@ async def test_what_is_given_outranks_the_variable(oslira, server):
 
 
 @pytest.mark.parametrize("token", ["two words", "ünicode", "line\nbreak"])
-async def test_what_cannot_be_a_token_is_refused_without_showing_it(oslira, token):
+async def test_invalid_token_is_rejected_without_showing_it(oslira, token):
     answer = await oslira("analyze", "slow.kitchen", "--token", token)
 
     assert answer.exit_code == 2
@@ -296,7 +296,7 @@ async def test_what_cannot_be_a_token_is_refused_without_showing_it(oslira, toke
     [(("--url", "https://api.example.com"), {}), ((), SERVER)],
     ids=["another machine", "another environment"],
 )
-async def test_what_we_sign_ourselves_is_for_our_own_machine_only(locally, words, environ):
+async def test_locally_signed_token_is_sent_to_this_machine_only(locally, words, environ):
     answer = await locally("analyze", "slow.kitchen", *words, **environ)
 
     assert answer.exit_code == 2

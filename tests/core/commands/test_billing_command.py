@@ -1,4 +1,4 @@
-"""Buying, and the plan one has, from the command line."""
+"""Tests of oslira billing: purchases, plans and invoices."""
 
 import pytest
 
@@ -55,14 +55,14 @@ def checkout(url, status="open"):
 
 
 def purchase(url, *, before, after):
-    """What a server and its simulated till answer to somebody who buys and pays."""
+    """Responses of a server and its simulated checkout page to a purchase that is paid."""
     till = f"{url}/stripe/pay/cs_1"
     paid = http(200, b"<p>Paid. Thank you.</p>")
     open_still, done = checkout(till), checkout(till, "completed")
     return balance(before), checkout(till), paid, open_still, done, balance(after)
 
 
-async def test_what_is_sold_is_listed_with_prices(oslira, server):
+async def test_plans_and_packs_are_listed_with_prices(oslira, server):
     server.script(http(200, OFFERS))
     result = await oslira("billing", "plans")
 
@@ -72,7 +72,7 @@ async def test_what_is_sold_is_listed_with_prices(oslira, server):
 
 
 @pytest.mark.parametrize(("command", "what"), [("buy", "pack"), ("subscribe", "plan")])
-async def test_buying_prints_where_to_pay(oslira, server, command, what):
+async def test_purchase_prints_the_checkout_url(oslira, server, command, what):
     server.script(checkout("https://checkout.stripe.com/c/pay/cs_1"))
     result = await oslira("billing", command, "small")
 
@@ -93,7 +93,7 @@ async def test_paying_waits_until_the_credits_are_there(oslira, server):
     ]
 
 
-async def test_real_money_is_not_paid_by_a_command(oslira, server):
+async def test_pay_option_is_rejected_for_real_money(oslira, server):
     server.script(checkout("https://checkout.stripe.com/c/pay/cs_1"), balance(20))
     result = await oslira("billing", "buy", "small", "--pay")
 
@@ -101,7 +101,7 @@ async def test_real_money_is_not_paid_by_a_command(oslira, server):
     assert "real one" in result.output
 
 
-async def test_a_till_that_takes_nothing_is_an_error(oslira, server):
+async def test_failed_payment_is_an_error(oslira, server):
     till = f"{server.url}/stripe/pay/cs_1"
     server.script(checkout(till), balance(20), http(200, b"Your card was declined."))
     result = await oslira("billing", "buy", "small", "--pay")
@@ -122,7 +122,7 @@ async def test_a_till_that_takes_nothing_is_an_error(oslira, server):
         ("", False),
     ],
 )
-def test_only_a_till_of_this_machine_is_a_simulated_one(url, expected):
+def test_only_a_checkout_page_on_this_machine_is_simulated(url, expected):
     assert is_simulated(url) is expected
 
 
@@ -135,14 +135,14 @@ def test_only_a_till_of_this_machine_is_a_simulated_one(url, expected):
         ({"plan_in_force": "free", "status": "unpaid"}, "pro (in force: free), unpaid"),
     ],
 )
-async def test_a_plan_is_told_with_what_follows_it(oslira, server, changes, said):
+async def test_subscription_is_shown_with_its_next_state(oslira, server, changes, said):
     server.script(http(200, {**SUBSCRIPTION, **changes}))
     result = await oslira("billing", "subscription")
 
     assert said in result.output
 
 
-async def test_a_change_is_made_as_it_was_agreed_to(oslira, server):
+async def test_confirmed_change_sends_the_id_of_its_preview(oslira, server):
     server.script(http(200, PREVIEW), http(200, SUBSCRIPTION))
     result = await oslira("billing", "change", "pro", given="y\n")
 
@@ -160,14 +160,14 @@ async def test_a_change_that_is_not_agreed_to_is_not_made(oslira, server):
 
 
 @pytest.mark.parametrize("verb", ["cancel", "resume"])
-async def test_an_end_is_asked_for_and_taken_back(oslira, server, verb):
+async def test_cancel_and_resume_are_sent_to_the_server(oslira, server, verb):
     server.script(http(200, SUBSCRIPTION))
     result = await oslira("billing", verb)
 
     assert (result.exit_code, server.asked[0].path) == (0, f"/v1/billing/{verb}")
 
 
-async def test_invoices_are_listed_with_where_to_see_them(oslira, server):
+async def test_invoices_are_listed_with_their_urls(oslira, server):
     server.script(http(200, {"items": [INVOICE], "next_cursor": None}))
     listed = await oslira("billing", "invoices")
     server.script(http(200, {"items": [], "next_cursor": None}))

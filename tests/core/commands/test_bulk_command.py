@@ -1,4 +1,4 @@
-"""oslira bulk and oslira leads: many at once, and what has become of them."""
+"""Tests of oslira bulk and oslira leads."""
 
 import csv
 import json
@@ -55,7 +55,7 @@ def people(tmp_path):
     return str(path)
 
 
-async def test_everybody_in_a_file_is_analysed_and_the_results_counted(oslira, server, people, tmp_path):
+async def test_every_profile_in_a_file_is_analysed_and_counted(oslira, server, people, tmp_path):
     server.script(QUOTE, STARTED, shown(AT_WORK), shown(PAUSED, '"5"'), shown(ENDED, '"6"'), ITEMS, LEADS)
 
     answer = await oslira(
@@ -83,7 +83,7 @@ async def test_everybody_in_a_file_is_analysed_and_the_results_counted(oslira, s
     assert "It will pause" in answer.stderr
     lines = [line.replace("│", " ").split() for line in answer.stdout.splitlines()]
     assert ["hot", "1", "charged"] in lines
-    assert ["cold", "0", "charged"] in lines  # somebody else's is not counted
+    assert ["cold", "0", "charged"] in lines  # leads of other runs are not counted
     assert ["private", "1"] in [line[:2] for line in lines]
     assert "1 credit charged, 1 credit returned." in answer.stdout
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
@@ -95,7 +95,7 @@ async def test_everybody_in_a_file_is_analysed_and_the_results_counted(oslira, s
 
 
 @pytest.mark.parametrize("typed", ["n\n", ""], ids=["no", "nothing"])
-async def test_nothing_begins_without_a_yes(oslira, server, people, typed):
+async def test_bulk_does_not_start_without_confirmation(oslira, server, people, typed):
     server.script(QUOTE, http(500, {}))
 
     answer = await oslira("bulk", people, *FOR_BUSINESS, given=typed)
@@ -104,7 +104,7 @@ async def test_nothing_begins_without_a_yes(oslira, server, people, typed):
     assert len(server.asked) == 1
 
 
-async def test_a_yes_begins_and_a_cancelled_bulk_shows_what_there_is(oslira, server, people):
+async def test_confirmed_bulk_that_is_cancelled_shows_its_results(oslira, server, people):
     server.script(QUOTE, STARTED, shown({**CANCELLED, **SUBJECT}), ITEMS, LEADS)
 
     answer = await oslira("bulk", people, *FOR_BUSINESS, given="y\n")
@@ -113,7 +113,7 @@ async def test_a_yes_begins_and_a_cancelled_bulk_shows_what_there_is(oslira, ser
     assert "@ada" in answer.stdout
 
 
-async def test_a_file_without_anybody_costs_nobody_anything(oslira, server, tmp_path):
+async def test_file_without_usernames_sends_nothing(oslira, server, tmp_path):
     (tmp_path / "none.csv").write_text("username\nnot a name\n")
     server.script(http(500, {}))
 
@@ -147,7 +147,7 @@ async def test_three_usernames_of_the_named_column_are_shown_before_the_question
     assert answer.stderr.index("@cy") < answer.stderr.index("Begin?")
 
 
-async def test_a_list_may_be_piped_in(oslira, server):
+async def test_usernames_can_be_read_from_stdin(oslira, server):
     server.script(QUOTE, STARTED, shown(ENDED), ITEMS, LEADS)
 
     answer = await oslira("bulk", "-", "--yes", *FOR_BUSINESS, given="ada\nbob\n")
@@ -167,7 +167,7 @@ async def test_leads_are_a_table(oslira, server):
         assert said in answer.stdout
 
 
-async def test_no_leads_are_a_sentence(oslira, server):
+async def test_empty_list_of_leads_is_shown_as_a_sentence(oslira, server):
     server.script(http(200, {"items": [], "next_cursor": None}))
 
     assert "no such leads" in (await oslira("leads")).stdout
@@ -179,7 +179,7 @@ async def test_leads_as_json_are_one_object_a_line(oslira, server):
     assert json.loads((await oslira("leads", "--json")).stdout) == LEAD
 
 
-async def test_leads_are_written_to_a_file_as_the_server_gives_them(oslira, server, tmp_path):
+async def test_leads_csv_is_written_as_the_server_sends_it(oslira, server, tmp_path):
     server.script(http(200, b"username\r\nada\r\n", content_type="text/csv"))
 
     answer = await oslira("leads", "--tier", "hot", "--csv", str(tmp_path / "leads.csv"))

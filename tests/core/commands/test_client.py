@@ -1,4 +1,4 @@
-"""What the commands' client makes of answers, and of none."""
+"""Tests of the commands' API client: decoding, problems and retries."""
 
 import pytest
 
@@ -17,14 +17,14 @@ def impatient(monkeypatch):
     monkeypatch.setattr(client_module, "PATIENCE_S", 0.3)
 
 
-async def test_an_answer_is_read_and_what_is_new_in_it_left_out(api, server):
+async def test_unknown_response_fields_are_ignored(api, server):
     server.script(http(200, BALANCE))
 
     assert await api.get("/v1/credits/balance", Balance) == Balance(credits_available=20, credits_held=5)
     assert server.asked[0].headers["authorization"] == "Bearer token"
 
 
-async def test_the_account_meant_is_said(server):
+async def test_account_header_is_sent(server):
     server.script(http(200, BALANCE))
     async with open_api(server.url, "token", "an-account") as api:
         await api.get("/v1/credits/balance", Balance)
@@ -32,7 +32,7 @@ async def test_the_account_meant_is_said(server):
     assert server.asked[0].headers["oslira-account"] == "an-account"
 
 
-async def test_a_refusal_is_said_in_the_servers_words_with_its_code(api, server):
+async def test_problem_shows_the_servers_text_and_code(api, server):
     server.script(problem(402, "insufficient_credits", "This needs 5 credits;\x1b[2J 1 is available."))
 
     with pytest.raises(ApiProblem) as refused:
@@ -42,14 +42,14 @@ async def test_a_refusal_is_said_in_the_servers_words_with_its_code(api, server)
     assert (refused.value.status, refused.value.code) == (402, "insufficient_credits")
 
 
-async def test_a_mistake_of_the_servers_comes_with_the_id_to_quote(api, server):
+async def test_server_error_shows_the_request_id(api, server):
     server.script(problem(500, "internal_error", "This is our mistake."))
 
     with pytest.raises(ApiProblem, match=r"internal_error, request r-1"):
         await api.get("/v1/credits/balance", Balance)
 
 
-async def test_a_refusal_that_is_no_problem_document_is_told_by_its_number(api, server):
+async def test_error_without_a_problem_document_shows_its_status(api, server):
     server.script(http(404, b"<html>"))
 
     with pytest.raises(ApiProblem, match=r"^The server answered 404\.$"):
@@ -57,7 +57,7 @@ async def test_a_refusal_that_is_no_problem_document_is_told_by_its_number(api, 
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{}", b'{"credits_available": "x"}'])
-async def test_an_answer_of_somebody_else_is_not_a_traceback(api, server, body):
+async def test_response_of_another_server_is_not_a_traceback(api, server, body):
     server.script(http(200, body))
 
     with pytest.raises(NotAnOsliraServer, match="not Oslira"):
@@ -75,7 +75,7 @@ async def test_an_answer_of_somebody_else_is_not_a_traceback(api, server, body):
     ],
     ids=["too fast", "unavailable", "in flight", "hung up", "crashed"],
 )
-async def test_what_may_be_repeated_is_repeated_under_one_key(api, server, first):
+async def test_retries_reuse_the_idempotency_key(api, server, first):
     server.script(first, http(200, BALANCE))
 
     answer = await api.post("/v1/analyses", Balance, {"username": "a"})
@@ -103,7 +103,7 @@ async def test_another_conflict_is_not_repeated(api, server):
     assert len(server.asked) == 1
 
 
-async def test_nobody_waits_for_an_hour(api, server):
+async def test_long_retry_after_is_not_waited_for(api, server):
     server.script(problem(429, "rate_limited", "Too much.", retry_after="3600"))
 
     with pytest.raises(ApiProblem, match="Too much"):
@@ -112,7 +112,7 @@ async def test_nobody_waits_for_an_hour(api, server):
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_server_that_goes_away_is_waited_for_and_then_given_up(api, server):
+async def test_lost_server_is_retried_until_the_time_limit(api, server):
     server.script(http(200, BALANCE), hang_up)
     await api.get("/v1/credits/balance", Balance)
 
@@ -124,7 +124,7 @@ async def test_a_server_that_goes_away_is_waited_for_and_then_given_up(api, serv
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:{port}", "ftp://127.0.0.1", "127.0.0.1:1", "http://[", "http://127.0.0.1:x"]
 )
-async def test_where_nobody_answers_is_said_at_once_with_what_to_do(url):
+async def test_unreachable_server_is_reported_at_once_with_instructions(url):
     url = url.format(port=free_port())
 
     with pytest.raises(ServerUnreachable) as error:

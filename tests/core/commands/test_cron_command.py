@@ -1,4 +1,4 @@
-"""oslira cron and oslira audit: what operators have done by the clock, or now."""
+"""Tests of oslira cron."""
 
 import json
 
@@ -43,7 +43,7 @@ async def test_jobs_are_a_table(oslira, server):
         (FAILED, 1, "lot-expiry failed: time_limit"),
     ],
 )
-async def test_a_job_is_waited_for(oslira, server, last, code, said):
+async def test_wait_option_waits_for_the_end_of_the_job(oslira, server, last, code, said):
     server.script(http(202, QUEUED_EXAMPLE), http(200, QUEUED_EXAMPLE), http(200, last))
 
     answer = await oslira("cron", "run", "lot-expiry", "--dry-run", "--wait")
@@ -56,7 +56,7 @@ async def test_a_job_is_waited_for(oslira, server, last, code, said):
     assert json.loads(server.asked[0].body) == {"dry_run": True}
 
 
-async def test_nobody_has_to_wait(oslira, server):
+async def test_run_without_the_wait_option_returns_at_once(oslira, server):
     server.script(http(202, QUEUED_EXAMPLE))
 
     answer = await oslira("cron", "run", "lot-expiry")
@@ -77,7 +77,7 @@ async def test_history_is_a_table(oslira, server, items, said):
     assert server.asked[0].path == "/v1/admin/cron/lot-expiry/runs?limit=5"
 
 
-async def test_what_programs_read_is_json(oslira, server):
+async def test_json_option_prints_json(oslira, server):
     server.script(http(200, {"items": [JOB_EXAMPLE]}))
 
     answer = await oslira("cron", "list", "--json")
@@ -85,7 +85,7 @@ async def test_what_programs_read_is_json(oslira, server):
     assert json.loads(answer.stdout)["name"] == "lot-expiry"
 
 
-async def test_who_is_no_operator_is_told_so(oslira, server):
+async def test_missing_operator_role_is_reported(oslira, server):
     server.script(problem(403, "operators_only", "This is for operators."))
 
     answer = await oslira("cron", "list")
@@ -93,7 +93,7 @@ async def test_who_is_no_operator_is_told_so(oslira, server):
     assert (answer.exit_code, "This is for operators." in answer.output) == (1, True)
 
 
-async def test_on_ones_own_machine_one_is_an_operator(locally, server):
+async def test_local_user_is_an_operator(locally, server):
     server.script(http(200, {"items": []}))
 
     answer = await locally("cron", "list")

@@ -1,4 +1,4 @@
-"""oslira runs: what is under way, and what has become of it."""
+"""Tests of oslira runs."""
 
 import json
 
@@ -26,7 +26,7 @@ def page(*runs, cursor=None):
     return http(200, {"items": runs, "next_cursor": cursor})
 
 
-async def test_runs_are_a_table_even_without_saying_list(oslira, server):
+async def test_runs_are_listed_without_a_subcommand(oslira, server):
     server.script(page(QUEUED, FAILED, BULK))
 
     answer = await oslira("runs", "--status", "failed", "--limit", "3")
@@ -37,7 +37,7 @@ async def test_runs_are_a_table_even_without_saying_list(oslira, server):
         assert said in answer.stdout
 
 
-async def test_pages_are_followed_until_there_are_enough(oslira, server):
+async def test_pages_are_followed_up_to_the_limit(oslira, server):
     server.script(page(*[RUN] * 100, cursor="c1"), page(*[RUN] * 50, cursor="c2"), http(500, {}))
 
     answer = await oslira("runs", "list", "--limit", "150", "--json")
@@ -49,7 +49,7 @@ async def test_pages_are_followed_until_there_are_enough(oslira, server):
 @pytest.mark.parametrize(
     ("words", "said"), [((), "oslira analyze"), (("--status", "paused"), "no such runs")]
 )
-async def test_no_runs_are_a_sentence(oslira, server, words, said):
+async def test_empty_list_of_runs_is_shown_as_a_sentence(oslira, server, words, said):
     server.script(page())
 
     answer = await oslira("runs", *words)
@@ -76,7 +76,7 @@ async def test_a_run_without_a_result_says_why_and_what_it_cost(oslira, server):
 
 
 @pytest.mark.parametrize(("ahead", "said"), [(3, "3 ahead"), (0, "next")])
-async def test_a_run_that_waits_says_where_it_stands(oslira, server, ahead, said):
+async def test_queued_run_shows_its_position(oslira, server, ahead, said):
     server.script(shown({**QUEUED, "queue": {"position": ahead, "starts_in_s": 7}}))
 
     answer = await oslira("runs", "show", RUN_ID)
@@ -111,7 +111,7 @@ async def test_a_retry_is_watched_under_its_new_id(oslira, server):
 
 
 @pytest.mark.parametrize(("end", "exit_code"), [(FAILED, 1), (CANCELLED, 130), (BULK, 0)])
-async def test_watching_exits_by_how_the_run_ended(oslira, server, end, exit_code):
+async def test_watch_exits_with_a_code_for_the_outcome(oslira, server, end, exit_code):
     server.script(shown(RUN), shown(end, '"5"'), http(500, {}))
 
     answer = await oslira("runs", "watch", RUN_ID)
@@ -119,7 +119,7 @@ async def test_watching_exits_by_how_the_run_ended(oslira, server, end, exit_cod
     assert answer.exit_code == exit_code
 
 
-async def test_a_run_that_is_not_there_is_a_sentence(oslira, server):
+async def test_unknown_run_is_reported_as_a_sentence(oslira, server):
     server.script(problem(404, "run_not_found", "There is no such run, or it is not yours."))
 
     answer = await oslira("runs", "watch", RUN_ID)
@@ -128,7 +128,7 @@ async def test_a_run_that_is_not_there_is_a_sentence(oslira, server):
     assert answer.stderr.endswith("Error: There is no such run, or it is not yours. (run_not_found)\n")
 
 
-async def test_an_id_that_is_none_is_refused_before_anybody_is_asked(oslira, server):
+async def test_invalid_run_id_is_rejected_before_any_request(oslira, server):
     server.script(http(500, {}))
 
     assert (await oslira("runs", "show", "5")).exit_code == 2

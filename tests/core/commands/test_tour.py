@@ -1,4 +1,4 @@
-"""What scripts/run shows."""
+"""Tests of the demonstration that scripts/run shows."""
 
 import io
 
@@ -70,7 +70,7 @@ async def test_a_tour_does_not_pay_with_real_money(server):
     assert "https://checkout.stripe.com/c/pay/cs_1" in console.file.getvalue()
 
 
-async def test_a_tour_whose_analysis_fails_says_so(server):
+async def test_demo_reports_a_failed_analysis(server):
     server.script(*BEGINNING, shown(FAILED, '"5"'))
 
     with pytest.raises(click.ClickException, match=r"failed \(private\)"):

@@ -1,4 +1,4 @@
-"""Files as people keep them."""
+"""Tests of reading usernames from CSV files and lists."""
 
 import click
 import pytest
@@ -35,13 +35,13 @@ from core.cli.output.usernames import read_usernames
         "no header, names with @",
     ],
 )
-def test_names_are_found_in_whatever_people_keep_them(content):
+def test_usernames_are_read_from_common_file_formats(content):
     names = read_usernames(content)
 
     assert (names.accepted, names.rejected) == (["ada", "bob"], [])
 
 
-def test_what_names_nobody_is_left_out_with_its_line_and_a_reason():
+def test_rejected_rows_have_their_line_and_a_reason():
     names = read_usernames(
         b"username\nada\nnot a name\n@ADA\n" + "\N{CYRILLIC SMALL LETTER A}da\n".encode() + b",x\nbob\n"
     )
@@ -63,7 +63,7 @@ def test_a_first_line_that_names_a_profile_is_no_header(first):
     assert (len(names.accepted), names.header) == (2, None)
 
 
-def test_a_header_is_said_to_be_one():
+def test_header_of_the_column_is_returned():
     assert read_usernames(b"handle\nada").header == "handle"
     assert read_usernames(b"Instagram accounts\nada").header == "Instagram accounts"
     assert read_usernames(b"ada\nhandle").header is None
@@ -100,7 +100,7 @@ def test_the_best_header_chooses_the_column(headers, column):
         (b"ada,first\n", "1", None),
     ],
 )
-def test_a_named_column_is_read_whatever_fits(content, wanted, header):
+def test_named_column_is_read_regardless_of_other_headers(content, wanted, header):
     names = read_usernames(content, wanted)
 
     assert (names.accepted, names.header) == (["ada"], header)
@@ -118,7 +118,7 @@ def test_a_file_without_a_fitting_column_is_rejected_with_its_headers(content, w
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"username\n"])
-def test_a_file_without_anybody_is_no_mistake_here(content):
+def test_file_without_usernames_gives_an_empty_list(content):
     assert read_usernames(content).accepted == []
 
 
@@ -131,12 +131,12 @@ def test_a_file_without_anybody_is_no_mistake_here(content):
     ],
     ids=["a picture", "an endless cell", "a large file"],
 )
-def test_what_is_no_list_at_all_is_refused(content, said):
+def test_content_that_is_not_a_list_is_rejected(content, said):
     with pytest.raises(click.ClickException, match=said):
         read_usernames(content)
 
 
-def test_orders_to_the_terminal_do_not_reach_it():
+def test_control_sequences_are_removed():
     rejected = read_usernames(b"ada\n\x1b[2Jevil\n").rejected
 
     assert "\x1b" not in rejected[0].text

@@ -1,4 +1,4 @@
-"""Watching a run, and what Ctrl-C means meanwhile."""
+"""Tests of watching a run, and of Ctrl-C while watching."""
 
 import asyncio
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from tests.core.commands.answers import CANCELLED, COMPLETED, RUN, RUN_ID, probl
 from tests.scripted_server import http, stall
 from tests.support import until
 
-HELD = (stall,)  # the server keeps the question until there is news
+HELD = (stall,)  # the server holds the poll until there is a change
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def bar(seen):
 
 
 class Keys:
-    """Ctrl-C, pressed as soon as the run has been seen so often; by the turn of waiting."""
+    """Presses Ctrl-C when ``seen`` has a given length; one length for each time the run is watched."""
 
     def __init__(self, seen, *turns):
         self.seen, self.turns = seen, list(turns)
@@ -48,7 +48,7 @@ class Keys:
             task.cancel()
 
 
-async def test_news_is_waited_for_with_the_tag_that_is_known(api, server, seen):
+async def test_poll_waits_for_changes_with_the_last_etag(api, server, seen):
     server.script(shown(RUN), http(304, b"", retry_after="0"), shown(COMPLETED, '"5"'))
 
     run = await watched(api, RUN_ID, lambda run: seen.append(run.progress))
@@ -61,7 +61,7 @@ async def test_news_is_waited_for_with_the_tag_that_is_known(api, server, seen):
     ]
 
 
-async def test_a_server_that_does_not_hold_the_question_is_asked_no_more_often_than_it_says(api, server):
+async def test_server_that_does_not_hold_the_poll_is_polled_at_its_interval(api, server):
     server.script(shown(RUN), http(304, b"", retry_after="1"), shown(COMPLETED))
     loop = asyncio.get_running_loop()
     began_at = loop.time()
@@ -81,7 +81,7 @@ async def test_ctrl_c_and_yes_cancels_and_waits_for_the_end(api, server, seen, b
     assert "idempotency-key" in server.asked[2].headers
 
 
-async def test_what_is_completed_before_the_cancellation_is_completed(api, server, seen, bar):
+async def test_run_that_completes_before_the_cancellation_is_completed(api, server, seen, bar):
     server.script(shown(RUN), HELD, http(200, COMPLETED), shown(COMPLETED, '"6"'))
 
     run = await attended(api, RUN_ID, bar, keys=Keys(seen, 1), asks=lambda: True)
@@ -89,7 +89,7 @@ async def test_what_is_completed_before_the_cancellation_is_completed(api, serve
     assert run.status == "completed"
 
 
-async def test_ctrl_c_and_no_leaves_the_run_alone_and_says_how_to_come_back(api, server, seen, bar):
+async def test_ctrl_c_and_no_leaves_the_run_and_shows_how_to_watch_it_again(api, server, seen, bar):
     server.script(shown(RUN), HELD)
 
     with pytest.raises(WatchInterrupted) as left:
@@ -100,16 +100,14 @@ async def test_ctrl_c_and_no_leaves_the_run_alone_and_says_how_to_come_back(api,
     assert all("/cancel" not in asked.path for asked in server.asked)
 
 
-async def test_whoever_does_not_wait_for_the_cancellation_is_told_that_it_is_under_way(
-    api, server, seen, bar
-):
+async def test_ctrl_c_during_the_cancellation_reports_that_it_is_pending(api, server, seen, bar):
     server.script(shown(RUN), HELD, http(200, RUN), shown(RUN), HELD)
 
     with pytest.raises(WatchInterrupted, match="asked to stop and has not stopped yet"):
         await attended(api, RUN_ID, bar, keys=Keys(seen, 1, 2), asks=lambda: True)
 
 
-async def test_a_refusal_while_watching_is_not_swallowed(api, server, bar):
+async def test_problem_while_watching_is_raised(api, server, bar):
     server.script(problem(404, "run_not_found", "There is no such run."))
 
     with pytest.raises(Exception, match="no such run"):

@@ -23,7 +23,7 @@ DELIVERY = {
 }
 
 
-async def test_endpoints_are_listed_with_what_is_wrong(server, oslira):
+async def test_endpoints_are_listed_with_their_state(server, oslira):
     server.script(http(200, {"items": [ENDPOINT], "next_cursor": None}))
 
     answer = await oslira("webhooks", "list")
@@ -34,14 +34,14 @@ async def test_endpoints_are_listed_with_what_is_wrong(server, oslira):
     assert "\u001b[31m" not in answer.output
 
 
-async def test_where_there_are_none_the_next_step_is_named(server, oslira):
+async def test_empty_list_shows_the_next_step(server, oslira):
     server.script(http(200, {"items": [], "next_cursor": None}))
 
     for command, word in (("list", "oslira webhooks add"), ("deliveries", "oslira webhooks test")):
         assert word in (await oslira("webhooks", command)).output
 
 
-async def test_an_added_endpoints_secret_alone_is_printed_for_programs(server, oslira):
+async def test_stdout_contains_only_the_secret_of_an_added_endpoint(server, oslira):
     server.script(http(201, {**ENDPOINT, "secret": "whsec_x"}))
 
     answer = await oslira("webhooks", "add", "https://hooks.example", "--type", "run.failed")
@@ -77,7 +77,7 @@ async def test_deliveries_are_listed_with_their_last_answer(server, oslira):
     assert json.loads(told.stdout)["id"] == DELIVERY["id"]
 
 
-async def test_a_refusal_is_told_in_the_servers_words(server, oslira):
+async def test_problem_is_shown_in_the_servers_words(server, oslira):
     server.script(http(422, {"code": "webhook_url_invalid", "detail": "url: Use https://"}))
 
     answer = await oslira("webhooks", "add", "http://hooks.example")

@@ -1,4 +1,4 @@
-"""The API as commands use it: refusals in plain words, and a lost answer asked for again without harm."""
+"""API client of the commands: readable problems, and safe retries of lost responses."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -17,7 +17,7 @@ from shared.retry_after import retry_after_s
 T = TypeVar("T")
 Parameters = Mapping[str, str | int | bool]
 
-# To read: longer than the server holds a question that waits for news.
+# The read timeout is longer than the server holds a long poll.
 TIMEOUTS = httpx.Timeout(40.0, connect=10.0)
 PATIENCE_S = 60.0
 PAUSE_S, PAUSE_S_MAX = 0.2, 2.0
@@ -31,7 +31,7 @@ class FieldProblem(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """As RFC 9457 has it; everything may be missing, as from a proxy."""
+    """Problem document of RFC 9457. Every field is optional, because a proxy may have sent the response."""
 
     code: str = ""
     detail: str = ""
@@ -40,7 +40,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ApiProblem(click.ClickException):
-    """What the server says, in its own words."""
+    """The server's problem, shown with the server's own text."""
 
     def __init__(self, status: int, problem: Problem) -> None:
         self.status, self.code = status, problem.code
@@ -66,12 +66,12 @@ class NotAnOsliraServer(click.ClickException):
 
 
 class Api:
-    """Every POST carries an Idempotency-Key, so that it may be sent again when its answer was lost."""
+    """Every POST carries an Idempotency-Key, so that it can be retried if its response was lost."""
 
     def __init__(self, http: httpx.AsyncClient, url: str) -> None:
         self.url = url
         self._http = http
-        self._is_met = False  # whether it has ever answered
+        self._is_met = False  # true after the first response
 
     async def get(self, path: str, answer: type[T], **parameters: str | int | bool | None) -> T:
         return self.decoded(await self.send("GET", path, parameters=_given(parameters)), answer)
@@ -96,7 +96,7 @@ class Api:
         parameters: Parameters | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """The answer, 304 included; raises Refused, NothingAnswers or NotOurs."""
+        """Returns a success or 304; raises ApiProblem, ServerUnreachable or NotAnOsliraServer."""
         sent = dict(headers or {})
         if method == "POST":
             sent["Idempotency-Key"] = str(uuid4())
@@ -110,7 +110,7 @@ class Api:
         raise ApiProblem(response.status_code, _problem(response))
 
     async def _patiently(self, request: httpx.Request) -> httpx.Response:
-        """Waits as long as it is told to, up to a minute in all."""
+        """Retries after the delay that the server requests, for PATIENCE_S in total."""
         loop = asyncio.get_running_loop()
         until = loop.time() + PATIENCE_S
         pause_s = PAUSE_S
@@ -125,7 +125,7 @@ class Api:
             pause_s = min(2 * pause_s, PAUSE_S_MAX)
 
     async def _once(self, request: httpx.Request) -> httpx.Response | None:
-        """None: the answer was lost on its way."""
+        """Returns None if the response was lost."""
         try:
             response = await self._http.send(request)
         except httpx.UnsupportedProtocol:
@@ -159,7 +159,7 @@ def pause_s(response: httpx.Response, default_s: float) -> float:
 
 
 def _repeat_after_s(response: httpx.Response) -> float | None:
-    """None: this is the answer."""
+    """Returns None if the response is final."""
     is_in_flight = response.status_code == HTTPStatus.CONFLICT and _problem(response).code == IN_FLIGHT
     if response.status_code in REPEATED_STATUSES or is_in_flight:
         return pause_s(response, 1.0)

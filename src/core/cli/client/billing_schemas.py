@@ -1,4 +1,4 @@
-"""What the server answers about money, and how a person would say it."""
+"""Response schemas of the billing API, and sentences that describe them."""
 
 from datetime import datetime
 

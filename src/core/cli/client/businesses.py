@@ -1,4 +1,4 @@
-"""For which business somebody is analysed."""
+"""Choice of the business profile that an analysis is made for."""
 
 import click
 
@@ -8,7 +8,7 @@ from features.analysis.domain.profile.text import plain
 
 PATH = "/v1/business-profiles"
 SHOWN_MAX = 20
-# A business that does not exist, wide enough that simulated profiles fit it or do not.
+# A fictional business, general enough that some simulated profiles fit it and others do not.
 EXAMPLE = {
     "name": "Seasonal Table (example)",
     "industry": "Food and drink",
@@ -28,7 +28,7 @@ EXAMPLE = {
 
 
 async def chosen_business(api: Api, given: str | None, *, may_create: bool) -> str:
-    """The one that is given, or the only one; an example where there is none and that is allowed."""
+    """Returns the given or the only profile; creates an example if none exists and ``may_create`` is set."""
     if given is not None:
         return given
     found = await api.get(PATH, Businesses, limit=SHOWN_MAX)

@@ -1,4 +1,4 @@
-"""Buying: the way to the till and, where the till is simulated on this machine, paying there."""
+"""Checkout over the API, and payment on the simulator's checkout page."""
 
 import asyncio
 from datetime import datetime
@@ -12,7 +12,7 @@ from core.cli.client.connection import LOOPBACK_NAMES
 from core.cli.client.schemas import Answer
 
 PATH = "/v1/billing"
-TILL = "/stripe/pay/"  # of the simulator; Stripe's own is elsewhere
+TILL = "/stripe/pay/"  # path of the simulator's checkout page; Stripe's own is on another host
 PATIENCE_S = 60.0
 PAUSE_S = 0.25
 
@@ -33,12 +33,14 @@ class NotPayable(click.ClickException):
 
 
 async def open_checkout(api: Api, **what: str) -> Checkout:
-    """``plan`` or ``pack``."""
+    """Takes either ``plan`` or ``pack``."""
     return await api.post(f"{PATH}/checkout", Checkout, what)
 
 
 async def pay(api: Api, checkout: Checkout) -> Checkout:
-    """At the simulated till; returns when what was bought is there."""
+    """Pays on the simulator's checkout page; returns when the purchase is completed. Raises NotPayable for
+    Stripe's own page.
+    """
     url = checkout.url or ""
     if not is_simulated(url):
         raise NotPayable
@@ -61,7 +63,7 @@ def is_simulated(url: str) -> bool:
 
 
 async def _delivered(api: Api, checkout: Checkout) -> Checkout:
-    """Stripe tells the server, and the server gives: a moment later than the payment."""
+    """Polls until the server has processed Stripe's event, which arrives shortly after the payment."""
     try:
         async with asyncio.timeout(PATIENCE_S):
             while checkout.status != "completed":

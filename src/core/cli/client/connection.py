@@ -1,4 +1,4 @@
-"""Where the server is, and who asks: the options that every command over HTTP has."""
+"""Server address and credentials: the options of every command that uses the API."""
 
 import logging
 import os
@@ -42,7 +42,7 @@ OPTIONS = (
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """``operator_token``: only where we signed it ourselves, for a server on this machine."""
+    """``operator_token`` is set only if this machine signed it, for a server on this machine."""
 
     url: str
     token: str
@@ -57,7 +57,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
         return open_api(self.url, self.token, str(self.account) if self.account else None)
 
     def open_for_operators(self) -> AbstractAsyncContextManager[Api]:
-        """As whoever was named; where nobody was, and tokens are ours to sign, as an operator."""
+        """Uses the given token or key; without one, signs in as an operator of the local server."""
         return self.open_as_operator() if self.operator_token else self.open()
 
     def open_as_operator(self) -> AbstractAsyncContextManager[Api]:
@@ -66,7 +66,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def connects(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options; the command gets the ``connection`` they make."""
+    """Adds the connection options; the command receives the resulting ``connection``."""
 
     @wraps(command)
     def connected(
@@ -108,7 +108,7 @@ def connection_of(
 
 
 def operator_token(settings: Settings, url: str) -> str | None:
-    """The token of the environment, or one that we sign for a server on this machine."""
+    """Returns the token of the environment, or one signed here for a server on this machine, else None."""
     given = os.environ.get(TOKEN_VARIABLE, "")
     if given:
         return _checked(given)
@@ -125,7 +125,7 @@ def _checked(token: str) -> str:
 
 
 def _is_this_machine(url: str) -> bool:
-    """What we sign ourselves is not sent to strangers."""
+    """Tokens that this machine signs must not be sent to other hosts."""
     try:
         return urlsplit(url).hostname in LOOPBACK_NAMES
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the API tells of jobs, as far as commands show it."""
+"""Response schemas of the cron API, limited to the fields that commands show."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""What every command begins with and ends by: settings read, work run, refusals told in a sentence."""
+"""Start and end of every command: settings, event loop, and errors as one sentence."""
 
 import logging
 import os
@@ -15,14 +15,14 @@ from core.wiring.bootstrap import Runtime, runtime, start_logs
 from shared.errors import DomainError
 
 T = TypeVar("T")
-WIDTH = 140  # where nobody's window decides
+WIDTH = 140  # if the output is not a terminal
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
-# Remarks and progress: what is printed on the other one may be a program's input.
+# Remarks and progress go to stderr, because another program may read stdout.
 notes = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH)
 
 
 def read_surroundings(log_level: int = logging.INFO, **overrides: object) -> Runtime:
-    """Read the settings, let options outrank them, and say plainly what is wrong."""
+    """Reads the settings with the options as overrides. Raises ClickException with all errors."""
     given = {name: str(value) for name, value in overrides.items() if value is not None}
     try:
         place = runtime({**os.environ, **given})
@@ -33,7 +33,7 @@ def read_surroundings(log_level: int = logging.INFO, **overrides: object) -> Run
 
 
 def run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """What an operator can do something about is told without a traceback."""
+    """Shows errors that an operator can fix without a traceback."""
     try:
         return uvloop.run(work)
     except DomainError as error:
@@ -44,5 +44,5 @@ def run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def signs_tokens(settings: Settings) -> bool:
-    """Whether this machine's own server accepts tokens that we sign ourselves."""
+    """True if the server on this machine accepts tokens that the command signs."""
     return settings.is_local and settings.identity.signs_locally

@@ -1,4 +1,4 @@
-"""What the server answers, as much of it as commands show. What is new there is no reason to stop here."""
+"""Response schemas of the API, limited to the fields that commands show. Unknown fields are ignored."""
 
 from datetime import datetime
 from typing import Any
@@ -58,7 +58,7 @@ class Runs(Answer, frozen=True, kw_only=True):
 
 
 class StartedRun(Answer, frozen=True, kw_only=True):
-    """Where a run is to be found that has just been asked for."""
+    """The run that a start request has created."""
 
     run_id: str
 

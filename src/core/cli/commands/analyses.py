@@ -1,4 +1,4 @@
-"""One analysis, from the question to the readable answer."""
+"""Command that runs one analysis and shows its report."""
 
 import sys
 from functools import partial
@@ -97,7 +97,7 @@ def analyze_command(
 
 
 async def show_end(api: Api, connection: Connection, run: Run, *, as_json: bool) -> int:
-    """The result, or why there is none and what was charged; the exit code."""
+    """Shows the result, or the reason for its absence and the charge. Returns the exit code."""
     if run.status != "completed":
         click.echo(f"The analysis of {whom_of(run)}: {ending_of(run)}", err=True)
         if as_json:
@@ -113,7 +113,7 @@ async def show_end(api: Api, connection: Connection, run: Run, *, as_json: bool)
 
 
 async def costs_of(connection: Connection, run_id: str) -> RunCosts | None:
-    """None for those who are not told: everybody but operators."""
+    """Returns None without an operator token, because only operators may read costs."""
     if not connection.is_local:
         return None
     async with connection.open_as_operator() as operator:

@@ -1,4 +1,4 @@
-"""What is sold, which plan one has, and the way to another."""
+"""Commands for plans, credit packs, subscriptions and invoices."""
 
 import logging
 

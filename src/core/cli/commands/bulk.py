@@ -1,4 +1,4 @@
-"""Many analyses at once, from a file."""
+"""Command that analyses many profiles from a file."""
 
 import sys
 from collections.abc import Callable
@@ -139,7 +139,7 @@ def _show_rejected(rows: list[RejectedRow]) -> None:
 
 
 def _confirm(quote: BulkQuote, samples: list[str], *, is_sure: bool) -> None:
-    """Returns when it may cost what it will at most."""
+    """Shows the maximum price and asks for confirmation. Aborts the command if it is declined."""
     _show_rejected([RejectedRow(row.position, row.username, row.reason) for row in quote.rejected])
     click.echo(f"The first usernames: {', '.join(f'@{name}' for name in samples)}.", err=True)
     click.echo(

@@ -1,4 +1,4 @@
-"""Jobs: what is done by the clock, and by hand."""
+"""Commands that list cron jobs, run them now and show their history."""
 
 import asyncio
 import sys

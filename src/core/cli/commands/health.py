@@ -1,4 +1,4 @@
-"""Whether everything works: the server, and those it depends on."""
+"""Commands that check the server and its providers."""
 
 import logging
 import sys

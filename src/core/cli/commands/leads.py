@@ -1,4 +1,4 @@
-"""Leads: who was analysed, and how promising they are."""
+"""Command that lists and exports leads."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -82,7 +82,7 @@ def leads_command(
 async def latest(
     api: Api, leads_max: int, *, tier: str | None = None, business_id: str | None = None
 ) -> AsyncIterator[Lead]:
-    """Page by page, as long as somebody wants more."""
+    """Requests further pages only while the caller iterates."""
     cursor: str | None = None
     seen = 0
     while seen < leads_max:

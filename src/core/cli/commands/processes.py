@@ -1,4 +1,4 @@
-"""Processes that go on until they are told to stop."""
+"""Commands that run a process until SIGTERM or SIGINT."""
 
 import logging
 from datetime import timedelta
@@ -48,7 +48,7 @@ def worker_command(queues: str | None) -> None:
     On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves the rest to others.
     """
     place = read_surroundings()
-    # The engine takes seconds to import, which the other commands need not wait for.
+    # Imported here, because the engine takes seconds to import and the other commands do not need it.
     from core.processes.worker import work  # noqa: PLC0415
     from core.wiring.engine import QUEUES, opened_duties  # noqa: PLC0415
 
@@ -67,7 +67,7 @@ def scheduler_command() -> None:
     each slot of a job is claimed once.
     """
     place = read_surroundings()
-    # Half a second that the other commands need not wait for.
+    # Imported here, because it takes half a second and the other commands do not need it.
     from core.processes.scheduler import run_scheduler  # noqa: PLC0415
 
     run_to_the_end(run_scheduler(place))

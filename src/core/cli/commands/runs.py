@@ -1,4 +1,4 @@
-"""Runs: what is under way, and what has become of it."""
+"""Commands that list, show, watch, cancel and retry runs."""
 
 import sys
 from functools import partial
@@ -23,7 +23,7 @@ STATUSES = click.Choice(("queued", "processing", "completed", "failed", "cancell
 
 
 class RunsGroup(click.Group):
-    """Without a command, it lists."""
+    """Lists the runs if no subcommand is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
@@ -172,7 +172,7 @@ async def _newest(api: Api, status: str | None, limit: int) -> list[Run]:
 
 def _table(found: list[Run]) -> Table:
     table = Table()
-    table.add_column("id", no_wrap=True, min_width=36)  # to be copied
+    table.add_column("id", no_wrap=True, min_width=36)  # full length, so that it can be copied
     for name in ("kind", "whom", "status"):
         table.add_column(name)
     table.add_column("done", justify="right")

@@ -10,7 +10,7 @@ YEAR_H = 8_760.0
 
 
 def _lifetime(_: click.Context, __: click.Parameter, hours: float) -> timedelta:
-    if not MINUTE_H <= hours <= YEAR_H:  # which NaN is not, either
+    if not MINUTE_H <= hours <= YEAR_H:  # also true for NaN
         raise click.BadParameter(f"from {MINUTE_H:.3f} to {YEAR_H:,.0f} hours")
     return timedelta(hours=hours)
 

@@ -1,4 +1,4 @@
-"""Webhooks: where an account is told what happens, and whether that arrived."""
+"""Commands for outgoing webhooks: endpoints, secrets and deliveries."""
 
 from collections.abc import Callable, Coroutine
 from datetime import datetime

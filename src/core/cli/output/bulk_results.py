@@ -1,4 +1,4 @@
-"""What a bulk run has brought: by tier, by outcome, and as a file."""
+"""Results of a bulk run by tier and outcome, and as a CSV file."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ async def _items(api: Api, run_id: str) -> AsyncIterator[Item]:
 
 
 async def _leads(api: Api, business_id: str, usernames: set[str]) -> dict[str, Lead]:
-    """By username. They were analysed just now, so they are among the first."""
+    """Leads by username. The run has just updated them, so they are on the first pages."""
     found: dict[str, Lead] = {}
     if not usernames:
         return found

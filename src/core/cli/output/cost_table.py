@@ -1,4 +1,4 @@
-"""What providers have charged, for the terminal."""
+"""Table of provider costs for the terminal."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ COUNTED = ("calls", "calls_cached", "calls_failed", "calls_unpriced", "tokens_in
 
 
 def cost_table(lines: Iterable[CostLine], days: int) -> Table:
-    """One row for a provider's model and task, whatever the day; the dearest first."""
+    """One row for each provider, model and task, summed over the days; the most expensive first."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for line in lines:
         provider = f"{line.provider} (simulated)" if line.is_simulated else line.provider

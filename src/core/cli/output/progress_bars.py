@@ -1,4 +1,4 @@
-"""Progress in the terminal."""
+"""Progress bars in the terminal."""
 
 import re
 from collections.abc import Generator
@@ -39,7 +39,7 @@ def run_bar(console: Console) -> Generator[Show]:
 
 @contextmanager
 def bulk_bars(console: Console, items_count: int, on_pause: str) -> Generator[Show]:
-    """One bar for the profiles and one for the batches. ``on_pause`` says what to do about a pause."""
+    """One bar for the profiles and one for the batches. ``on_pause`` is printed when the run pauses."""
     with _progress(console) as progress:
         items = progress.add_task(_padded("Profiles"), total=items_count, told=f"0/{items_count}")
         batches = progress.add_task(_padded("Batches"), total=None, told="")

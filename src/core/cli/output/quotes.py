@@ -1,4 +1,4 @@
-"""What an analysis would cost, before anything is done."""
+"""Quote of an analysis: price and conditions before it starts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""An analysis for people to read."""
+"""Report of an analysis for the terminal."""
 
 from collections.abc import Iterator
 
@@ -63,7 +63,9 @@ class Personality(Answer, frozen=True, kw_only=True):
 
 
 class Answers(Answer, frozen=True, kw_only=True):
-    """Which there are depends on the type; the one that judges is the first that is there."""
+    """Completions of an analysis; its type decides which exist. ``summary`` uses the first judgement that
+    exists.
+    """
 
     light: Judgement | None = None
     core: Judgement | None = None
@@ -130,7 +132,7 @@ def _reason(reason: Reason) -> Text:
 
 
 def _evidence(analysis: Analysis) -> Iterator[Text]:
-    """Where the posts are that the reasons name."""
+    """URLs of the posts that the reasons cite."""
     named = {label for reason in analysis.reasons[:REASONS_SHOWN_MAX] for label in reason.evidence}
     for post in analysis.evidence:
         if post.label in named:

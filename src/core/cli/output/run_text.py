@@ -1,4 +1,4 @@
-"""Runs in words: what they are doing, how they ended, what was paid."""
+"""Text about runs: current step, outcome and charge."""
 
 from datetime import UTC, datetime
 
@@ -30,7 +30,7 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def cell(text: str, style: str = "") -> Text:
-    """Somebody else's words: no colours, no marks and no orders to the terminal in them."""
+    """Removes colours, markup and control sequences from text that we did not write."""
     return Text(plain(text), style)
 
 
@@ -39,7 +39,7 @@ def kind_of(run: Run) -> str:
 
 
 def whom_of(run: Run) -> str:
-    """Whom a run is about, as a person would say it."""
+    """The subject of a run: a username, or the number of profiles in a bulk run."""
     if run.is_bulk:
         return f"{run.subject.get('count', '?')} profiles ({plain(str(run.subject.get('type', '?')))})"
     return f"@{plain(str(run.subject.get('username', '?')))}"
@@ -57,14 +57,14 @@ def step_of(run: Run) -> str:
 
 
 def _place_of(run: Run) -> str:
-    """``position`` counts those ahead."""
+    """``position`` is the number of runs ahead."""
     if run.queue is None or run.queue.position is None:
         return ""
     return f" ({run.queue.position:,} ahead)" if run.queue.position else " (next)"
 
 
 def settlement_of(run: Run) -> str:
-    """What was charged and what came back, and why, once a run has ended."""
+    """Credits charged and returned after a run has ended, with the reason."""
     returned = run.credits_held - run.credits_charged
     charged = (
         f"{counted(run.credits_charged, 'credit')} charged" if run.credits_charged else "Nothing charged"

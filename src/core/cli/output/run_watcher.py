@@ -1,4 +1,4 @@
-"""Watching a run to its end, and what Ctrl-C means meanwhile."""
+"""Long polling of a run until it ends, with cancellation by Ctrl-C."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ import click
 from core.cli.client.api_client import Api, pause_s
 from core.cli.client.schemas import Run
 
-WAIT_S = 10  # how long the server may hold our question until there is news
+WAIT_S = 10  # how long the server may hold a poll without a change
 PAUSE_S = 2.0
 INTERRUPTED = 130
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": INTERRUPTED}
@@ -22,7 +22,7 @@ Show = Callable[[Run], None]
 
 
 class WatchInterrupted(click.ClickException):
-    """The run goes on without us."""
+    """The user stopped watching; the run continues."""
 
     exit_code = INTERRUPTED
 
@@ -33,12 +33,12 @@ class WatchInterrupted(click.ClickException):
         )
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Not as an error: it is what was asked for."""
+        """Prints the message without "Error:", because the user requested the interruption."""
         click.echo(self.message, file=file, err=True)
 
 
 async def watched(api: Api, run_id: str, show: Show) -> Run:
-    """The run once it has ended."""
+    """Returns the run when it has ended."""
     loop = asyncio.get_running_loop()
     tag: str | None = None
     while True:
@@ -50,7 +50,7 @@ async def watched(api: Api, run_id: str, show: Show) -> Run:
             headers={"If-None-Match": tag} if tag else None,
         )
         if response.status_code == HTTPStatus.NOT_MODIFIED:
-            # Held back until there was news, or not at all: either way no more often than we are told.
+            # The server may answer 304 at once, so the next poll waits for the requested interval.
             await asyncio.sleep(asked_at + pause_s(response, PAUSE_S) - loop.time())
             continue
         run = api.decoded(response, Run)
@@ -58,12 +58,12 @@ async def watched(api: Api, run_id: str, show: Show) -> Run:
         if run.is_ended:
             return run
         tag = response.headers.get("etag")
-        if tag is None:  # nothing to wait for news with
+        if tag is None:  # without an ETag, long polling is not possible
             await asyncio.sleep(pause_s(response, PAUSE_S))
 
 
 async def _unless_interrupted(watching: Coroutine[Any, Any, Run], pressed: asyncio.Event) -> Run | None:
-    """None: Ctrl-C was pressed first."""
+    """Returns None if Ctrl-C is pressed before the run ends."""
     run = asyncio.create_task(watching)
     interrupted = asyncio.create_task(pressed.wait())
     try:
@@ -76,11 +76,11 @@ async def _unless_interrupted(watching: Coroutine[Any, Any, Run], pressed: async
 
 @contextmanager
 def interruptible() -> Generator[asyncio.Event]:
-    """Set by Ctrl-C, which means nothing else meanwhile."""
+    """Yields an event that Ctrl-C sets instead of interrupting the process."""
     pressed = asyncio.Event()
     loop = asyncio.get_running_loop()
     is_heard = False
-    with suppress(RuntimeError, ValueError):  # only a process's first thread hears of keys
+    with suppress(RuntimeError, ValueError):  # only the main thread can handle signals
         loop.add_signal_handler(signal.SIGINT, pressed.set)
         is_heard = True
     try:
@@ -91,7 +91,7 @@ def interruptible() -> Generator[asyncio.Event]:
 
 
 def wants_to_cancel() -> bool:
-    """Whoever cannot be asked has said enough."""
+    """Asks for confirmation; without a terminal, Ctrl-C itself is the confirmation."""
     if not sys.stdin.isatty():
         return True
     try:
@@ -108,7 +108,9 @@ async def attended(
     keys: Callable[[], AbstractContextManager[asyncio.Event]] = interruptible,
     asks: Callable[[], bool] = wants_to_cancel,
 ) -> Run:
-    """The run once it has ended. Ctrl-C offers to cancel it; raises LeftAlone when it is not waited for."""
+    """Returns the run when it has ended. Ctrl-C offers to cancel it. Raises WatchInterrupted if the user
+    stops watching before it has ended.
+    """
     with keys() as pressed, bar() as show:
         run = await _unless_interrupted(watched(api, run_id, show), pressed)
     if run is not None:

@@ -1,4 +1,4 @@
-"""Usernames from a spreadsheet or a list."""
+"""Usernames from a CSV file or a plain list."""
 
 import codecs
 import csv
@@ -17,17 +17,17 @@ BYTES_MAX = 10_000_000
 DELIMITERS = ",;\t"
 SAMPLES_COUNT = 3
 INSTAGRAM = "instagram"
-# Best first; each in lower case with single spaces.
+# In order of preference; in lower case with single spaces.
 RANKED_HEADERS = (
     ("username", "usernames", "user name"),
     ("instagram username", "instagram handle", INSTAGRAM),
     ("handle", "handles"),
     ("profile url", "profile link", "profile", "account", "user", "url", "link"),
 )
-INSTAGRAM_RANK = (1, 3)  # of any other header that begins so
-# A file's only column may also be called so; next to others it holds people's real names.
+INSTAGRAM_RANK = (1, 3)  # for any other header with this prefix
+# If a file has a single column, its header may be one of these; among other columns they contain real names.
 LONE_HEADERS = ("name", "names")
-# A column such as "Instagram followers" describes the profile and does not name it.
+# A column such as "Instagram followers" describes the profile and does not identify it.
 DESCRIPTIONS = frozenset({"followers", "following", "posts", "likes", "engagement", "bio", "count"})
 SEPARATORS = re.compile(r"[\W_]+")
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -40,11 +40,11 @@ class RejectedRow(msgspec.Struct, frozen=True):
 
 
 class Usernames(msgspec.Struct, frozen=True, kw_only=True):
-    """Each once, in the file's order."""
+    """Unique usernames in the order of the file."""
 
     accepted: list[str]
     rejected: list[RejectedRow]
-    header: str | None  # of the column that was read; None: the first row is data
+    header: str | None  # header of the column that was read; None if the first row is data
 
     @property
     def samples(self) -> list[str]:
@@ -52,9 +52,9 @@ class Usernames(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_usernames(content: bytes, wanted: str | None = None) -> Usernames:
-    """From the column ``wanted`` (its header, or its number from 1), else from the column whose header fits
-    best, else from a file's only column. Raises UsageError when no column fits, and ClickException when the
-    content is no text.
+    """Reads the column ``wanted`` (its header, or its number from 1), else the column with the best matching
+    header, else the only column. Raises UsageError if no column matches, and ClickException if the content is
+    not text.
     """
     rows = list(_rows(_text_of(content)))
     column, header = _column_of(rows, wanted)
@@ -86,7 +86,7 @@ def _text_of(content: bytes) -> str:
 
 
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """With their line numbers, without those in which nothing stands."""
+    """Non-empty rows with their line numbers."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
@@ -99,7 +99,7 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _column_of(rows: list[tuple[int, list[str]]], wanted: str | None) -> tuple[int, str | None]:
-    """The column's index, and its header unless the first row is data."""
+    """Returns the index of the column, and its header unless the first row is data."""
     first = [cell.strip() for cell in rows[0][1]] if rows else []
     is_list = all(not any(cell.strip() for cell in cells[1:]) for _, cells in rows)
     ranks = {
@@ -134,8 +134,9 @@ def _is_profile(cell: str) -> bool:
 
 
 def _rank(cell: str, *, may_be_username: bool) -> tuple[int, int] | None:
-    """How well the header fits, the best lowest. The first line of a list may be a username such as
-    instagram_fan: there only the listed headers fit, or one with a space.
+    """Ranks how well the header matches; the lowest is the best, None does not match. The first line of a
+    list may be a username such as instagram_fan, so in a list only the known headers match, or one with a
+    space.
     """
     header = _plain_header(cell)
     if _is_profile(cell):
