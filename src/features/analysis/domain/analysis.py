@@ -100,7 +100,7 @@ class StoredAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExistingLead(msgspec.Struct, frozen=True, kw_only=True):
-    """``comparison`` is with the previous analysis; None when there is none."""
+    """``comparison`` is with the previous analysis by ``scraped_at``; None when there is none."""
 
     lead: Lead
     latest: AnalysisEntry

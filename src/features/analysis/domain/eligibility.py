@@ -19,7 +19,7 @@ class Eligibility(msgspec.Struct, frozen=True, kw_only=True):
 
 def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
     """Checks the scrape's outcome, then privacy, then the ideal customer's bounds. A private profile is
-    reported as private even if it also violates a bound, because privacy is what its owner can change.
+    reported as private even if it also violates a bound, because privacy is what the caller can act on.
     """
     if scrape.outcome != "ok":
         return Eligibility(outcome=scrape.outcome)
