@@ -37,7 +37,7 @@ async def business(client, headers):
 
 @pytest.fixture
 def analyse(client, headers, business):
-    """A function: ask for an analysis."""
+    """A function that requests an analysis."""
 
     async def send(username="natgeo", *, query="", extra=None, sender=None, **body):
         body = {"username": username, "business_profile_id": business, "type": "deep", **body}
@@ -49,7 +49,7 @@ def analyse(client, headers, business):
 
 @pytest.fixture
 def bulk(client, headers, business):
-    """A function: ask for many at once."""
+    """A function that requests a bulk analysis."""
 
     async def send(*usernames, query="", extra=None, sender=None, **body):
         body = {"business_profile_id": business, "type": "light", "usernames": usernames, **body}
@@ -61,7 +61,7 @@ def bulk(client, headers, business):
 
 @pytest.fixture
 def key(client, headers):
-    """A function: headers of a new API key."""
+    """A function that creates an API key and returns its headers."""
 
     async def make(**options):
         body = {"name": "key", "scopes": ["runs:read", "runs:write"], **options}
@@ -73,7 +73,7 @@ def key(client, headers):
 
 @pytest.fixture
 def runs_of(owner, account):
-    """A function: the account's runs."""
+    """A function that returns the account's runs."""
 
     async def find(columns="*"):
         return await owner.fetch(
@@ -85,7 +85,7 @@ def runs_of(owner, account):
 
 @pytest.fixture
 def credits_of(owner, account):
-    """A function: what the account can spend, and what is set aside."""
+    """A function that returns the account's available and held credits."""
 
     async def find():
         row = await owner.fetchrow(
@@ -98,7 +98,7 @@ def credits_of(owner, account):
 
 @pytest.fixture
 async def caller_of(client, headers, account, business):
-    """The user as the gate admits them, and an order of theirs."""
+    """The authenticated caller, and an analysis that they request."""
     user_id = uuid.UUID((await client.get("/v1/me", headers=headers)).json()["id"])
     caller = Caller(id=user_id, claims=claims_of(user_id), chosen_account=account)
     order = NewAnalysis(

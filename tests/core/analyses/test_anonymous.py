@@ -1,4 +1,4 @@
-"""Whoever comes by gets a light analysis and a token, and the token opens it for a day."""
+"""Light analyses without an account: a run, and a token that opens the result for one day."""
 
 import asyncio
 import hashlib
@@ -71,7 +71,7 @@ def end(owner, run_id, status="completed", outcome="completed"):
     )
 
 
-async def test_a_visitor_gets_a_run_and_a_token_for_a_day(client, ask, owner, name):
+async def test_visitor_gets_a_run_and_a_token_for_a_day(client, ask, owner, name):
     answer = await ask(f"@{name}")
 
     assert answer.status_code == 202
@@ -99,7 +99,7 @@ async def test_a_visitor_gets_a_run_and_a_token_for_a_day(client, ask, owner, na
     assert (read.headers["retry-after"], read.headers["cache-control"]) == ("2", "no-store")
 
 
-async def test_visitors_who_ask_for_the_same_share_a_run_and_no_token(client, ask, owner, results):
+async def test_visitors_with_equal_requests_share_a_run_but_no_token(client, ask, owner, results):
     first, second = [answer.json() for answer in await asyncio.gather(ask(), ask())]
     await results.save(uuid.UUID(first["run_id"]), RESULT)
     await end(owner, first["run_id"])
@@ -113,14 +113,14 @@ async def test_visitors_who_ask_for_the_same_share_a_run_and_no_token(client, as
         assert "retry-after" not in read.headers
 
 
-async def test_what_has_ended_is_analysed_anew(ask, owner):
+async def test_ended_analysis_is_not_shared(ask, owner):
     first = (await ask()).json()
     await end(owner, first["run_id"])
 
     assert (await ask()).json()["run_id"] != first["run_id"]
 
 
-async def test_what_brings_no_result_says_how_it_ended(client, ask, owner):
+async def test_run_without_a_result_shows_its_outcome(client, ask, owner):
     started = (await ask()).json()
     await end(owner, started["run_id"], "failed", "private")
 
@@ -129,7 +129,7 @@ async def test_what_brings_no_result_says_how_it_ended(client, ask, owner):
     assert (read["status"], read["outcome"], read["result"]) == ("failed", "private", None)
 
 
-async def test_after_a_day_it_is_as_if_it_had_never_been(client, ask, owner):
+async def test_expired_token_is_like_an_unknown_one(client, ask, owner):
     started = (await ask()).json()
     await owner.execute(
         "update anonymous_tokens set expires_at = now() - interval '1 second' where token_hash = $1",
@@ -145,7 +145,7 @@ async def test_after_a_day_it_is_as_if_it_had_never_been(client, ask, owner):
     assert started["token"] not in expired.text
 
 
-async def test_what_has_expired_is_swept_out_with_its_tokens(ask, owner, database, name):
+async def test_expired_analyses_are_purged_with_their_tokens(ask, owner, database, name):
     old, new = [(await ask(f"{name}{number}")).json() for number in (1, 2)]
     await owner.execute(
         "update anonymous_analyses set expires_at = now() - interval '1 second' where run_id = $1",
@@ -162,7 +162,7 @@ async def test_what_has_expired_is_swept_out_with_its_tokens(ask, owner, databas
     assert uuid.UUID(new["run_id"]) in kept
 
 
-async def test_a_token_is_nowhere_but_with_its_visitor(client, ask, owner, logs):
+async def test_token_is_in_no_table_and_no_log(client, ask, owner, logs):
     started = (await ask()).json()
     await client.get(started["poll_url"])
     await client.get(f"{started['poll_url']}/more")
@@ -182,7 +182,7 @@ async def test_a_token_is_nowhere_but_with_its_visitor(client, ask, owner, logs)
     assert started["token"] not in str(logs)
 
 
-async def test_a_visitor_has_five_an_hour_and_all_of_them_together_what_their_plan_says(
+async def test_visitor_has_five_an_hour_and_all_visitors_share_the_limit_of_their_plan(
     spoilable_addresses, open_client
 ):
     owner = await asyncpg.connect(spoilable_addresses.owner)
@@ -199,12 +199,12 @@ async def test_a_visitor_has_five_an_hour_and_all_of_them_together_what_their_pl
     assert_problem(answers[5], 429, "rate_limited")
     assert others[0].status_code == 202
     assert_problem(others[1], 429, "light_limit_reached")
-    # Who waits asks every two seconds, which is more than the public may.
+    # A waiting client polls every two seconds, which is more than the public limit allows.
     assert await statuses(client, 31, answers[0].json()["poll_url"]) == [200] * 31
 
 
 @pytest.mark.parametrize("username", ["no name", "https://example.com/x"])
-async def test_what_is_no_username_is_refused(ask, username):
+async def test_invalid_username_is_rejected(ask, username):
     assert_problem(await ask(username), 422, "username_invalid")
 
 
@@ -216,6 +216,6 @@ async def test_what_is_no_username_is_refused(ask, username):
     ],
     ids=["deleted", "joined"],
 )
-async def test_the_visitors_account_stays_and_is_nobodys(owner, change):
+async def test_visitors_account_cannot_be_deleted_or_joined(owner, change):
     with pytest.raises(Exception, match="visitors_"):
         await owner.execute(change, VISITORS_ACCOUNT)

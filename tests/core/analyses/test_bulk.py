@@ -1,4 +1,4 @@
-"""Many at once: each row is taken or refused, and the run is there with all of its rows or not at all."""
+"""Bulk analyses: each row is accepted or rejected, and the run is stored with all rows or not at all."""
 
 import uuid
 
@@ -28,7 +28,7 @@ async def rows_of(owner, run_id):
     ]
 
 
-async def test_good_rows_are_queued_and_bad_ones_reported(bulk, owner, runs_of, credits_of):
+async def test_valid_rows_are_queued_and_invalid_ones_reported(bulk, owner, runs_of, credits_of):
     answer = await bulk("natgeo", "@NatGeo", "no name", "https://instagram.com/nasa", "", "bad\u0000\u202e")
 
     assert answer.status_code == 202
@@ -56,7 +56,7 @@ async def test_good_rows_are_queued_and_bad_ones_reported(bulk, owner, runs_of, 
     assert tuple(run) == ("bulk_analysis", "bulk", False, 0, "2", False)
 
 
-async def test_a_dry_run_is_the_same_report_and_writes_nothing(bulk, runs_of):
+async def test_dry_run_gives_the_same_report_and_writes_nothing(bulk, runs_of):
     rows = ("natgeo", "no name", "nasa")
     quote = (await bulk(*rows, query=DRY, type="xray")).json()
     report = (await bulk(*rows, type="xray")).json()
@@ -66,7 +66,7 @@ async def test_a_dry_run_is_the_same_report_and_writes_nothing(bulk, runs_of):
     assert len(await runs_of()) == 1
 
 
-async def test_a_plan_has_its_limit(bulk, owner, account, runs_of):
+async def test_plan_limits_the_number_of_rows(bulk, owner, account, runs_of):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
     rows = [f"somebody{number}" for number in range(6)]
 
@@ -78,7 +78,7 @@ async def test_a_plan_has_its_limit(bulk, owner, account, runs_of):
     assert (await bulk(*rows[:5])).status_code == 202
 
 
-async def test_where_nothing_is_left_there_is_no_run(bulk, runs_of):
+async def test_request_without_valid_rows_starts_no_run(bulk, runs_of):
     refused = await bulk("no name", "neither this")
 
     assert_problem(refused, 422, "nothing_to_analyse")
@@ -101,10 +101,10 @@ async def test_a_bulk_that_cannot_pay_its_first_item_is_rejected(
     assert (answer.status_code, len(await runs_of())) == (status, status == 202)
 
 
-async def test_a_bulk_that_was_started_is_answered_again_without_credits(bulk, owner, account):
+async def test_repeated_start_of_a_bulk_succeeds_without_credits(bulk, owner, account):
     extra = {"Idempotency-Key": str(uuid.uuid4())}
     first = await bulk("natgeo", extra=extra)
-    # As if the process had died after the start and before the answer was kept.
+    # Simulates a process that died after the start and before the response was stored.
     await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
     await owner.execute("select ledger.spend($1, 25, 'all', 'admin_charge')", account)
 
@@ -113,7 +113,7 @@ async def test_a_bulk_that_was_started_is_answered_again_without_credits(bulk, o
     assert (again.status_code, again.json()["run_id"]) == (202, first.json()["run_id"])
 
 
-async def test_five_hundred_rows_are_taken_at_once(bulk, owner, account):
+async def test_five_hundred_rows_are_accepted(bulk, owner, account):
     await owner.execute("update accounts set plan = 'enterprise' where id = $1", account)
     rows = [f"somebody{number}" for number in range(501)]
 
@@ -121,7 +121,7 @@ async def test_five_hundred_rows_are_taken_at_once(bulk, owner, account):
     assert (await bulk(*rows[:500])).json()["accepted_count"] == 500
 
 
-async def test_one_key_is_one_run(bulk, runs_of):
+async def test_one_idempotency_key_is_one_run(bulk, runs_of):
     extra = {"Idempotency-Key": str(uuid.uuid4())}
 
     first, again = [await bulk("natgeo", "nasa", extra=extra) for _ in range(2)]
@@ -152,8 +152,8 @@ async def test_a_bulk_run_is_read_page_by_page(bulk, read, business):
         assert (page["type"], page["business_profile_id"], page["status"]) == ("light", business, "queued")
 
 
-async def test_an_item_is_as_its_own_run_is_at_once(bulk, read, analyse, owner, account):
-    """Whatever the bulk run has noted so far."""
+async def test_item_shows_the_state_of_its_own_run_immediately(bulk, read, analyse, owner, account):
+    """Independent of what the bulk run has stored so far."""
     run_id = (await bulk("natgeo", "nasa")).json()["run_id"]
     item_run_id = (await analyse("natgeo", type="light")).json()["run_id"]
     await owner.execute(
@@ -183,7 +183,7 @@ async def test_an_item_is_as_its_own_run_is_at_once(bulk, read, analyse, owner, 
     assert (page["counts"]["completed"], page["counts"]["waiting"]) == (1, 1)
 
 
-async def test_the_rows_of_a_run_that_was_cancelled_before_it_began_are_cancelled(bulk, read, owner, account):
+async def test_rows_of_a_run_that_was_cancelled_while_queued_are_cancelled(bulk, read, owner, account):
     run_id = (await bulk("natgeo", "nasa")).json()["run_id"]
     await owner.execute("select runs.request_cancel($1, $2)", account, uuid.UUID(run_id))
 
@@ -193,7 +193,7 @@ async def test_the_rows_of_a_run_that_was_cancelled_before_it_began_are_cancelle
     assert (page["counts"]["cancelled"], page["counts"]["waiting"]) == (2, 0)
 
 
-async def test_a_run_that_is_no_bulk_or_not_ones_own_is_not_found(bulk, read, analyse, bearer, client):
+async def test_run_that_is_no_bulk_or_of_another_account_is_not_found(bulk, read, analyse, bearer, client):
     run_id = (await bulk("natgeo")).json()["run_id"]
     single = (await analyse()).json()["run_id"]
     stranger = bearer()

@@ -1,4 +1,4 @@
-"""A dry run tells what would happen, and nothing does."""
+"""Quotes: a dry run states price and limits, and starts nothing."""
 
 import uuid
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ def name():
 
 @pytest.fixture
 def fetched_elsewhere(application, name):
-    """A function: another account has just fetched the profile, so the shared cache has it."""
+    """A function that caches the profile as if another account had just fetched it."""
 
     async def keep(**facts):
         scrape = msgspec.structs.replace(look_at(name, **facts), scraped_at=datetime.now(UTC))
@@ -33,7 +33,7 @@ def fetched_elsewhere(application, name):
 
 @pytest.fixture
 def analysed(owner, account, business, name):
-    """A function: the account has a completed analysis of the profile."""
+    """A function that saves a completed analysis of the profile for the account."""
 
     async def save(analysis_type="deep", *, age=timedelta(), account_id=account):
         key = LeadKey(account_id=account_id, business_profile_id=business, username=name)
@@ -46,7 +46,7 @@ def analysed(owner, account, business, name):
 
 @pytest.fixture
 def refused(owner, account, business, name):
-    """A function: a run of the account ended with this outcome."""
+    """A function that ends a run of the account with this outcome."""
 
     async def end(outcome, *, analysis_type="deep", age=timedelta(), business_id=business):
         order = {"username": name, "type": analysis_type, "business_profile_id": business_id}
@@ -63,7 +63,7 @@ def refused(owner, account, business, name):
 
 @pytest.fixture
 async def choosy(client, headers):
-    """A business that wants nobody small."""
+    """A business that excludes small profiles."""
     answer = await client.post(
         "/v1/business-profiles",
         headers=headers,
@@ -72,7 +72,7 @@ async def choosy(client, headers):
     return answer.json()["id"]
 
 
-async def test_a_quote_tells_the_price_and_the_plan_and_writes_nothing(analyse, name, runs_of, credits_of):
+async def test_quote_states_the_price_and_the_plan_and_writes_nothing(analyse, name, runs_of, credits_of):
     answer = await analyse(name, query=DRY)
 
     assert answer.status_code == 200
@@ -104,7 +104,7 @@ async def test_a_quote_tells_the_price_and_the_plan_and_writes_nothing(analyse, 
     assert await credits_of() == (25, 0)
 
 
-async def test_a_quote_tells_of_the_run_in_progress(analyse, name):
+async def test_quote_shows_the_run_in_progress(analyse, name):
     run_id = (await analyse(name)).json()["run_id"]
 
     quote = (await analyse(name, query=DRY)).json()
@@ -113,7 +113,7 @@ async def test_a_quote_tells_of_the_run_in_progress(analyse, name):
     assert quote["plan"]["runs_at_work"] == 1
 
 
-async def test_what_is_too_dear_is_not_affordable_unless_it_is_paid_for(analyse, name):
+async def test_too_expensive_analysis_is_affordable_only_while_already_paid_for(analyse, name):
     for number in range(4):
         await analyse(f"somebody{number}")
     await analyse(name)
@@ -209,7 +209,7 @@ async def test_quote_shows_how_the_accounts_last_run_was_refused(analyse, name, 
     assert (quote["is_cached"], quote["checks"]) == (True, {"outcome": outcome, "violations": []})
 
 
-async def test_a_refusal_is_shown_for_its_own_time_only(analyse, name, refused):
+async def test_refusal_is_shown_only_until_its_ttl(analyse, name, refused):
     await refused("private", age=timedelta(minutes=61))
 
     assert (await analyse(name, query=DRY)).json()["checks"] is None

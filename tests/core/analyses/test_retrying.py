@@ -11,7 +11,7 @@ RUNS = "/v1/runs"
 
 @pytest.fixture
 def cancelled(client, headers):
-    """A function: cancel the run that an answer started while it is queued. Returns the run's id."""
+    """A function that cancels the queued run of a start response and returns the run's id."""
 
     async def cancel(started):
         run_id = started.json()["run_id"]
@@ -24,7 +24,7 @@ def cancelled(client, headers):
 
 @pytest.fixture
 def retry(client, headers):
-    """A function: retry a run."""
+    """A function that retries a run."""
 
     async def send(run_id, sender=None, **extra):
         return await client.post(f"{RUNS}/{run_id}/retry", headers={**(sender or headers), **extra})
@@ -33,7 +33,7 @@ def retry(client, headers):
 
 
 @pytest.mark.parametrize("kind", ["single", "bulk"])
-async def test_a_test_key_retries_nothing(analyse, bulk, cancelled, retry, key, runs_of, credits_of, kind):
+async def test_test_key_cannot_retry(analyse, bulk, cancelled, retry, key, runs_of, credits_of, kind):
     tried = await cancelled(await (analyse() if kind == "single" else bulk("natgeo", "nasa")))
     sender, _ = await key(mode="test")
 
@@ -42,7 +42,7 @@ async def test_a_test_key_retries_nothing(analyse, bulk, cancelled, retry, key, 
     assert await credits_of() == (25, 0)
 
 
-async def test_a_test_key_retries_nothing_while_the_same_work_is_in_progress(analyse, cancelled, retry, key):
+async def test_test_key_cannot_retry_while_an_equal_run_is_in_progress(analyse, cancelled, retry, key):
     tried = await cancelled(await analyse())
     await analyse()
     sender, _ = await key(mode="test")
@@ -73,7 +73,7 @@ async def test_a_repeated_retry_is_the_same_run_at_the_hourly_limit(
         tried = await cancelled(await analyse(f"somebody{number}", type="light"))
     last = await retry(tried)
 
-    again = await retry(tried)  # the same work is in progress
+    again = await retry(tried)  # an equal run is in progress
 
     assert (again.status_code, again.json()["run_id"]) == (202, last.json()["run_id"])
     assert len(await runs_of()) == 5
@@ -119,7 +119,7 @@ async def test_a_retried_bulk_whose_first_item_cannot_be_paid_is_rejected(
     assert len(await runs_of()) == 1
 
 
-async def test_a_key_that_was_revoked_this_second_retries_nothing(
+async def test_run_is_not_retried_with_a_key_revoked_after_authentication(
     account, cancelled, analyse, key, owner, runs_of
 ):
     tried = await cancelled(await analyse())

@@ -1,4 +1,4 @@
-"""An analysis begins with its credits, its run and its place in the queue, or not at all."""
+"""Atomic start of an analysis: credit hold, run and queue entry."""
 
 import asyncio
 import uuid
@@ -14,7 +14,7 @@ async def in_queue(owner, run_id):
     )
 
 
-async def test_an_analysis_is_queued_with_its_credits_set_aside(analyse, owner, credits_of):
+async def test_analysis_is_queued_with_its_credits_held(analyse, owner, credits_of):
     answer = await analyse("https://www.instagram.com/NatGeo/")
 
     assert answer.status_code == 202
@@ -31,7 +31,7 @@ async def test_an_analysis_is_queued_with_its_credits_set_aside(analyse, owner, 
     assert await in_queue(owner, run_id) == "runs"
 
 
-async def test_the_run_keeps_what_was_asked_and_by_whom(analyse, runs_of, client, headers, business):
+async def test_run_stores_its_request_and_its_caller(analyse, runs_of, client, headers, business):
     await analyse(is_fresh=True)
     me = (await client.get("/v1/me", headers=headers)).json()
 
@@ -58,7 +58,7 @@ async def test_each_type_has_its_price(analyse, credits_of, analysis_type, credi
     assert await credits_of() == (25 - credits_held, credits_held)
 
 
-async def test_sixteen_at_once_are_one_run_and_one_hold(analyse, runs_of, credits_of):
+async def test_sixteen_concurrent_starts_are_one_run_and_one_hold(analyse, runs_of, credits_of):
     answers = await asyncio.gather(*(analyse() for _ in range(16)))
 
     assert {answer.status_code for answer in answers} == {202}
@@ -68,14 +68,14 @@ async def test_sixteen_at_once_are_one_run_and_one_hold(analyse, runs_of, credit
     assert await credits_of() == (20, 5)
 
 
-async def test_another_type_or_person_is_no_duplicate(analyse, runs_of):
+async def test_other_type_or_profile_is_no_duplicate(analyse, runs_of):
     for options in ({}, {"username": "nasa"}, {"type": "light"}):
         assert (await analyse(**options)).json()["is_duplicate"] is False
 
     assert len(await runs_of()) == 3
 
 
-async def test_one_key_is_one_run_whatever_happened_to_the_answer(analyse, runs_of, credits_of):
+async def test_one_idempotency_key_is_one_run(analyse, runs_of, credits_of):
     extra = {"Idempotency-Key": str(uuid.uuid4())}
     first = await analyse(extra=extra)
     again = await analyse(extra=extra)
@@ -86,10 +86,10 @@ async def test_one_key_is_one_run_whatever_happened_to_the_answer(analyse, runs_
     assert await credits_of() == (20, 5)
 
 
-async def test_an_attempt_that_died_before_it_answered_is_continued(
+async def test_repeated_start_with_the_same_run_id_returns_the_run(
     application, caller_of, owner, business, runs_of
 ):
-    """Under the same id, even if the price has changed and the business is gone."""
+    """Even if the price has changed and the business is deleted."""
     starts, caller, order = application.beginnings.starts, *caller_of
     run_id = uuid.uuid4()
     first = await starts.start(caller, run_id, order)
@@ -101,7 +101,7 @@ async def test_an_attempt_that_died_before_it_answered_is_continued(
     assert len(await runs_of()) == 1
 
 
-async def test_without_enough_credits_nothing_is_left_behind(analyse, runs_of, credits_of):
+async def test_start_without_enough_credits_stores_nothing(analyse, runs_of, credits_of):
     for number in range(5):
         await analyse(f"somebody{number}")
 
@@ -125,9 +125,9 @@ async def test_a_key_spends_up_to_its_cap(analyse, key, runs_of):
     assert await runs_of("user_id, api_key_id") == [(None, key_id)]
 
 
-async def test_a_key_that_was_revoked_this_second_spends_nothing(analyse, key, owner, runs_of):
+async def test_key_revoked_after_authentication_spends_nothing(analyse, key, owner, runs_of):
     sender, key_id = await key()
-    await analyse(query="?dry_run=true", sender=sender)  # known at the door from here on
+    await analyse(query="?dry_run=true", sender=sender)  # the authentication caches the key from here on
     await owner.execute("update api_keys set revoked_at = now() where id = $1", key_id)
 
     assert_problem(await analyse(sender=sender), 404, "account_not_found")
@@ -145,7 +145,7 @@ async def test_a_test_key_never_spends(analyse, bulk, key, runs_of, credits_of):
 
 
 @pytest.mark.parametrize("state", ["unknown", "deleted", "another's"])
-async def test_a_business_has_to_be_there(analyse, client, headers, bearer, runs_of, business, state):
+async def test_business_must_exist(analyse, client, headers, bearer, runs_of, business, state):
     business_profile_id = business
     if state == "unknown":
         business_profile_id = str(uuid.uuid4())
@@ -162,7 +162,7 @@ async def test_a_business_has_to_be_there(analyse, client, headers, bearer, runs
 
 
 @pytest.mark.parametrize("username", ["not a name", "https://example.com/natgeo", "natgeo/", "nätgeo", "p"])
-async def test_what_is_no_username_is_refused(analyse, runs_of, username):
+async def test_invalid_username_is_rejected(analyse, runs_of, username):
     assert_problem(await analyse(username), 422, "username_invalid")
     assert await runs_of() == []
 
@@ -184,7 +184,7 @@ async def test_light_analyses_are_limited_by_the_hour(analyse, owner, account, r
     assert len(await runs_of()) == 6
 
 
-async def test_an_hour_later_there_is_room_again(analyse, owner, account):
+async def test_hourly_limit_is_free_again_an_hour_later(analyse, owner, account):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
     for number in range(5):
         await analyse(f"somebody{number}", type="light")
@@ -205,7 +205,7 @@ async def test_an_hour_later_there_is_room_again(analyse, owner, account):
     assert (await analyse(type="light")).status_code == 202
 
 
-async def test_rivals_do_not_pass_the_hourly_limit_together(analyse, owner, account, runs_of):
+async def test_concurrent_starts_do_not_exceed_the_hourly_limit(analyse, owner, account, runs_of):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
 
     answers = await asyncio.gather(*(analyse(f"somebody{number}", type="light") for number in range(12)))
@@ -214,7 +214,7 @@ async def test_rivals_do_not_pass_the_hourly_limit_together(analyse, owner, acco
     assert len(await runs_of()) == 5
 
 
-async def test_a_viewer_starts_nothing(analyse, client, owner, account, bearer, runs_of):
+async def test_viewer_cannot_start(analyse, client, owner, account, bearer, runs_of):
     viewer = bearer()
     user_id = uuid.UUID((await client.get("/v1/me", headers=viewer)).json()["id"])
     await owner.execute(

@@ -16,7 +16,7 @@ async def signed_up(client, bearer):
 
 @pytest.fixture
 async def headers(owner, signed_up):
-    """Of a user whose plan has room."""
+    """Headers of a user whose plan allows more profiles."""
     headers, account_id = signed_up
     await owner.execute("update accounts set plan = 'pro' where id = $1", account_id)
     return headers

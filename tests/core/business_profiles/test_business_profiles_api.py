@@ -1,4 +1,4 @@
-"""The business slice end to end: the real app on the real database, over HTTP."""
+"""Business slice end to end: the real app on the real database, over HTTP."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from tests.core.business_profiles.addresses import PROFILES, listed
 from tests.core.problems import assert_problem
 
 
-async def test_a_profile_is_created_with_its_address_and_read_back(client, create, headers, signed_up):
+async def test_profile_is_created_with_its_location_and_read_back(client, create, headers, signed_up):
     created = await create(**PROFILE_BODY_EXAMPLE)
 
     read = await client.get(created.headers["location"], headers=headers)
@@ -26,7 +26,7 @@ async def test_a_profile_is_created_with_its_address_and_read_back(client, creat
     assert read.json()["deleted_at"] is None
 
 
-async def test_a_name_is_enough_and_the_rest_is_named_as_missing(create):
+async def test_name_is_enough_and_other_fields_are_listed_as_missing(create):
     profile = (await create()).json()
 
     assert profile["ideal_customer"]["niches"] == []
@@ -40,7 +40,7 @@ async def test_an_account_without_profiles_has_an_empty_list(client, headers):
     assert answer.json() == {"items": [], "next_cursor": None}
 
 
-async def test_pages_follow_each_other_newest_first_without_gap_or_repetition(client, create, headers):
+async def test_pages_are_newest_first_without_gap_or_repetition(client, create, headers):
     ids = [(await create(name=f"Number {number}")).json()["id"] for number in range(5)]
 
     seen, cursor = [], ""
@@ -54,7 +54,7 @@ async def test_pages_follow_each_other_newest_first_without_gap_or_repetition(cl
     assert seen == ids[::-1]
 
 
-async def test_profiles_of_the_same_instant_are_still_paged_apart(client, create, headers, owner, signed_up):
+async def test_profiles_created_simultaneously_are_paged_once_each(client, create, headers, owner, signed_up):
     ids = {(await create()).json()["id"] for _ in range(3)}
     await owner.execute("update business_profiles set created_at = now() where account_id = $1", signed_up[1])
 
@@ -68,7 +68,7 @@ async def test_profiles_of_the_same_instant_are_still_paged_apart(client, create
 @pytest.mark.parametrize(
     "query", ["limit=0", "limit=201", "deleted=maybe", "cursor=!!!", "cursor=703138", "cursor=74312e78"]
 )
-async def test_a_bad_query_is_refused_with_a_reason(client, headers, query):
+async def test_invalid_query_is_rejected_with_a_reason(client, headers, query):
     answer = await client.get(f"{PROFILES}?{query}", headers=headers)
 
     assert answer.status_code in (400, 422)
@@ -76,7 +76,7 @@ async def test_a_bad_query_is_refused_with_a_reason(client, headers, query):
 
 
 @pytest.mark.parametrize("tags", ['"1"', 'W/"1"', '"7", "1"', '"7",W/"1"', "*"])
-async def test_who_has_the_profile_already_is_told_so(client, headers, url, tags):
+async def test_current_etag_gets_304(client, headers, url, tags):
     answer = await client.get(url, headers={**headers, "If-None-Match": tags})
 
     assert (answer.status_code, answer.content) == (304, b"")
@@ -84,14 +84,14 @@ async def test_who_has_the_profile_already_is_told_so(client, headers, url, tags
 
 
 @pytest.mark.parametrize("tags", ['"2"', "1", '"x"', "", '"1', 'junk "1"'])
-async def test_who_has_another_version_gets_the_profile(client, headers, url, tags):
+async def test_other_etag_gets_the_profile(client, headers, url, tags):
     answer = await client.get(url, headers={**headers, "If-None-Match": tags})
 
     assert answer.status_code == 200
     assert answer.json()["version"] == 1
 
 
-async def test_an_update_changes_what_it_names_and_no_more(client, headers, profile, url):
+async def test_update_changes_only_the_given_fields(client, headers, profile, url):
     changes = {"name": " Alpine Tea ", "tone": None, "ideal_customer": {"niches": [], "followers_min": None}}
 
     answer = await client.patch(url, headers=headers, json=changes)
@@ -112,14 +112,14 @@ async def test_an_update_changes_what_it_names_and_no_more(client, headers, prof
 
 
 @pytest.mark.parametrize("changes", [{}, {"ideal_customer": {}}, {"name": "Alpine Coffee "}])
-async def test_an_update_that_changes_nothing_leaves_the_version(client, headers, profile, url, changes):
+async def test_update_without_a_change_keeps_the_version(client, headers, profile, url, changes):
     answer = await client.patch(url, headers=headers, json=changes)
 
     assert (answer.status_code, answer.headers["etag"], answer.json()) == (200, '"1"', profile)
 
 
 @pytest.mark.parametrize("tags", ['"1"', '"7", "1"', "*", ' "1" '])
-async def test_an_update_of_what_was_seen_goes_through(client, headers, url, tags):
+async def test_update_with_a_matching_etag_succeeds(client, headers, url, tags):
     answer = await client.patch(url, headers={**headers, "If-Match": tags}, json={"tone": "Dry"})
 
     assert (answer.status_code, answer.headers["etag"]) == (200, '"2"')
@@ -127,7 +127,7 @@ async def test_an_update_of_what_was_seen_goes_through(client, headers, url, tag
 
 @pytest.mark.parametrize("tags", ['"2"', 'W/"1"', "1", "", '"1', '"01"', '"9999999999999999999999"', "\xff"])
 @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
-async def test_a_change_of_what_was_not_seen_is_refused(client, headers, profile, url, method, tags):
+async def test_change_without_the_current_etag_is_rejected(client, headers, profile, url, method, tags):
     condition = {**headers, "If-Match": tags.encode("latin-1")}
     body = {"json": {"tone": "Dry"}} if method == "PATCH" else {}
 
@@ -138,7 +138,7 @@ async def test_a_change_of_what_was_not_seen_is_refused(client, headers, profile
     assert (await client.get(url, headers=headers)).json() == profile
 
 
-async def test_of_rivals_who_saw_the_same_version_one_wins(client, headers, url):
+async def test_one_of_concurrent_updates_with_the_same_etag_wins(client, headers, url):
     condition = {**headers, "If-Match": '"1"'}
 
     answers = await asyncio.gather(
@@ -148,7 +148,7 @@ async def test_of_rivals_who_saw_the_same_version_one_wins(client, headers, url)
     assert sorted(answer.status_code for answer in answers) == [200] + [412] * 7
 
 
-async def test_updates_of_different_fields_at_once_all_stay(client, headers, url):
+async def test_concurrent_updates_of_different_fields_are_all_kept(client, headers, url):
     changes = [{"tone": "Dry"}, {"summary": "S"}, {"industry": "I"}, {"ideal_customer": {"niches": ["n"]}}]
 
     await asyncio.gather(*(client.patch(url, headers=headers, json=change) for change in changes))
@@ -174,7 +174,7 @@ async def test_a_deleted_profile_is_listed_as_deleted_only_and_can_be_restored(c
     assert await listed(client, headers, deleted="true") == []
 
 
-async def test_a_profile_that_is_not_deleted_is_restored_to_itself(client, headers, profile, url):
+async def test_restoring_a_profile_that_is_not_deleted_changes_nothing(client, headers, profile, url):
     answer = await client.post(f"{url}/restore", headers=headers)
 
     assert (answer.status_code, answer.json()) == (200, profile)
@@ -205,7 +205,7 @@ async def test_a_profile_can_be_restored_for_30_days(client, headers, owner, pro
         ("POST", "/restore", None),
     ],
 )
-async def test_foreign_deleted_and_unknown_profiles_are_not_told_apart(
+async def test_foreign_deleted_and_unknown_profiles_give_the_same_response(
     client, bearer, headers, profile, url, create, method, suffix, body
 ):
     stranger = bearer()
@@ -274,7 +274,7 @@ async def test_the_context_is_the_same_for_the_same_content(client, create, head
 
 
 @pytest.mark.parametrize("suffix", ["", "/id", "/id/restore", "/id/context"])
-async def test_a_route_tells_its_methods_to_those_who_are_signed_in(client, headers, suffix):
+async def test_route_lists_its_methods_to_authenticated_callers(client, headers, suffix):
     path = PROFILES + suffix.replace("id", str(uuid.uuid4()))
 
     assert_problem(await client.options(path), 401, "token_missing")

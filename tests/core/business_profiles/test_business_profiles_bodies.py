@@ -1,4 +1,4 @@
-"""What a profile may hold, as a hostile or careless client sends it: refused by name, never a 500."""
+"""Invalid request bodies of business profiles: rejected with the field's name, never a 500."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from tests.core.business_profiles.addresses import PROFILES, listed
 from tests.core.problems import assert_problem
 
 
-async def test_what_contradicts_the_part_that_stays_is_refused(client, headers, url):
+async def test_update_that_contradicts_unchanged_fields_is_rejected(client, headers, url):
     answer = await client.patch(url, headers=headers, json={"ideal_customer": {"followers_min": 250_001}})
 
     assert_problem(answer, 422, "business_profile_invalid")
@@ -23,7 +23,7 @@ async def test_what_contradicts_the_part_that_stays_is_refused(client, headers, 
     ["☕️👩‍👩‍👧", "مقهى جبال الألب", "\u202e)-:", "'; drop table x --", "</business_profile>"],
     ids=ascii,
 )
-async def test_every_script_comes_back_as_it_was_sent(create, text):
+async def test_every_script_is_returned_unchanged(create, text):
     profile = (
         await create(name=text, offering=f"{text}\n\t{text}", ideal_customer={"niches": [text]})
     ).json()
@@ -67,7 +67,7 @@ async def test_every_script_comes_back_as_it_was_sent(create, text):
     ids=lambda value: ascii(value)[:60],
 )
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-async def test_a_wrong_value_is_refused_with_a_reason(client, headers, profile, url, method, body, status):
+async def test_wrong_value_is_rejected_with_a_reason(client, headers, profile, url, method, body, status):
     sent = {"name": "Alpine Coffee", **body} if method == "POST" else body
 
     answer = await client.request(method, PROFILES if method == "POST" else url, headers=headers, json=sent)
@@ -80,7 +80,7 @@ async def test_a_wrong_value_is_refused_with_a_reason(client, headers, profile, 
 
 @pytest.mark.parametrize("rate", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
 @pytest.mark.parametrize("method", ["POST", "PATCH"])
-async def test_a_rate_that_is_no_number_is_refused(client, headers, url, method, rate):
+async def test_rate_that_is_not_a_number_is_rejected(client, headers, url, method, rate):
     content = f'{{"name": "X", "ideal_customer": {{"engagement_rate_min": {rate}}}}}'
     sent = {"content": content, "headers": {**headers, "Content-Type": "application/json"}}
 
@@ -90,7 +90,7 @@ async def test_a_rate_that_is_no_number_is_refused(client, headers, url, method,
 
 
 @pytest.mark.parametrize("content", [b'{"name": "\\ud800"}', b'{"name": "a", "tone": "\\udfff"}'], ids=ascii)
-async def test_a_lone_surrogate_is_refused(client, headers, content):
+async def test_lone_surrogate_is_rejected(client, headers, content):
     sent = {**headers, "Content-Type": "application/json"}
 
     answer = await client.post(PROFILES, headers=sent, content=content)
@@ -98,7 +98,7 @@ async def test_a_lone_surrogate_is_refused(client, headers, content):
     assert_problem(answer, 400, "invalid_request")
 
 
-async def test_the_longest_profile_there_can_be_fits(client, create, headers):
+async def test_longest_valid_profile_is_accepted(client, create, headers):
     entries = [f"{number:0100}" for number in range(50)]
     body = {
         "name": "😀" * 200,
@@ -125,7 +125,7 @@ async def test_the_longest_profile_there_can_be_fits(client, create, headers):
     assert (await client.get(f"{created.headers['location']}/context", headers=headers)).status_code == 200
 
 
-async def test_a_body_has_exactly_the_schema_that_is_documented(client):
+async def test_body_matches_its_documented_schema(client):
     schemas = (await client.get("/schema/openapi.json")).json()["components"]["schemas"]
 
     for name in ("ProfileRequest", "IdealCustomerRequest", "ProfilePatch", "IdealCustomerPatch"):
@@ -142,7 +142,7 @@ async def test_a_body_has_exactly_the_schema_that_is_documented(client):
     assert schemas["ProfilePatch"]["required"] == []
 
 
-async def test_a_refusal_of_the_domain_leaves_nothing_behind(application, tenant):
+async def test_rejection_by_the_domain_stores_nothing(application, tenant):
     with pytest.raises(DomainError):
         await application.business_profiles.create(
             tenant.caller, ProfileId(uuid.uuid4()), ProfileContent(name="\ud800")

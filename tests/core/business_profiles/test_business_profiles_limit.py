@@ -1,4 +1,4 @@
-"""How many profiles a plan allows, whoever asks at the same time."""
+"""Number of business profiles that a plan allows, also under concurrency."""
 
 import asyncio
 import uuid
@@ -8,7 +8,7 @@ from tests.core.business_profiles.addresses import PROFILES, listed
 from tests.core.problems import assert_problem
 
 
-async def test_a_plan_has_room_for_so_many_and_says_how_to_get_more(client, signed_up):
+async def test_plan_limits_profiles_and_the_error_suggests_an_upgrade(client, signed_up):
     headers, _ = signed_up
     first = await client.post(PROFILES, headers=headers, json={"name": "One"})
 
@@ -20,7 +20,7 @@ async def test_a_plan_has_room_for_so_many_and_says_how_to_get_more(client, sign
     assert "larger plan" in second.json()["detail"]
 
 
-async def test_a_deleted_profile_makes_room_and_comes_back_only_if_there_is_some(client, signed_up):
+async def test_deleted_profile_makes_room_and_is_restored_only_if_there_is_room(client, signed_up):
     headers, _ = signed_up
     first = (await client.post(PROFILES, headers=headers, json={"name": "One"})).headers["location"]
     await client.delete(first, headers=headers)
@@ -34,7 +34,7 @@ async def test_a_deleted_profile_makes_room_and_comes_back_only_if_there_is_some
     assert (restored.status_code, restored.json()["version"]) == (200, 3)
 
 
-async def test_an_enterprise_has_as_many_as_it_likes(client, owner, signed_up):
+async def test_enterprise_plan_has_no_limit(client, owner, signed_up):
     headers, account_id = signed_up
     await owner.execute("update accounts set plan = 'enterprise' where id = $1", account_id)
 
@@ -43,7 +43,7 @@ async def test_an_enterprise_has_as_many_as_it_likes(client, owner, signed_up):
     assert {answer.status_code for answer in answers} == {201}
 
 
-async def test_of_32_creations_at_once_a_free_plan_allows_one(client, signed_up):
+async def test_free_plan_allows_one_of_32_concurrent_creations(client, signed_up):
     headers, _ = signed_up
 
     answers = await asyncio.gather(
@@ -54,7 +54,7 @@ async def test_of_32_creations_at_once_a_free_plan_allows_one(client, signed_up)
     assert len(await listed(client, headers)) == 1
 
 
-async def test_of_restorations_and_creations_at_once_a_free_plan_allows_one(client, signed_up):
+async def test_free_plan_allows_one_of_concurrent_restores_and_creations(client, signed_up):
     headers, _ = signed_up
     addresses = []
     for _ in range(4):
@@ -70,7 +70,7 @@ async def test_of_restorations_and_creations_at_once_a_free_plan_allows_one(clie
     assert len(await listed(client, headers)) == 1
 
 
-async def test_a_repeated_attempt_is_continued_and_not_doubled(application, tenant):
+async def test_repeated_creation_is_idempotent(application, tenant):
     profile_id = ProfileId(uuid.uuid4())
     create = application.business_profiles.create
 

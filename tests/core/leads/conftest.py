@@ -16,7 +16,7 @@ async def headers(bearer):
 
 @pytest.fixture
 async def key(client, headers):
-    """Of a lead of a new user's only business."""
+    """Key of a lead for the only business of a new user."""
     answer = await client.post(PROFILES, headers=headers, json={"name": "Alpine Coffee"})
     business = answer.json()
     return LeadKey(
@@ -28,7 +28,7 @@ async def key(client, headers):
 
 @pytest.fixture
 def save(owner, key):
-    """A function: what a run delivers, as the system saves it; the analysis and the lead's id."""
+    """A function that saves an analysis as the system does; returns the analysis and the lead's id."""
 
     async def save(username="ana.bakes", analysis_type="light", *, of=None, **fields):
         of = of or profile(username=username)
@@ -43,7 +43,7 @@ def save(owner, key):
 
 @pytest.fixture
 def listed(client, headers):
-    """A function: the usernames of a page of leads."""
+    """A function that returns the usernames of a page of leads."""
 
     async def listed(**query):
         answer = await client.get("/v1/leads", headers=headers, params=query)
@@ -55,7 +55,7 @@ def listed(client, headers):
 
 @pytest.fixture
 async def is_documented(client):
-    """A function: whether an answer is what the document says of a schema."""
+    """A function that validates a response against a schema of the OpenAPI document."""
     document = (await client.get("/schema/openapi.json")).json()
 
     def validate(name, answer):

@@ -1,4 +1,4 @@
-"""What a run has delivered, as a client reads it."""
+"""API of stored analyses."""
 
 import uuid
 
@@ -19,7 +19,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("analysis_type", NAMES)
-async def test_an_analysis_is_read_whole(client, headers, save, analysis_type):
+async def test_analysis_is_returned_completely(client, headers, save, analysis_type):
     made, lead_id = await save("ana.bakes", analysis_type, user_id=uuid.UUID(int=9))
 
     answer = await client.get(f"{ANALYSES}/{made.id}", headers=headers)
@@ -43,7 +43,7 @@ async def test_an_analysis_is_read_whole(client, headers, save, analysis_type):
     assert read["removals"] == [{"field": "summary", "kind": "link", "text": "bit.example/x"}]
 
 
-async def test_an_answer_is_as_documented(client, headers, save, is_documented):
+async def test_response_matches_its_documented_schema(client, headers, save, is_documented):
     for analysis_type in NAMES:
         made, lead_id = await save("ana.bakes", analysis_type)
         for path, name in (
@@ -55,7 +55,7 @@ async def test_an_answer_is_as_documented(client, headers, save, is_documented):
             assert is_documented(name, await client.get(path, headers=headers)), name
 
 
-async def test_analyses_are_paged_newest_first_and_narrowed_down(client, headers, key, save):
+async def test_analyses_are_paged_newest_first_and_filtered(client, headers, key, save):
     saved = [await save("ana"), await save("ben", "deep"), await save("ana", at=days_before(1))]
     ids = [str(made.id) for made, _ in saved]
 
@@ -73,7 +73,7 @@ async def test_analyses_are_paged_newest_first_and_narrowed_down(client, headers
     )
 
 
-async def test_a_list_is_as_old_as_the_plan_and_an_id_is_for_ever(client, headers, owner, save):
+async def test_list_has_the_plans_age_limit_and_reading_by_id_has_none(client, headers, owner, save):
     made, lead_id = await save()
     await owner.execute("update analyses set created_at = now() - interval '31 days' where id = $1", made.id)
 
@@ -82,7 +82,7 @@ async def test_a_list_is_as_old_as_the_plan_and_an_id_is_for_ever(client, header
     assert (await client.get(f"{ANALYSES}/{made.id}", headers=headers)).status_code == 200
 
 
-async def test_what_is_not_delivered_yet_is_told_as_what_never_was(client, bearer, headers, owner, save, key):
+async def test_unfinished_and_foreign_ids_give_the_same_response(client, bearer, headers, owner, save, key):
     run_id = uuid.uuid4()
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", key.account_id)
     await owner.execute(
@@ -100,7 +100,7 @@ async def test_what_is_not_delivered_yet_is_told_as_what_never_was(client, beare
     assert await ask(run_id, headers) == await ask(uuid.uuid4(), headers) == await ask(made.id, bearer())
 
 
-def test_the_documents_example_is_what_is_answered():
+def test_documented_example_is_a_valid_response():
     read = msgspec.convert(ANALYSIS_EXAMPLE, AnalysisResponse)
 
     assert msgspec.json.decode(msgspec.json.encode(read)) == ANALYSIS_EXAMPLE

@@ -62,7 +62,7 @@ async def test_a_second_analysis_is_compared_to_the_first(client, headers, save)
     assert {"name", "before", "after", "delta"} == comparison["components"][0].keys()
 
 
-async def test_who_has_the_lead_already_is_told_so_until_it_is_analysed_again(client, headers, save):
+async def test_current_etag_gets_304_until_the_next_analysis(client, headers, save):
     _, lead_id = await save()
     url = f"{LEADS}/{lead_id}"
     tag = (await client.get(url, headers=headers)).headers["etag"]
@@ -77,7 +77,7 @@ async def test_who_has_the_lead_already_is_told_so_until_it_is_analysed_again(cl
 
 
 @pytest.mark.parametrize("sort", SORTS)
-async def test_pages_follow_each_other_while_others_come_and_go(client, headers, save, sort):
+async def test_pages_are_stable_while_leads_are_added_and_deleted(client, headers, save, sort):
     names = [f"n{number}" for number in range(6)]
     ids = {}
     for number, name in enumerate(names):
@@ -92,7 +92,7 @@ async def test_pages_follow_each_other_while_others_come_and_go(client, headers,
         if page["next_cursor"] is None:
             break
         query["cursor"] = page["next_cursor"]
-        # Who has been shown goes, the place itself too; somebody comes whom this list shows in front.
+        # Deletes the lead that the cursor points to, and adds one that sorts before this page.
         await client.delete(f"{LEADS}/{ids[seen[-1]]}", headers=headers)
         if sort == "-last_analysed_at":
             await save(f"x{len(seen)}")
@@ -112,7 +112,7 @@ async def test_a_cursor_belongs_to_its_sort(client, headers, save):
         assert_problem(answer, 422, "cursor_invalid")
 
 
-async def test_filters_narrow_each_other_down(key, save, listed):
+async def test_filters_are_combined(key, save, listed):
     await save("ana", overall=100, niche="Coffee")
     await save("ben", "deep", overall=0, niche="coffee", of=profile(username="ben", full_name="Ben"))
 
@@ -127,7 +127,7 @@ async def test_filters_narrow_each_other_down(key, save, listed):
     assert await listed(business_profile_id=str(uuid.uuid4())) == []
 
 
-async def test_a_tier_or_several_can_be_asked_for(save, listed):
+async def test_one_or_several_tiers_can_be_requested(save, listed):
     for name, total in (("ana", 80), ("ben", 79), ("cleo", 40), ("dora", 39)):
         await save(name, score=changed(analysis().score, total=total, tier=tier_of(total)))
 
@@ -145,7 +145,7 @@ async def test_a_tier_or_several_can_be_asked_for(save, listed):
         *("business_profile_id=1", "analysis_type=deeper", "cursor=7331", "deleted=1"),
     ],
 )
-async def test_a_bad_query_is_refused_with_a_reason(client, headers, query):
+async def test_invalid_query_is_rejected_with_a_reason(client, headers, query):
     for path in (LEADS, f"{LEADS}/export"):
         answer = await client.get(f"{path}?{query}", headers=headers)
 
@@ -202,7 +202,7 @@ async def test_a_lead_can_be_restored_for_30_days(client, headers, owner, save, 
     assert (answer.status_code, len(in_list)) == (status, 1 if status == 200 else 0)
 
 
-async def test_a_lead_whose_place_is_taken_cannot_be_restored(client, headers, save, listed):
+async def test_lead_that_was_analysed_again_cannot_be_restored(client, headers, save, listed):
     _, lead_id = await save()
     await client.delete(f"{LEADS}/{lead_id}", headers=headers)
     await save()
@@ -217,7 +217,7 @@ def rows_of(answer):
     return list(csv.reader(io.StringIO(answer.text)))
 
 
-async def test_an_export_has_a_line_for_each_lead_and_runs_nothing(client, headers, save):
+async def test_export_has_a_row_for_each_lead_and_no_formula(client, headers, save):
     await save("ana", of=profile(username="ana", full_name='=HYPERLINK("https://evil.example")'))
     await save("ben", of=profile(username="ben", full_name='A "B", C\nD'), niche="@sum(1)")
 
@@ -231,7 +231,7 @@ async def test_an_export_has_a_line_for_each_lead_and_runs_nothing(client, heade
     assert (ben[1], ben[5]) == ('A "B", C\nD', "'@sum(1)")
 
 
-async def test_an_export_takes_the_same_filters(client, headers, save):
+async def test_export_has_the_same_filters(client, headers, save):
     _, lead_id = await save("ana")
     await save("ben")
     await client.delete(f"{LEADS}/{lead_id}", headers=headers)
@@ -241,7 +241,7 @@ async def test_an_export_takes_the_same_filters(client, headers, save):
         assert [row[0] for row in rows_of(answer)[1:]] == names
 
 
-async def test_an_export_is_read_in_chunks_and_misses_nobody(client, headers, save, monkeypatch):
+async def test_export_in_chunks_misses_no_lead(client, headers, save, monkeypatch):
     monkeypatch.setattr(use_case, "EXPORT_CHUNK", 2)
     for name in ("e", "d", "c", "b", "a"):
         await save(name)
@@ -251,7 +251,7 @@ async def test_an_export_is_read_in_chunks_and_misses_nobody(client, headers, sa
     assert [row[0] for row in rows_of(answer)[1:]] == ["a", "b", "c", "d", "e"]
 
 
-async def test_an_export_of_a_foreign_account_is_a_problem_and_no_file(client, headers, tenant):
+async def test_export_of_a_foreign_account_is_a_problem(client, headers, tenant):
     answer = await client.get(
         f"{LEADS}/export", headers={**headers, "Oslira-Account": str(tenant.account_id)}
     )
@@ -262,7 +262,7 @@ async def test_an_export_of_a_foreign_account_is_a_problem_and_no_file(client, h
 @pytest.mark.parametrize(
     ("method", "suffix"), [("GET", ""), ("GET", "/analyses"), ("DELETE", ""), ("POST", "/restore")]
 )
-async def test_foreign_and_unknown_leads_are_not_told_apart(client, bearer, save, method, suffix):
+async def test_foreign_and_unknown_leads_give_the_same_response(client, bearer, save, method, suffix):
     _, lead_id = await save()
     stranger = bearer()
 
@@ -274,7 +274,7 @@ async def test_foreign_and_unknown_leads_are_not_told_apart(client, bearer, save
     assert await ask(lead_id) == await ask(uuid.uuid4())
 
 
-def test_the_documents_examples_are_what_is_answered():
+def test_documented_examples_are_valid_responses():
     read = msgspec.convert(KNOWN_LEAD_EXAMPLE, ExistingLeadResponse)
 
     assert msgspec.json.decode(msgspec.json.encode(read)) == KNOWN_LEAD_EXAMPLE

@@ -1,4 +1,4 @@
-"""A profile, what a model says of it, and a business, to be changed by each test."""
+"""Example profile, model outputs and business, which each test modifies."""
 
 import uuid
 from datetime import timedelta
@@ -158,7 +158,7 @@ LEAD_KEY = LeadKey(
 
 
 def analysis(key=LEAD_KEY, analysis_type="light", *, of=None, at=NOON, overall=80, **fields):
-    """The whole of what a run delivers, about a profile as it was found at some time."""
+    """A complete analysis of a profile as scraped at ``at``."""
     of = of or profile(username=key.username)
     answers = ANSWERS[analysis_type]
     judgement = changed(answers.light or answers.core or answers.commercial, overall=overall)

@@ -7,7 +7,7 @@ from tests.features.analysis.looks import look_at
 
 
 class FakeSource(ProfileSource):
-    """Finds what a test put there, now, once the gate is open."""
+    """Returns the scrape that the test has set, with the current time, after the gate opens."""
 
     def __init__(self, now):
         self.now = now

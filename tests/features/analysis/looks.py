@@ -1,4 +1,4 @@
-"""Looks at profiles, as tests need them."""
+"""Scrapes of profiles for tests."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ def profile_of(username="ann", *, posts=0, **facts):
 
 
 def look_at(username="ann", *, outcome="ok", posts_asked=50, age=timedelta(), posts=0, **facts):
-    """Taken so long before noon."""
+    """A scrape taken ``age`` before noon."""
     has_profile = outcome in {"ok", "private"}
     facts |= {"is_private": True} if outcome == "private" else {}
     return Scrape(

@@ -1,4 +1,4 @@
-"""The forms that models fill in: closed, bounded, and without a place for anything else."""
+"""Output schemas for models: closed and bounded."""
 
 import msgspec
 import pytest
@@ -37,7 +37,7 @@ def test_every_field_is_required_and_every_size_is_bounded(form):
                 assert node.keys() & {"$ref", "enum"}
 
 
-def test_models_are_not_asked_for_addresses():
+def test_schemas_have_no_field_for_addresses():
     names = {
         name
         for form in ALL
@@ -61,7 +61,7 @@ def test_models_are_not_asked_for_addresses():
         (OutreachOutput, "language", "evil.example"),
     ],
 )
-def test_an_answer_outside_its_bounds_is_none(form, field, value):
+def test_output_outside_its_bounds_is_rejected(form, field, value):
     filled = msgspec.to_builtins(LIGHT if form is LightOutput else OUTREACH)
 
     assert msgspec.convert(msgspec.json.decode(msgspec.json.encode(filled)), form)

@@ -1,4 +1,4 @@
-"""What is taken out of a model's answer, and what stays."""
+"""Sanitizer of model outputs."""
 
 from time import thread_time
 
@@ -40,7 +40,7 @@ def cleaned(text):
         "",
     ],
 )
-def test_what_harms_nobody_stays(text):
+def test_harmless_text_is_unchanged(text):
     assert cleaned(text) == (text, ())
 
 
@@ -71,14 +71,14 @@ def test_what_harms_nobody_stays(text):
         ("Use AKIAIOSFODNN7EXAMPLE9", "code", "AKIAIOSFODNN7EXAMPLE9"),
     ],
 )  # fmt: skip
-def test_what_leads_elsewhere_is_replaced_and_listed(text, kind, removed):
+def test_links_handles_numbers_and_codes_are_replaced_and_listed(text, kind, removed):
     shown, removals = cleaned(text)
 
     assert shown == text.replace(removed, MARK)
     assert removals == (Removal(field="avoid[0]", kind=kind, text=removed),)
 
 
-def test_removals_name_the_field_wherever_it_is():
+def test_removals_name_nested_fields():
     message = changed(OUTREACH.messages[0], opening="evil.example")
     result = clean_answer(changed(OUTREACH, messages=(message,)), ALLOWED)
 
@@ -86,21 +86,21 @@ def test_removals_name_the_field_wherever_it_is():
     assert result.answer.messages[0].message == message.message
 
 
-def test_invisible_letters_go_without_a_word():
+def test_invisible_characters_are_removed_without_a_mark():
     assert cleaned("a\u200bb\u202e\U000e0041 e\u200dv c\u202fd\x00\U000e0101") == ("ab ev c d", ())
 
 
-def test_an_address_in_pieces_of_nothing_is_still_one():
+def test_address_split_by_invisible_characters_is_found():
     assert cleaned("e\u200bvil\u2060.exam\u00adple")[0] == MARK
 
 
-def test_an_address_right_behind_another_is_found():
+def test_address_directly_after_another_is_found():
     shown, removals = cleaned("evil.example:1other.example")
 
     assert (shown, len(removals)) == (MARK * 2, 2)
 
 
-def test_an_address_behind_many_dots_or_a_long_word_is_found():
+def test_address_after_many_dots_or_a_long_word_is_found():
     assert "evil.example" not in cleaned("a." * 40 + "evil.example")[0]
     assert cleaned("字" * 200 + "evil.example")[0] == MARK
 
@@ -108,23 +108,23 @@ def test_an_address_behind_many_dots_or_a_long_word_is_found():
 @pytest.mark.parametrize(
     "piece", ["a", "a.", "1.", "a-", "-.", "a@", "<a", "[a](", "+1 ", "A1/", "a\u3002"], ids=ascii
 )
-def test_a_long_answer_is_cleaned_in_proportion_to_its_length(piece):
+def test_sanitizing_takes_time_linear_in_the_length(piece):
     def duration_s(length):
         text = piece * (length // len(piece))
         started = thread_time()
         cleaned(text)
         return thread_time() - started
 
-    # Eight times the length: 8 in proportion, 64 by squares. The least of a few is what the machine can do.
+    # Eight times the length takes 8 times as long if linear, 64 times if quadratic; the minimum limits noise.
     short, long = (min(duration_s(length) for _ in range(5)) for length in (2_000, 16_000))
     assert long < 30 * short
 
 
-def test_a_removed_text_is_quoted_in_part():
+def test_quote_of_a_removed_text_is_shortened():
     assert len(cleaned("https://" + "x" * 500)[1][0].text) == QUOTE_LENGTH_MAX
 
 
-def test_what_the_customer_wrote_may_be_repeated_but_no_markup():
+def test_customers_own_links_are_allowed_but_not_markup():
     allowed = allowed_words(
         "&lt;b&gt; Ask @alpine or sales@alpine.example &amp; https://a.example/?a=1&amp;b=2", "x"
     )
@@ -139,7 +139,7 @@ LETTERS = st.sampled_from(
 
 @settings(deadline=None, max_examples=80)
 @given(st.lists(LETTERS, max_size=20).map("".join))
-def test_cleaning_never_makes_a_text_longer_and_leaves_nothing_to_clean(text):
+def test_sanitizing_never_lengthens_a_text_and_is_idempotent(text):
     once, _ = cleaned(text)
 
     assert len(once) <= len(text)

@@ -1,4 +1,4 @@
-"""Facts: counted alike for everybody, and robust against what strangers' pages say."""
+"""Computed facts: deterministic, and robust against any scraped value."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -46,7 +46,7 @@ def engagement(**fields):
 
 @settings(deadline=None, max_examples=40)
 @given(PROFILES)
-def test_whatever_a_page_says_there_are_facts_and_they_keep_their_bounds(anybody):
+def test_any_profile_gives_facts_within_bounds(anybody):
     facts = facts_of(anybody, NOON)
 
     rates = [facts.engagement.rate_mean, facts.engagement.rate_median, facts.engagement.video_view_rate]
@@ -72,12 +72,12 @@ def test_whatever_a_page_says_there_are_facts_and_they_keep_their_bounds(anybody
         (10**40, "enterprise"),
     ],
 )
-def test_an_audience_has_a_size(followers, size):
+def test_audience_size_depends_on_followers(followers, size):
     assert facts_of(profile(followers_count=followers), NOON).size == size
     assert size in USUAL_RATE
 
 
-def test_the_engagement_rate_is_reactions_for_a_hundred_followers():
+def test_engagement_rate_is_reactions_per_hundred_followers():
     posts = tuple(
         post(number, likes_count=likes, comments_count=20) for number, likes in enumerate((80, 180, 940))
     )
@@ -100,13 +100,13 @@ def test_posts_with_hidden_likes_are_not_counted(hidden):
     [{"followers_count": 0}, {"posts": ()}, {"posts": (post(0, likes_count=None),)}],
     ids=["no followers", "no posts", "hidden likes"],
 )
-def test_a_rate_that_nobody_can_tell_is_unknown(fields):
+def test_rate_without_data_is_unknown(fields):
     measured = engagement(**fields)
 
     assert (measured.rate_mean, measured.rate_median, measured.video_view_rate) == (None, None, None)
 
 
-def test_a_post_of_today_is_too_young_to_be_measured():
+def test_post_younger_than_a_day_is_not_measured():
     posts = (
         post(0, posted_at=NOON - timedelta(hours=23), likes_count=1, video_views_count=1),
         post(1, posted_at=NOON - timedelta(hours=24), likes_count=90, video_views_count=600),
@@ -116,7 +116,7 @@ def test_a_post_of_today_is_too_young_to_be_measured():
     assert (measured.rate_mean, measured.video_view_rate) == (10.0, 60.0)
 
 
-def test_views_are_a_share_of_followers():
+def test_view_rate_is_a_share_of_followers():
     posts = tuple(
         post(number, kind="video", video_views_count=views)
         for number, views in enumerate((1_000, 3_000, 90_000))
@@ -125,14 +125,14 @@ def test_views_are_a_share_of_followers():
     assert engagement(followers_count=10_000, posts=posts).video_view_rate == 30.0
 
 
-def test_rhythm_is_posts_a_week_over_the_days_that_were_seen():
+def test_posts_per_week_are_counted_over_the_sampled_days():
     posts = tuple(post(number, posted_at=days_before(5 + 2 * number)) for number in range(8))
 
     rhythm = facts_of(profile(posts=posts), NOON).rhythm
     assert (rhythm.posts_per_week, rhythm.days_since_last_post, rhythm.regularity) == (3.5, 5, 1.0)
 
 
-def test_bursts_are_less_regular_than_a_clock():
+def test_bursts_are_less_regular_than_even_gaps():
     posts = tuple(post(days, posted_at=days_before(days)) for days in (1, 2, 3, 40, 41))
 
     regularity = facts_of(profile(posts=posts), NOON).rhythm.regularity
@@ -140,7 +140,7 @@ def test_bursts_are_less_regular_than_a_clock():
     assert 0 < regularity < 0.5
 
 
-def test_a_pinned_post_of_years_ago_does_not_slow_the_rhythm():
+def test_old_pinned_post_does_not_lower_posts_per_week():
     posts = (
         *(post(days, posted_at=days_before(days)) for days in (1, 8, 15)),
         post(9, posted_at=days_before(900)),
@@ -154,26 +154,26 @@ def test_a_pinned_post_of_years_ago_does_not_slow_the_rhythm():
     [
         ([None, None], None),
         ([days_before(3)], 3),
-        ([NOON + timedelta(hours=3)], 0),  # clocks differ
-        ([datetime(2099, 1, 1, tzinfo=UTC)], None),  # nobody's clock differs by that much
+        ([NOON + timedelta(hours=3)], 0),  # within clock skew
+        ([datetime(2099, 1, 1, tzinfo=UTC)], None),  # beyond clock skew
         ([days_before(4).replace(tzinfo=None)], 4),
         ([days_before(3), days_before(3)], 3),
     ],
 )
-def test_too_few_dates_tell_no_rhythm(moments, days):
+def test_too_few_dates_give_no_rhythm(moments, days):
     posts = tuple(post(number, posted_at=moment) for number, moment in enumerate(moments))
 
     rhythm = facts_of(profile(posts=posts), NOON).rhythm
     assert (rhythm.posts_per_week, rhythm.days_since_last_post, rhythm.regularity) == (None, days, None)
 
 
-def test_a_burst_within_a_day_tells_nothing_of_a_week():
+def test_burst_within_a_day_gives_no_weekly_rate():
     posts = tuple(post(hours, posted_at=NOON - timedelta(hours=hours)) for hours in (1, 5, 24))
 
     assert facts_of(profile(posts=posts), NOON).rhythm.posts_per_week is None
 
 
-def test_many_posts_at_once_have_no_regularity():
+def test_simultaneous_posts_have_no_regularity():
     posts = tuple(post(number, posted_at=days_before(3)) for number in range(6))
 
     assert facts_of(profile(posts=posts), NOON).rhythm.regularity is None
@@ -186,7 +186,7 @@ def test_content_is_counted_by_kind():
     assert facts.mix == ContentMix(images=1, videos=2, carousels=1)
 
 
-def test_hashtags_count_once_a_post_in_one_spelling_and_an_order_of_their_own():
+def test_hashtags_count_once_per_post_normalized_and_sorted():
     posts = (
         post(0, hashtags=("Bread", "#bread", "oven"), mentions=("Mill",)),
         post(1, hashtags=("BREAD", "art", " "), mentions=("@mill",)),
@@ -207,7 +207,7 @@ def test_only_the_most_used_hashtags_are_kept():
     assert len(facts_of(profile(posts=posts), NOON).hashtags) == TALLIES_MAX
 
 
-def test_authority_is_followers_for_each_followed():
+def test_authority_is_followers_per_following():
     facts = facts_of(profile(following_count=0, is_verified=True, is_business=True, category=" "), NOON)
 
     assert facts.authority.followers_per_following == 12_000
@@ -218,5 +218,5 @@ def test_authority_is_followers_for_each_followed():
 @pytest.mark.parametrize(
     ("text", "script"), [("Добро пожаловать, chef", "cyrillic"), ("hello", "latin"), ("123 🍞", None)]
 )
-def test_the_script_is_that_of_most_letters(text, script):
+def test_script_is_that_of_most_letters(text, script):
     assert facts_of(profile(biography=text, posts=()), NOON).script == script

@@ -1,4 +1,4 @@
-"""The ideal customer: bounds that refuse only with certainty, and words found where they stand."""
+"""Ideal customer: bounds that refuse only with certainty, and terms found with their locations."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def places(term, **fields):
         ),
     ],
 )
-def test_bounds_are_violated_by_name_with_the_numbers(bounds, violations):
+def test_violations_have_a_name_and_the_numbers(bounds, violations):
     found = IdealCustomer(**bounds).violations(facts_of(profile(), NOON))
 
     assert [(one.name, one.found, one.limit) for one in found] == violations
@@ -48,14 +48,14 @@ def test_bounds_are_violated_by_name_with_the_numbers(bounds, violations):
     ],
     ids=["no posts", "hidden likes", "two posts", "no followers"],
 )
-def test_an_engagement_rate_that_is_not_certain_violates_nothing(fields):
+def test_uncertain_engagement_rate_violates_nothing(fields):
     facts = facts_of(profile(**fields), NOON)
 
     assert IdealCustomer(engagement_rate_min=50.0).violations(facts) == ()
 
 
 @pytest.mark.parametrize("likes", [(10, 10, 900), (90, 90, 0)], ids=["a viral post", "a flop"])
-def test_the_kinder_of_mean_and_median_decides(likes):
+def test_higher_of_mean_and_median_decides(likes):
     posts = tuple(post(number, likes_count=count, comments_count=0) for number, count in enumerate(likes))
     facts = facts_of(profile(followers_count=1_000, posts=posts), NOON)
 
@@ -79,13 +79,13 @@ PRIVATE = profile(is_private=True, posts=())
     ],
     ids=["ok", "private", "not found", "restricted", "ok without a profile", "ok but private"],
 )
-def test_what_the_look_met_comes_before_bounds(look, outcome):
+def test_scrape_outcome_is_checked_before_bounds(look, outcome):
     assert verdict_on(look, IdealCustomer()) == Eligibility(outcome=outcome)
     if outcome != "ok":
         assert verdict_on(look, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
 
 
-def test_bounds_that_are_violated_are_named_in_the_verdict():
+def test_verdict_lists_violated_bounds():
     violation = Violation(name="followers_above_max", found=12_000, limit=5)
 
     assert verdict_on(scrape(), IdealCustomer(followers_max=5)) == Eligibility(
@@ -110,7 +110,7 @@ def test_bounds_that_are_violated_are_named_in_the_verdict():
         ("咖啡", {"posts": (post(3, hashtags=("咖啡店",)),)}, IN_HASHTAG),
     ],
 )
-def test_a_term_is_found_where_it_stands(term, fields, place):
+def test_term_is_found_with_its_location(term, fields, place):
     assert places(term, **fields) == [place]
 
 
@@ -122,15 +122,15 @@ def test_a_term_is_found_where_it_stands(term, fields, place):
         ("tea", {"posts": (post(3, hashtags=("team", "steam")),)}),
         ("eadlo", {"posts": (post(3, hashtags=("breadlover",)),)}),
         ("...", {"biography": "..."}),
-        ("Novak Bakery", {}),  # the end of one field and the beginning of the next
+        ("Novak Bakery", {}),  # spans the end of one field and the start of the next
         ("novakbakery", {}),
     ],
 )
-def test_a_part_of_a_word_is_not_the_word(term, fields):
+def test_part_of_a_word_does_not_match(term, fields):
     assert places(term, **fields) == []
 
 
-def test_a_match_shows_a_few_places_but_every_post_is_known():
+def test_match_lists_a_few_locations_but_all_post_ids():
     fit = fit_of(profile(), IdealCustomer(niches=("loaf",)))
 
     assert len(fit.matches[0].places) == PLACES_MAX < len(fit.post_ids) == len(profile().posts)
@@ -152,11 +152,11 @@ def test_a_match_shows_a_few_places_but_every_post_is_known():
         (IdealCustomer(niches=("bread",), exclusions=("cake",)), 1.0),
     ],
 )
-def test_the_fit_counts_the_kinds_that_the_business_names(customer, share):
+def test_share_uses_only_kinds_that_the_business_names(customer, share):
     assert fit_of(profile(), customer).share == share
 
 
-def test_exclusions_are_found_with_their_places():
+def test_exclusions_are_found_with_their_locations():
     fit = fit_of(profile(), IdealCustomer(exclusions=("oven",)))
 
     assert [(match.kind, match.term, match.places) for match in fit.exclusions] == [
@@ -165,12 +165,12 @@ def test_exclusions_are_found_with_their_places():
     assert fit.matches == ()
 
 
-def test_weights_of_the_fit_add_up_to_a_hundred():
+def test_weights_of_the_fit_sum_to_a_hundred():
     assert sum(WEIGHTS.values()) == 100
 
 
 @given(st.text(max_size=30), st.text(max_size=10))
-def test_any_text_can_be_looked_for_in_any_text(text, term):
+def test_any_term_can_be_searched_in_any_text(text, term):
     fit = fit_of(profile(biography=text), IdealCustomer(niches=(term,)))
 
     assert fit.share is not None

@@ -1,4 +1,4 @@
-"""How long a look serves, for what, and what a later one takes back."""
+"""Freshness of cached scrapes by age and depth, and their invalidation by newer ones."""
 
 from datetime import timedelta
 
@@ -30,13 +30,13 @@ HOURS = {"light": 24, "deep": 12, "xray": 6}
 
 @pytest.mark.parametrize(("analysis_type", "hours"), HOURS.items())
 @pytest.mark.parametrize(("later", "verdict"), [(-SECOND, "hit"), (timedelta(), "hit"), (SECOND, "expired")])
-def test_a_look_serves_until_its_hours_are_over_and_not_a_second_longer(analysis_type, hours, later, verdict):
+def test_scrape_is_fresh_until_exactly_its_ttl(analysis_type, hours, later, verdict):
     look = look_at(age=timedelta(hours=hours) + later)
 
     assert judge(look, analysis_type, NOON) == verdict
 
 
-def test_every_analysis_has_its_hours():
+def test_every_analysis_type_has_a_ttl():
     assert TTL.keys() == POSTS_NEEDED.keys()
     assert {name: ttl.total_seconds() / 3_600 for name, ttl in TTL.items()} == HOURS
 
@@ -50,19 +50,19 @@ def test_every_analysis_has_its_hours():
         (50, {"light": "hit", "deep": "hit", "xray": "hit"}),
     ],
 )
-def test_a_light_look_never_feeds_a_deep_analysis(posts_asked, verdicts):
+def test_light_scrape_is_too_shallow_for_a_deep_analysis(posts_asked, verdicts):
     look = look_at(posts_asked=posts_asked, posts=60)
 
     assert {analysis_type: judge(look, analysis_type, NOON) for analysis_type in TTL} == verdicts
 
 
-def test_who_has_few_posts_in_all_was_looked_at_deeply_enough():
+def test_profile_with_few_posts_in_all_is_deep_enough():
     assert judge(look_at(posts_asked=50, posts=8), "deep", NOON) == "hit"
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
 @pytest.mark.parametrize("analysis_type", TTL)
-def test_a_refusal_serves_for_a_shorter_time(outcome, analysis_type):
+def test_refusal_has_a_shorter_ttl(outcome, analysis_type):
     ttl = TTL_REFUSED[outcome]
 
     assert ttl <= TTL[analysis_type]
@@ -78,23 +78,23 @@ def test_a_refusal_serves_for_a_shorter_time(outcome, analysis_type):
         (timedelta(days=400), "ahead_of_clock"),
     ],
 )
-def test_a_look_from_the_future_does_not_serve_until_then(ahead, verdict):
+def test_scrape_from_the_future_is_not_a_hit(ahead, verdict):
     assert judge(look_at(age=-ahead), "light", NOON) == verdict
 
 
 @pytest.mark.parametrize(("age", "seconds"), [(timedelta(minutes=1), 60.0), (-timedelta(minutes=1), 0.0)])
-def test_an_age_is_never_below_zero(age, seconds):
+def test_age_is_never_negative(age, seconds):
     assert age_s(look_at(age=age), NOON) == seconds
 
 
 @pytest.mark.parametrize(
     ("posts_asked", "depth"), [(0, None), (11, None), (12, 12), (49, 12), (50, 50), (99, 50)]
 )
-def test_a_look_is_known_by_the_depth_it_reaches(posts_asked, depth):
+def test_depth_is_the_greatest_one_reached(posts_asked, depth):
     assert depth_of(posts_asked) == depth
 
 
-def test_the_depths_are_what_analyses_need():
+def test_depths_are_the_posts_that_analyses_need():
     assert DEPTHS == (12, 50)
 
 
@@ -111,7 +111,7 @@ def test_the_depths_are_what_analyses_need():
         (7, 7, False),
     ],
 )
-def test_more_than_a_tenth_of_the_followers_is_a_change(before, after, is_change):
+def test_more_than_ten_percent_of_followers_is_a_change(before, after, is_change):
     assert is_follower_change(before, after) is is_change
 
 
@@ -132,11 +132,11 @@ def test_more_than_a_tenth_of_the_followers_is_a_change(before, after, is_change
         ("写真家 東京", "写真家 大阪", True),
     ],
 )
-def test_more_than_three_tenths_of_the_biography_is_a_change(before, after, is_change):
+def test_more_than_thirty_percent_of_the_biography_is_a_change(before, after, is_change):
     assert is_biography_change(before, after) is is_change
 
 
-def test_endless_biographies_are_compared_as_far_as_it_makes_sense():
+def test_very_long_biographies_are_compared_up_to_the_limit():
     start = "a" * BIOGRAPHY_CHARACTERS_MAX
 
     assert not is_biography_change(start + "b" * 10_000_000, start + "c" * 10_000_000)
@@ -155,12 +155,12 @@ def distance_by_the_table(before, after):
 
 
 @given(some.text("abü", max_size=12), some.text("abü", max_size=12))
-def test_the_distance_is_levenshteins(before, after):
+def test_edit_distance_is_levenshtein(before, after):
     assert edit_distance(before, after) == distance_by_the_table(before, after)
 
 
 @given(some.text(max_size=80), some.text(max_size=80))
-def test_the_distance_is_levenshteins_beyond_a_machine_word(before, after):
+def test_edit_distance_is_levenshtein_beyond_a_machine_word(before, after):
     assert edit_distance(before, after) == distance_by_the_table(before, after)
 
 
@@ -176,18 +176,18 @@ def test_the_distance_is_levenshteins_beyond_a_machine_word(before, after):
         ({"is_private": True, "followers_count": 1}, ("privacy", "followers")),
     ],
 )
-def test_a_later_look_tells_what_has_changed(facts, found):
+def test_newer_scrape_reports_its_changes(facts, found):
     assert changes(look_at(age=timedelta(hours=1)), look_at(**facts)) == found
 
 
 @pytest.mark.parametrize("outcome", ["not_found", "restricted"])
-def test_a_profile_that_came_or_went_has_changed(outcome):
+def test_appeared_or_disappeared_profile_is_a_change(outcome):
     assert changes(look_at(outcome=outcome), look_at()) == ("outcome",)
     assert changes(look_at(), look_at(outcome=outcome)) == ("outcome",)
     assert changes(look_at(outcome=outcome), look_at(outcome=outcome)) == ()
 
 
-def test_a_profile_that_became_private_has_changed():
+def test_profile_that_became_private_is_a_change():
     assert changes(look_at(), look_at(outcome="private")) == ("outcome", "privacy")
     hidden = msgspec.structs.replace(look_at(outcome="private"), profile=None)
     assert changes(look_at(), hidden) == ("outcome",)
@@ -196,5 +196,5 @@ def test_a_profile_that_became_private_has_changed():
 @pytest.mark.parametrize(
     ("ahead", "found"), [(timedelta(minutes=5), ()), (timedelta(minutes=5) + SECOND, ("ahead_of_clock",))]
 )
-def test_an_earlier_look_from_the_future_is_taken_back(ahead, found):
+def test_older_scrape_from_the_future_is_invalidated(ahead, found):
     assert changes(look_at(age=-ahead), look_at()) == found

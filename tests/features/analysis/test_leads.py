@@ -1,4 +1,4 @@
-"""Leads: what changed since the last time, and rows that a spreadsheet opens without harm."""
+"""Leads: comparison of two analyses, and CSV rows that are safe in a spreadsheet."""
 
 import csv
 import io
@@ -77,7 +77,7 @@ def tagged(*hashtags, likes=250, **fields):
     return profile(posts=tuple(post(n, hashtags=hashtags, likes_count=likes) for n in range(4)), **fields)
 
 
-def test_two_analyses_are_compared_number_by_number():
+def test_two_analyses_are_compared_by_number():
     before = snapshot(tagged("bread", "oven", followers_count=10_000), days_before(30), overall=50)
     after = snapshot(tagged("bread", "rye", likes=590, followers_count=12_000), NOON, overall=90)
 
@@ -93,19 +93,19 @@ def test_two_analyses_are_compared_number_by_number():
     assert (made.hashtags_new, made.hashtags_lost) == (("rye",), ("oven",))
 
 
-def test_components_are_compared_in_percent_of_what_they_could_be():
+def test_components_are_compared_in_percent_of_their_maximum():
     before, after = snapshot(profile(), days_before(1)), snapshot(profile(), NOON, is_xray=True, overall=100)
 
     made = compared(before, after)
     by_name = {one.name: one for one in made.components}
     assert not made.is_same_type
-    assert by_name.keys() == {one.name for one in before.score.components}  # the xray has one more
+    assert by_name.keys() == {one.name for one in before.score.components}  # the xray has one more component
     assert by_name["authenticity"].before == by_name["authenticity"].after == 100
     assert all(one.delta == one.after - one.before for one in made.components)
     assert by_name["model_overall"].delta > 0
 
 
-def test_nothing_to_compare_with_is_unknown():
+def test_delta_without_a_previous_value_is_unknown():
     before = snapshot(profile(followers_count=0), days_before(1))
 
     made = compared(before, snapshot(profile(), NOON))
@@ -113,14 +113,14 @@ def test_nothing_to_compare_with_is_unknown():
     assert compared(snapshot(profile(), NOON), before).engagement_rate_delta is None
 
 
-def test_a_lead_is_another_for_another_business():
+def test_same_profile_is_another_lead_for_another_business():
     elsewhere = changed(LEAD_KEY, business_profile_id=BusinessProfileId(UUID(int=9)))
 
     others = {elsewhere, changed(LEAD_KEY, account_id=AccountId(UUID(int=9)))}
     assert len({LEAD_KEY, changed(LEAD_KEY), *others}) == 3
 
 
-def test_a_row_has_a_cell_for_each_column():
+def test_csv_row_has_a_cell_for_each_column():
     row = dict(zip(CSV_COLUMNS, csv_cells(LEAD), strict=True))
 
     assert row == {
@@ -138,14 +138,14 @@ def test_a_row_has_a_cell_for_each_column():
 @pytest.mark.parametrize(
     "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"], ids=ascii
 )
-def test_a_strangers_name_is_no_formula(start):
+def test_scraped_name_is_not_run_as_a_formula(start):
     cells = csv_cells(changed(LEAD, full_name=f"{start}HYPERLINK(1)", niche=f"a{start}"))
 
     assert cells[1] == f"'{start}HYPERLINK(1)"
     assert cells[5] == f"a{start}"
 
 
-def test_a_row_survives_the_spreadsheet():
+def test_csv_row_can_be_parsed_back():
     page = io.StringIO()
     cells = csv_cells(changed(LEAD, full_name='Ana "the\0 oven", Novak\nVienna'))
     csv.writer(page).writerow(cells)
@@ -159,13 +159,13 @@ def test_a_row_survives_the_spreadsheet():
     [("Ana", "aNA"), ("ANA", "\U0001d4d0\U0001d4f7\U0001d4ea"), ("Zoë", "ZOE\u0308"), ("Straße", "STRASSE")],
     ids=ascii,
 )
-def test_a_text_is_found_by_every_spelling_of_it(text, spelling):
+def test_text_is_found_in_every_spelling(text, spelling):
     assert searchable(f"I am {text}!").find(searchable(spelling)) > 0
 
 
 @pytest.mark.parametrize(
     ("sort", "value"), [("-last_analysed_at", NOON), ("-score", 66), ("username", "ana.bakes")]
 )
-def test_a_lead_has_its_place_in_every_list(sort, value):
+def test_sorted_value_has_the_type_of_its_sort(sort, value):
     assert LEAD.sorted_by(sort) == value
     assert isinstance(value, SORTS[sort])

@@ -1,4 +1,4 @@
-"""What is asked for: how a run keeps it, which rows are taken, what is given away."""
+"""Requested analyses: stored subject, accepted bulk rows, duration estimates and anonymous results."""
 
 from uuid import UUID
 
@@ -20,7 +20,7 @@ BUSINESS_ID = BusinessProfileId(UUID(int=7))
 BULK = NewBulkAnalysis(analysis_type="xray", business_profile_id=BUSINESS_ID, is_fresh=True, count=2)
 
 
-def test_an_order_is_kept_as_its_runs_subject():
+def test_request_is_stored_as_the_subject_of_its_run():
     order = BULK.of("ann")
 
     assert order.subject == {
@@ -34,13 +34,13 @@ def test_an_order_is_kept_as_its_runs_subject():
     assert (order.kind, order.dedup_key) == ("xray_analysis", f"analysis:xray:{BUSINESS_ID}:ann")
 
 
-def test_an_order_without_a_business_is_a_visitors():
+def test_request_without_a_business_is_anonymous():
     order = NewAnalysis(username="ann", analysis_type="light", business_profile_id=None)
 
     assert (order.kind, order.subject["business_profile_id"]) == ("anonymous_analysis", None)
 
 
-def test_rows_keep_their_places_and_the_first_of_two_is_taken():
+def test_rows_keep_their_positions_and_duplicates_are_rejected():
     rows = checked(["b", "@a", "!", "https://instagram.com/A", "a" * 31])
 
     assert rows.usernames == ((1, "b"), (2, "a"))
@@ -52,7 +52,7 @@ def test_rows_keep_their_places_and_the_first_of_two_is_taken():
 
 
 @pytest.mark.parametrize("text", ["\0", "\x1b[2J", "\u202e", "a\nb", "x" * 300, "\ud800"])
-def test_what_is_refused_can_be_shown_and_kept(text):
+def test_rejection_is_printable_and_bounded(text):
     (rejection,) = checked([text]).rejections
 
     assert rejection.text.isprintable()
@@ -61,14 +61,14 @@ def test_what_is_refused_can_be_shown_and_kept(text):
     assert len(rejection.reason) <= 500
 
 
-def test_what_was_seen_before_takes_less_time():
+def test_cached_profile_shortens_the_estimate():
     assert all(
         eta_s(name, (), is_cached=True) < eta_s(name, (), is_cached=False)
         for name in ("light", "deep", "xray")
     )
 
 
-def test_a_visitor_is_shown_a_part_of_the_analysis():
+def test_anonymous_result_is_a_part_of_the_analysis():
     seen = profile()
     facts = facts_of(seen, NOON)
     fit = fit_of(seen, BUSINESS.ideal_customer)
@@ -83,11 +83,11 @@ def test_a_visitor_is_shown_a_part_of_the_analysis():
 
 
 @pytest.mark.parametrize(("is_cached", "seconds"), [(False, 12), (True, 4)])
-def test_what_was_measured_is_what_is_estimated(is_cached, seconds):
+def test_estimate_is_the_sum_of_measured_steps(is_cached, seconds):
     measured = (("scrape", 8.2), ("core", 3.0), ("outreach", 0.6))
 
     assert eta_s("deep", measured, is_cached=is_cached) == seconds
 
 
-def test_nothing_is_done_in_no_time():
+def test_estimate_is_at_least_one_second():
     assert eta_s("light", (("scrape", 0.1), ("light", 0.0)), is_cached=True) == 1

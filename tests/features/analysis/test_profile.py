@@ -1,4 +1,4 @@
-"""Which texts name a profile."""
+"""Parsing of usernames."""
 
 import pytest
 
@@ -36,7 +36,7 @@ from features.analysis.domain.profile.profile import username_of
         ("reels_of_mine", "reels_of_mine"),
     ],
 )
-def test_a_name_with_or_without_sign_or_address_is_that_name(text, username):
+def test_name_handle_and_url_give_the_username(text, username):
     assert username_of(text) == username
 
 
@@ -76,7 +76,7 @@ def test_a_name_with_or_without_sign_or_address_is_that_name(text, username):
         "javascript:instagram.com/nasa",
     ],
 )
-def test_what_names_no_profile_is_refused(text):
+def test_invalid_username_is_rejected(text):
     with pytest.raises(UsernameInvalid):
         username_of(text)
 
@@ -85,7 +85,7 @@ def test_what_names_no_profile_is_refused(text):
     "segment", ["explore", "reels", "reel", "accounts", "p", "tv", "stories", "direct", "Explore"]
 )
 @pytest.mark.parametrize("form", ["{}", "@{}", "https://www.instagram.com/{}/", "instagram.com/{}?hl=en"])
-def test_the_platforms_own_places_are_no_profiles(segment, form):
+def test_reserved_paths_are_not_profiles(segment, form):
     with pytest.raises(UsernameInvalid):
         username_of(form.format(segment))
 
@@ -96,7 +96,7 @@ def test_the_platforms_own_places_are_no_profiles(segment, form):
         "n\N{CYRILLIC SMALL LETTER A}sa",
         "\N{FULLWIDTH LATIN SMALL LETTER N}asa",
         "nas\N{COMBINING ACUTE ACCENT}a",
-        "\N{KELVIN SIGN}im",  # in lower case it is our own k
+        "\N{KELVIN SIGN}im",  # its lower case is an ASCII k
         "na\N{ZERO WIDTH SPACE}sa",
         "\N{RIGHT-TO-LEFT OVERRIDE}nasa",
         "\N{ARABIC-INDIC DIGIT ONE}23",
@@ -107,12 +107,12 @@ def test_the_platforms_own_places_are_no_profiles(segment, form):
     ],
     ids=ascii,
 )
-def test_letters_that_only_look_like_ours_are_refused(text):
+def test_lookalike_letters_are_rejected(text):
     with pytest.raises(UsernameInvalid):
         username_of(text)
 
 
-def test_a_refusal_repeats_no_more_than_the_beginning():
+def test_error_quotes_only_the_beginning_of_the_text():
     with pytest.raises(UsernameInvalid) as refusal:
         username_of("x" * 10_000)
 

@@ -1,4 +1,4 @@
-"""Reading a profile: from memory, or by looking."""
+"""Reading a profile from the cache or from a provider."""
 
 import asyncio
 from datetime import timedelta
@@ -28,7 +28,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Now:
-    """Noon, and later when a test says so."""
+    """A clock that starts at noon and advances when a test calls ``wait``."""
 
     age = timedelta()
 
@@ -69,7 +69,7 @@ async def turns(number=10):
         await asyncio.sleep(0)
 
 
-async def test_what_nobody_knows_is_looked_at_and_kept(profiles, source, known, record):
+async def test_unknown_profile_is_fetched_and_cached(profiles, source, known, record):
     read = await profiles.read("ann", "deep", spender=ANN)
 
     assert (read.profile.username, read.is_cached, read.age_s) == ("ann", False, 0.0)
@@ -80,7 +80,7 @@ async def test_what_nobody_knows_is_looked_at_and_kept(profiles, source, known, 
 
 
 @pytest.mark.parametrize("text", ["@Ann", "https://www.instagram.com/ann/"])
-async def test_a_profile_is_one_however_it_is_written(profiles, source, text):
+async def test_all_spellings_of_a_username_are_one_profile(profiles, source, text):
     await profiles.read("ann", "light", spender=ANN)
 
     assert (await profiles.read(text, "light", spender=ANN)).is_cached
@@ -88,14 +88,14 @@ async def test_a_profile_is_one_however_it_is_written(profiles, source, text):
 
 
 @pytest.mark.parametrize("text", ["", "../ann", "a b", "a" * 31])
-async def test_what_is_no_username_is_refused_before_anything_else(profiles, source, text):
+async def test_invalid_username_is_rejected_before_any_fetch(profiles, source, text):
     with pytest.raises(UsernameInvalid):
         await profiles.read(text, "light", spender=ANN)
     assert source.looks == []
 
 
 @pytest.mark.parametrize("analysis_type", TTL)
-async def test_a_known_profile_serves_until_its_time_is_over(profiles, source, record, now, analysis_type):
+async def test_cached_profile_is_used_until_it_expires(profiles, source, record, now, analysis_type):
     await profiles.read("ann", analysis_type, spender=ANN)
     now.wait(TTL[analysis_type])
 
@@ -111,7 +111,7 @@ async def test_a_known_profile_serves_until_its_time_is_over(profiles, source, r
 
 
 @pytest.mark.parametrize("analysis_type", ["deep", "xray"])
-async def test_a_light_look_does_not_feed_a_deep_analysis(profiles, known, record, analysis_type):
+async def test_light_scrape_is_not_used_for_a_deep_analysis(profiles, known, record, analysis_type):
     await profiles.read("ann", "light", spender=ANN)
 
     read = await profiles.read("ann", analysis_type, spender=ANN)
@@ -121,7 +121,7 @@ async def test_a_light_look_does_not_feed_a_deep_analysis(profiles, known, recor
     assert known.depths() == [12, 50]
 
 
-async def test_a_deep_look_feeds_a_light_analysis_with_as_many_posts_as_a_light_one_would(profiles, record):
+async def test_deep_scrape_gives_a_light_analysis_only_the_posts_it_needs(profiles, record):
     await profiles.read("ann", "deep", spender=ANN)
 
     read = await profiles.read("ann", "light", spender=ANN)
@@ -131,7 +131,7 @@ async def test_a_deep_look_feeds_a_light_analysis_with_as_many_posts_as_a_light_
     assert record.reasons[1] == (True, "hit")
 
 
-async def test_deep_and_xray_share_a_look_while_it_is_young_enough_for_both(profiles, now):
+async def test_deep_and_xray_share_a_scrape_while_it_is_fresh_for_both(profiles, now):
     await profiles.read("ann", "deep", spender=ANN)
     now.wait(TTL["xray"])
     assert (await profiles.read("ann", "xray", spender=ANN)).is_cached
@@ -142,7 +142,7 @@ async def test_deep_and_xray_share_a_look_while_it_is_young_enough_for_both(prof
     assert not (await profiles.read("ann", "xray", spender=ANN)).is_cached
 
 
-async def test_who_bypasses_what_is_known_looks_and_the_others_have_it_from_then_on(profiles, record, now):
+async def test_bypassing_reader_fetches_and_refreshes_the_cache_for_others(profiles, record, now):
     await profiles.read("ann", "light", spender=ANN)
     now.wait(SECOND)
 
@@ -161,7 +161,7 @@ async def test_who_bypasses_what_is_known_looks_and_the_others_have_it_from_then
         ("restricted", ProfileRestricted),
     ],
 )
-async def test_a_refusal_is_remembered_for_an_hour_or_more(profiles, source, record, now, outcome, refusal):
+async def test_refusal_is_cached_for_an_hour_or_more(profiles, source, record, now, outcome, refusal):
     source.found = partial(look_at, outcome=outcome)
     for _ in range(2):
         with pytest.raises(refusal, match="@ann"):
@@ -175,7 +175,7 @@ async def test_a_refusal_is_remembered_for_an_hour_or_more(profiles, source, rec
     assert len(source.looks) == 2
 
 
-async def test_when_nobody_can_look_an_old_look_does_not_serve_instead(profiles, source, known, record, now):
+async def test_expired_scrape_is_not_used_when_the_provider_is_down(profiles, source, known, record, now):
     await profiles.read("ann", "light", spender=ANN)
     now.wait(TTL["light"] + SECOND)
     source.is_down = True
@@ -196,7 +196,7 @@ async def test_when_nobody_can_look_an_old_look_does_not_serve_instead(profiles,
         ({"is_private": True}, "privacy"),
     ],
 )
-async def test_what_a_later_look_contradicts_is_forgotten_in_every_depth(
+async def test_scrapes_of_every_depth_are_removed_after_a_change_of_the_profile(
     profiles, source, known, now, facts, change
 ):
     await profiles.read("ann", "deep", spender=ANN)
@@ -210,7 +210,7 @@ async def test_what_a_later_look_contradicts_is_forgotten_in_every_depth(
     assert not (await profiles.read("ann", "deep", spender=ANN)).is_cached
 
 
-async def test_small_changes_that_add_up_are_noticed_by_the_oldest_look(profiles, source, known, now):
+async def test_small_changes_that_add_up_invalidate_the_oldest_scrape(profiles, source, known, now):
     await profiles.read("ann", "deep", spender=ANN)
     for followers in (1_090, 1_180):
         now.wait(timedelta(hours=1))
@@ -220,7 +220,7 @@ async def test_small_changes_that_add_up_are_noticed_by_the_oldest_look(profiles
     assert known.depths() == [12]
 
 
-async def test_what_a_later_look_confirms_is_kept(profiles, known, now):
+async def test_unchanged_scrapes_stay_cached(profiles, known, now):
     await profiles.read("ann", "deep", spender=ANN)
     now.wait(timedelta(hours=1))
 
@@ -230,7 +230,7 @@ async def test_what_a_later_look_confirms_is_kept(profiles, known, now):
     assert known.depths() == [12, 50]
 
 
-async def test_a_profile_that_went_is_not_served_from_another_depth(profiles, source):
+async def test_disappeared_profile_is_not_served_from_another_depth(profiles, source):
     await profiles.read("ann", "deep", spender=ANN)
     source.found = partial(look_at, outcome="not_found")
     with pytest.raises(ProfileNotFound):
@@ -240,7 +240,7 @@ async def test_a_profile_that_went_is_not_served_from_another_depth(profiles, so
         await profiles.read("ann", "deep", spender=ANN)
 
 
-async def test_a_look_from_the_future_costs_one_look_and_not_one_each_time(profiles, source, known, record):
+async def test_scrape_from_the_future_costs_only_one_fetch(profiles, source, known, record):
     await known.keep("ann", look_at(age=-timedelta(days=400)))
 
     await profiles.read("ann", "light", spender=ANN)
@@ -250,7 +250,7 @@ async def test_a_look_from_the_future_costs_one_look_and_not_one_each_time(profi
     assert len(source.looks) == 1
 
 
-async def test_who_reads_the_same_meanwhile_waits_for_the_same_look(profiles, source, record):
+async def test_concurrent_readers_share_one_fetch(profiles, source, record):
     source.gate.clear()
     readers = [asyncio.create_task(profiles.read("ann", "deep", spender=ANN))]
     await turns()
@@ -265,7 +265,7 @@ async def test_who_reads_the_same_meanwhile_waits_for_the_same_look(profiles, so
     assert record.reasons == [(False, "absent")] + [(True, "shared")] * 3
 
 
-async def test_another_depth_and_another_person_are_looked_at_beside(profiles, source):
+async def test_other_depths_and_usernames_are_fetched_concurrently(profiles, source):
     source.gate.clear()
     readers = [
         asyncio.create_task(profiles.read(name, analysis_type, spender=ANN))
@@ -279,7 +279,7 @@ async def test_another_depth_and_another_person_are_looked_at_beside(profiles, s
     assert sorted(look[:2] for look in source.looks) == [("ann", 12), ("ann", 50), ("bob", 12)]
 
 
-async def test_a_look_goes_on_while_somebody_waits_and_ends_when_nobody_does(profiles, source, known):
+async def test_fetch_is_cancelled_only_when_its_last_reader_is_cancelled(profiles, source, known):
     source.gate.clear()
     readers = [asyncio.create_task(profiles.read("ann", "light", spender=ANN)) for _ in range(2)]
     await turns()
@@ -293,7 +293,7 @@ async def test_a_look_goes_on_while_somebody_waits_and_ends_when_nobody_does(pro
     assert (source.cancelled, known.depths()) == (1, [])
 
 
-async def test_a_failure_reaches_everybody_who_waits(profiles, source):
+async def test_waiters_share_the_error(profiles, source):
     source.is_down = True
     source.gate.clear()
     readers = [asyncio.create_task(profiles.read("ann", "light", spender=ANN)) for _ in range(3)]

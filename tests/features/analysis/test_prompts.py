@@ -1,4 +1,4 @@
-"""What is asked: the same beginning for a business, our numbers, then as much of a profile as fits."""
+"""Prompts: a stable part per business, then our numbers, then as much of the profile as fits."""
 
 import re
 
@@ -83,11 +83,11 @@ def excerpt(analysis_type, anybody):
 
 
 @pytest.mark.parametrize("analysis_type", TASKS)
-def test_each_type_asks_its_questions(analysis_type):
+def test_each_analysis_type_has_its_prompts(analysis_type):
     assert {name: one.task for name, one in asked(analysis_type).items()} == TASKS[analysis_type]
 
 
-def test_a_question_knows_its_form_and_who_pays():
+def test_prompt_has_its_output_schema_and_cost_owner():
     deep = asked()
 
     assert [one.answer for one in deep.values()] == [DeepCoreOutput, OutreachOutput, PersonalityOutput]
@@ -95,25 +95,25 @@ def test_a_question_knows_its_form_and_who_pays():
 
 
 @pytest.mark.parametrize("analysis_type", TASKS)
-def test_questions_share_their_beginning_up_to_the_task(analysis_type):
+def test_prompts_share_the_stable_part_up_to_the_task(analysis_type):
     for one in asked(analysis_type).values():
         assert one.stable == (PREFIX, RULES, INSTRUCTIONS[one.task])
 
 
-def test_a_visitor_without_a_business_is_answered_too():
+def test_anonymous_request_has_prompts():
     assert (
         asked("light", business=UNDESCRIBED)["light"].stable[0].startswith("Nobody has described a business.")
     )
 
 
-def test_nothing_about_the_profile_is_in_the_beginning():
+def test_stable_part_contains_nothing_about_the_profile():
     one, other = asked(), asked(anybody=profile(username="somebody", biography="else", posts=()))
 
     assert [each.stable for each in one.values()] == [each.stable for each in other.values()]
     assert one["core"].question != other["core"].question
 
 
-def test_a_question_is_our_numbers_and_then_strangers_text():
+def test_question_has_our_numbers_before_the_scraped_text():
     anybody = profile(
         biography="Bread & more\nin\u200b Vienna",
         is_business=True,
@@ -127,7 +127,7 @@ def test_a_question_is_our_numbers_and_then_strangers_text():
     assert asked(anybody=anybody)["core"].question == QUESTION
 
 
-def test_a_signal_is_told_with_its_numbers():
+def test_signal_is_stated_with_its_numbers():
     lonely = profile(posts=tuple(post(number, likes_count=1, comments_count=0) for number in range(3)))
 
     assert (
@@ -168,7 +168,7 @@ def test_no_more_posts_are_shown_than_the_type_needs(analysis_type):
     ]
 
 
-def test_a_post_that_fits_the_business_goes_before_a_little_newer_ones():
+def test_matching_post_precedes_slightly_newer_ones():
     captions = {13: "Our coffee", 40: "More coffee"}
     anybody = profile(
         posts=tuple(post(number, caption=captions.get(number, "x")) for number in range(50)),
@@ -183,7 +183,7 @@ def test_a_post_that_fits_the_business_goes_before_a_little_newer_ones():
     ]
 
 
-def test_labels_lead_to_the_posts_own_ids():
+def test_labels_map_to_post_ids():
     anybody = profile()
 
     assert excerpt("light", anybody).post_ids == {
@@ -191,7 +191,7 @@ def test_labels_lead_to_the_posts_own_ids():
     }
 
 
-def test_a_profile_without_anything_still_makes_a_question():
+def test_empty_profile_has_a_question():
     question = asked(anybody=profile(username="", full_name="", category="", biography="", posts=()))[
         "core"
     ].question

@@ -1,4 +1,4 @@
-"""A score: it adds up, it explains itself, and evidence that nobody was shown does not help it."""
+"""Scores: sums, stated inputs, and no credit for evidence that was not shown."""
 
 import msgspec
 import pytest
@@ -88,7 +88,7 @@ TYPES = st.sampled_from([*WEIGHTS])
 
 @settings(deadline=None, max_examples=30)
 @given(TYPES, anybody(), OPINIONS)
-def test_a_score_is_the_sum_of_its_parts_and_between_0_and_100(analysis_type, somebody, opinion):
+def test_score_is_the_sum_of_its_components_and_between_0_and_100(analysis_type, somebody, opinion):
     made = score(analysis_type, *somebody, **opinion)
 
     assert made.total == sum(component.points for component in made.components)
@@ -136,7 +136,7 @@ def test_a_better_opinion_never_lowers_a_score(analysis_type, somebody, opinion,
 
 
 @pytest.mark.parametrize("analysis_type", WEIGHTS)
-def test_the_same_question_has_the_same_score_and_survives_storage(analysis_type):
+def test_score_is_deterministic_and_survives_serialization(analysis_type):
     made = score(analysis_type)
 
     assert made == score(analysis_type)
@@ -144,7 +144,7 @@ def test_the_same_question_has_the_same_score_and_survives_storage(analysis_type
 
 
 @pytest.mark.parametrize("analysis_type", WEIGHTS)
-def test_the_points_of_a_type_are_a_hundred(analysis_type):
+def test_points_of_a_type_sum_to_a_hundred(analysis_type):
     assert sum(WEIGHTS[analysis_type].values()) == 100
 
 
@@ -168,7 +168,7 @@ def test_a_score_has_a_tier(total, tier):
 @pytest.mark.parametrize(
     ("opinion", "confidence", "total"), [(100, 1.0, 100), (0, 1.0, 50), (0, 0.0, 100), (0, 0.5, 75)]
 )
-def test_the_best_profile_loses_by_what_a_model_says_and_how_sure_it_is(opinion, confidence, total):
+def test_model_score_and_confidence_lower_the_best_profiles_total(opinion, confidence, total):
     facts = changed(
         with_rate(50.0),
         authority=changed(FACTS.authority, followers_per_following=1e6, is_verified=True, is_business=True),
@@ -199,7 +199,7 @@ def test_a_model_without_confidence_changes_nothing():
         ((), 45, 0, ()),
     ],
 )
-def test_evidence_is_looked_up_and_what_is_invented_lowers_confidence(reasons, confidence, dropped, evidence):
+def test_unknown_evidence_is_dropped_and_lowers_confidence(reasons, confidence, dropped, evidence):
     made = score(reasons=reasons)
 
     assert (made.confidence, made.evidence_dropped) == (confidence, dropped)
@@ -207,7 +207,7 @@ def test_evidence_is_looked_up_and_what_is_invented_lowers_confidence(reasons, c
     assert {one.evidence_post_ids for one in made.components if one.source == "formula"} == {()}
 
 
-def test_an_xray_counts_how_receptive_somebody_is_by_its_own_evidence():
+def test_xray_receptiveness_uses_its_own_evidence():
     made = score("xray")
 
     receptive = {one.name: one for one in made.components}["model_receptiveness"]
@@ -215,7 +215,7 @@ def test_an_xray_counts_how_receptive_somebody_is_by_its_own_evidence():
     assert "50 of 100, counted by a confidence of 50 %" in receptive.input
 
 
-def test_evidence_dropped_counts_both_answers_of_an_xray():
+def test_evidence_dropped_counts_both_outputs_of_an_xray():
     invented = changed(PSYCHOGRAPHIC.core_values[0], evidence=("p77",))
     made = score_of(
         "xray",
@@ -229,12 +229,12 @@ def test_evidence_dropped_counts_both_answers_of_an_xray():
     assert made.evidence_dropped == 2
 
 
-def test_an_xray_without_its_psychographic_answer_is_a_mistake_of_ours():
+def test_xray_without_a_psychographic_output_fails_an_assertion():
     with pytest.raises(AssertionError):
         score_of("xray", FACTS, FIT, judgement=COMMERCIAL, post_ids=POST_IDS)
 
 
-def test_parts_of_a_score_are_percentages_of_what_they_could_be():
+def test_partial_scores_are_percentages_of_their_maximum():
     made = score(confidence=1.0, niche_fit=100)
 
     points = {one.name: one.points for one in made.components}
@@ -243,7 +243,7 @@ def test_parts_of_a_score_are_percentages_of_what_they_could_be():
 
 
 @pytest.mark.parametrize(("rate", "share"), [(None, 0.5), (0.0, 0.0), (2.4, 0.5), (4.8, 1.0), (400.0, 1.0)])
-def test_engagement_is_measured_against_the_usual_for_the_size(rate, share):
+def test_engagement_is_relative_to_the_usual_rate_of_the_size(rate, share):
     assert shares(with_rate(rate))["engagement"].share == share
 
 
@@ -260,7 +260,7 @@ def test_the_formula_names_its_inputs():
     }
 
 
-def test_words_found_and_excluded_are_named():
+def test_found_and_excluded_terms_are_named():
     fit = fit_of(profile(), changed(BUSINESS.ideal_customer, niches=("bread", "oven"), exclusions=("loaf",)))
 
     assert shares(fit=fit)["niche_fit"].input == "found: bread, oven; excluded: loaf"
@@ -296,7 +296,7 @@ def test_activity_is_freshness_and_rhythm(days, rate, share):
         ({"posts": (post(0, posted_at=None),), "posts_count": 0}, 0.5),
     ],
 )
-def test_who_has_no_posts_is_not_active_and_who_hides_their_dates_may_be(fields, share):
+def test_profile_without_posts_is_inactive_and_unknown_dates_are_neutral(fields, share):
     assert shares(facts_of(profile(**fields), NOON))["activity"].share == share
 
 
@@ -311,5 +311,5 @@ def test_who_has_no_posts_is_not_active_and_who_hides_their_dates_may_be(fields,
         ({"followers_count": 10**9, "is_verified": True}, 1.0),
     ],
 )
-def test_authority_is_followers_for_each_followed_and_marks(fields, share):
+def test_authority_is_followers_per_following_and_badges(fields, share):
     assert shares(facts_of(profile(**fields), NOON))["authority"].share == pytest.approx(share)

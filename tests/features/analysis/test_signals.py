@@ -1,4 +1,4 @@
-"""Signs of a bought audience: each appears just past its limit, and shows what it rests on."""
+"""Signals of a bought audience: each appears just beyond its limit and states its numbers."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def posts(likes, **fields):
     return tuple(post(number, likes_count=count, **fields) for number, count in enumerate(likes))
 
 
-def test_a_usual_profile_raises_no_suspicion():
+def test_usual_profile_has_no_suspicion():
     assert signals() == {}
     assert facts_of(profile(), NOON).suspicion == 0
 
@@ -28,16 +28,16 @@ def test_a_usual_profile_raises_no_suspicion():
         ([48, 48, 48], set()),
         ([2_400, 2_400, 2_400], set()),
         ([2_401, 2_401, 2_401], {"engagement_far_above_usual"}),
-        ([1, 1], set()),  # two posts prove nothing
+        ([1, 1], set()),  # two posts are too few
     ],
 )
-def test_engagement_far_from_what_is_usual_for_the_size(likes, names):
+def test_engagement_far_from_the_usual_rate_of_the_size_is_a_signal(likes, names):
     found = signals(followers_count=10_000, posts=posts(likes, comments_count=None))
 
     assert found.keys() == names
 
 
-def test_a_signal_shows_what_was_found_and_the_limit():
+def test_signal_states_the_value_and_the_limit():
     found = signals(followers_count=10_000, posts=posts([10, 10, 10], comments_count=None))
 
     assert found["engagement_far_below_usual"] == Signal(
@@ -49,7 +49,7 @@ def test_a_signal_shows_what_was_found_and_the_limit():
     ("followers", "following", "is_odd"),
     [(9_999, 5_000, True), (10_000, 5_000, False), (9_000, 4_999, False)],
 )
-def test_following_very_many_to_be_followed(followers, following, is_odd):
+def test_following_very_many_accounts_is_a_signal(followers, following, is_odd):
     found = signals(followers_count=followers, following_count=following)
 
     assert ("follows_very_many" in found) is is_odd
@@ -58,7 +58,7 @@ def test_following_very_many_to_be_followed(followers, following, is_odd):
 @pytest.mark.parametrize(
     ("followers", "posts_count", "is_odd"), [(10_000, 2, True), (10_000, 3, False), (9_999, 0, False)]
 )
-def test_followers_who_came_for_nothing(followers, posts_count, is_odd):
+def test_many_followers_without_posts_are_a_signal(followers, posts_count, is_odd):
     found = signals(followers_count=followers, posts_count=posts_count, posts=())
 
     assert ("followers_without_posts" in found) is is_odd
@@ -68,12 +68,12 @@ def test_followers_who_came_for_nothing(followers, posts_count, is_odd):
     ("likes", "is_odd"),
     [
         ([300, 301, 302, 303, 304, 305], True),
-        ([300, 301, 302, 303, 304], False),  # too few to tell
+        ([300, 301, 302, 303, 304], False),  # too few posts
         ([300, 400, 250, 310, 500, 200], False),
-        ([5, 5, 5, 5, 5, 5], False),  # small numbers are even by chance
+        ([5, 5, 5, 5, 5, 5], False),  # small counts are even by chance
     ],
 )
-def test_likes_as_even_as_an_invoice(likes, is_odd):
+def test_very_even_likes_are_a_signal(likes, is_odd):
     assert ("likes_very_even" in signals(posts=posts(likes))) is is_odd
 
 
@@ -81,13 +81,13 @@ def test_likes_as_even_as_an_invoice(likes, is_odd):
     ("likes", "comments", "is_odd"),
     [(400, 0, True), (998, 2, False), (997, 1, True), (400, None, False), (100, 0, False)],
 )
-def test_likes_without_anybody_saying_a_word(likes, comments, is_odd):
+def test_likes_without_comments_are_a_signal(likes, comments, is_odd):
     found = signals(posts=posts([likes] * 3, comments_count=comments))
 
     assert ("likes_without_comments" in found) is is_odd
 
 
-def test_two_posts_without_comments_prove_nothing():
+def test_two_posts_without_comments_are_no_signal():
     assert "likes_without_comments" not in signals(posts=posts([5_000, 5_000], comments_count=0))
 
 
@@ -95,7 +95,7 @@ def test_two_posts_without_comments_prove_nothing():
     ("views", "is_odd"),
     [([90, 90, 90], True), ([90, 90, 110], False), ([0, 0, 0], False), ([None] * 3, False)],
 )
-def test_more_people_liked_than_saw_it(views, is_odd):
+def test_more_likes_than_views_are_a_signal(views, is_odd):
     videos = tuple(
         post(number, kind="video", likes_count=100, video_views_count=count)
         for number, count in enumerate(views)
@@ -104,7 +104,7 @@ def test_more_people_liked_than_saw_it(views, is_odd):
     assert ("more_likes_than_views" in signals(posts=videos)) is is_odd
 
 
-def test_suspicion_adds_up_to_a_hundred_at_the_most():
+def test_suspicion_is_at_most_a_hundred():
     every = tuple(Signal(name=name, found=1, limit=0) for name in SUSPICION)
 
     assert suspicion_of(every[:1]) == SUSPICION[every[0].name]

@@ -1,4 +1,4 @@
-"""The steps of an analysis, and what is concluded from them."""
+"""Steps of an analysis and the assembled result."""
 
 # ruff: noqa: ARG002  the parameters are the ports'
 
@@ -82,13 +82,13 @@ async def concluded(steps, asked):
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
-async def test_whom_nobody_can_see_is_a_verdict(outcome):
+async def test_inaccessible_profile_is_a_verdict(outcome):
     looked = await make_steps(found=scrape(outcome=outcome, profile=None)).look(request())
 
     assert (looked.verdict.outcome, looked.read) == (outcome, None)
 
 
-async def test_whom_the_business_does_not_want_is_a_verdict_with_its_reasons():
+async def test_ineligible_profile_is_a_verdict_with_its_violations():
     business = msgspec.structs.replace(BUSINESS, ideal_customer=IdealCustomer(followers_min=1_000_000))
 
     looked = await make_steps(business=business).look(request())
@@ -97,18 +97,18 @@ async def test_whom_the_business_does_not_want_is_a_verdict_with_its_reasons():
     assert [violation.name for violation in looked.verdict.violations] == ["followers_below_min"]
 
 
-async def test_a_business_that_is_gone_is_an_error():
+async def test_deleted_business_is_an_error():
     with pytest.raises(BusinessDeleted):
         await make_steps().look(request(business_profile_id=BusinessProfileId(UUID(int=8))))
 
 
-async def test_without_a_business_everybody_is_judged_for_an_undescribed_one():
+async def test_request_without_a_business_uses_the_undescribed_one():
     looked = await make_steps().look(request(business_profile_id=None))
 
     assert looked.business == UNDESCRIBED
 
 
-async def test_what_steps_return_is_the_same_after_it_was_kept():
+async def test_step_results_survive_serialization():
     steps = make_steps()
     looked = await steps.look(request())
     answered = await steps.ask("light", await steps.consider(request(), looked))
@@ -118,7 +118,7 @@ async def test_what_steps_return_is_the_same_after_it_was_kept():
         assert msgspec.convert(kept, type(value)) == value
 
 
-async def test_an_analysis_holds_what_was_seen_said_and_scored():
+async def test_analysis_contains_profile_outputs_and_score():
     analysis = await concluded(make_steps(), request())
 
     assert (analysis.id, analysis.key.business_profile_id) == (RunId(UUID(int=1)), BUSINESS_ID)
@@ -130,13 +130,13 @@ async def test_an_analysis_holds_what_was_seen_said_and_scored():
     assert msgspec.json.decode(msgspec.json.encode(analysis), type=Analysis) == analysis
 
 
-async def test_of_a_visitors_analysis_the_business_is_nobodys():
+async def test_anonymous_analysis_has_no_business():
     analysis = await concluded(make_steps(), request(business_profile_id=None))
 
     assert analysis.key.business_profile_id == NO_BUSINESS
 
 
-async def test_posts_that_an_answer_names_are_its_evidence_once_and_in_order():
+async def test_cited_posts_are_evidence_once_and_in_order():
     reason = LIGHT.reasons[0]
     said = msgspec.structs.replace(
         LIGHT,
@@ -152,7 +152,7 @@ async def test_posts_that_an_answer_names_are_its_evidence_once_and_in_order():
     assert [(post.label, post.id) for post in analysis.evidence] == [("p1", posts[0].id), ("p3", posts[2].id)]
 
 
-async def test_what_was_removed_from_an_answer_says_from_which():
+async def test_removal_names_its_output():
     said = msgspec.structs.replace(LIGHT, summary="Visit evil.example now.")
 
     analysis = await concluded(make_steps(value=said), request())
@@ -161,7 +161,7 @@ async def test_what_was_removed_from_an_answer_says_from_which():
     assert "evil" not in analysis.answers.light.summary
 
 
-async def test_a_large_profile_is_compared_beside_the_loop(monkeypatch):
+async def test_large_profile_is_compared_in_a_thread(monkeypatch):
     threads = []
 
     async def to_thread(call, *args):

@@ -1,4 +1,4 @@
-"""Strangers' text: visible, on one line, unable to open a mark, and as long as we say."""
+"""Sanitized scraped text: visible, on one line, escaped and bounded."""
 
 import sys
 
@@ -23,11 +23,11 @@ from features.analysis.domain.profile.text import CUT_MARK, LENGTH_MAX, comparab
     ],
     ids=ascii,
 )
-def test_what_cannot_be_seen_is_gone_and_the_rest_is_on_one_line(text, shown):
+def test_invisible_characters_are_removed_and_lines_joined(text, shown):
     assert plain(text) == shown
 
 
-def test_no_letter_of_unicode_becomes_something_invisible_or_a_line_end():
+def test_no_unicode_letter_becomes_invisible_or_a_line_end():
     texts = ("".join(map(chr, range(start, start + 2_048))) for start in range(0, sys.maxunicode, 2_048))
 
     shown = [plain(text) for text in texts]
@@ -35,12 +35,12 @@ def test_no_letter_of_unicode_becomes_something_invisible_or_a_line_end():
     assert len(shown[0]) > 1_500
 
 
-def test_more_than_anybody_may_write_is_not_looked_at():
+def test_text_beyond_the_length_limit_is_ignored():
     assert len(plain("x" * (LENGTH_MAX + 1))) == LENGTH_MAX
 
 
 @given(st.text())
-def test_an_escaped_text_has_no_angle_bracket_and_means_the_same(text):
+def test_escaped_text_has_no_angle_bracket_and_can_be_unescaped(text):
     quoted = escaped(text)
 
     assert not {"<", ">"} & set(quoted)
@@ -52,13 +52,13 @@ def test_an_escaped_text_has_no_angle_bracket_and_means_the_same(text):
     [
         ("short", 5, "short"),
         ("some words here", 12, "some words" + CUT_MARK),
-        ("a " + "x" * 20, 12, "a " + "x" * 10 + CUT_MARK),  # the only boundary would lose nearly all
+        ("a " + "x" * 20, 12, "a " + "x" * 10 + CUT_MARK),  # the only word boundary loses nearly everything
         ("ééé", 5, "éé" + CUT_MARK),
         ("R &amp; D", 6, "R" + CUT_MARK),
         ("RRR&lt;", 6, "RRR" + CUT_MARK),
     ],
 )
-def test_a_text_is_cut_at_a_word_and_says_so(text, bytes_max, shown):
+def test_text_is_cut_at_a_word_and_marked(text, bytes_max, shown):
     assert cut(text, bytes_max) == shown
 
 
@@ -77,5 +77,5 @@ def test_spellings_of_the_same_words_compare_equal(one, other):
 
 
 @pytest.mark.parametrize("word", ["gas", "bus", "glass", "tea"])
-def test_what_only_looks_like_a_plural_stays(word):
+def test_word_that_only_resembles_a_plural_is_unchanged(word):
     assert comparable(word) == word

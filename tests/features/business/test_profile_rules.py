@@ -1,4 +1,4 @@
-"""What a profile may say, how complete it is, and whom its ideal customer leaves out."""
+"""Business profile: valid texts, completeness, and bounds of the ideal customer."""
 
 import inspect
 import math
@@ -60,7 +60,7 @@ def refused_field(fields):
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.code)
-def test_an_error_survives_pickling_and_tells_its_facts(error):
+def test_error_survives_pickling_with_its_facts(error):
     copy = pickle.loads(pickle.dumps(error))
 
     assert (type(copy), str(copy), copy.facts) == (type(error), str(error), error.facts)
@@ -68,7 +68,7 @@ def test_an_error_survives_pickling_and_tells_its_facts(error):
     assert all(str(fact) in str(error) for fact in error.args)
 
 
-def test_no_error_is_missing_above_and_each_has_a_code_of_its_own():
+def test_every_error_is_listed_and_has_a_unique_code():
     kinds = {
         kind for _, kind in inspect.getmembers(errors, inspect.isclass) if kind.__module__ == errors.__name__
     }
@@ -109,7 +109,7 @@ def test_prose_keeps_its_lines_however_they_end(field):
 
 
 @pytest.mark.parametrize("text", ["Café ☕️ 👩‍👩‍👧", "مقهى جبال الألب", "\u202eabc", "日本語"], ids=ascii)
-def test_every_script_is_welcome(text):
+def test_every_script_is_accepted(text):
     assert content(name=text).checked().name == text
 
 
@@ -117,7 +117,7 @@ def test_every_script_is_welcome(text):
     "website",
     ["https://example.com", "http://example.com:8080/a?b#c", "https://münchen.example/ö", "http://x?y"],
 )
-def test_a_website_is_kept_as_it_is(website):
+def test_website_is_stored_unchanged(website):
     assert content(website=website).checked().website == website
 
 
@@ -143,22 +143,22 @@ def test_a_website_is_kept_as_it_is(website):
     ],
     ids=lambda website: ascii(website)[:40],
 )
-def test_what_is_no_web_address_or_has_credentials_is_refused(website):
+def test_invalid_address_or_credentials_are_rejected(website):
     assert refused_field({"website": website}) == "website"
 
 
 @pytest.mark.parametrize("language", ["en", "de-CH", "zh-Hant-TW", "sl-rozaj-biske"])
-def test_a_language_tag_is_kept(language):
+def test_language_tag_is_stored(language):
     assert content(language=language).checked().language == language
 
 
 @pytest.mark.parametrize("language", ["", "e", "english!", "en_US", "en-", "en\n", "en" + "-abcdefgh" * 4])
-def test_what_is_no_language_tag_is_refused(language):
+def test_invalid_language_tag_is_rejected(language):
     assert refused_field({"language": language}) == "language"
 
 
 @pytest.mark.parametrize("field", LISTS)
-def test_a_list_keeps_its_order_and_each_entry_once_whatever_its_case(field):
+def test_list_keeps_its_order_without_case_insensitive_duplicates(field):
     customer = IdealCustomer(**{field: (" fitness ", "Yoga", "Fitness", "Cafe\u0301", "CAF\u00c9")})
 
     assert getattr(customer.checked(), field) == ("Fitness", "Yoga", "CAF\u00c9")
@@ -211,17 +211,17 @@ def test_an_engagement_rate_has_two_decimals(sent, kept):
         (0, 0.0, ["followers_below_min", "engagement_rate_below_min"]),
     ],
 )
-def test_an_ideal_customer_says_by_what_somebody_fails_to_be_one(followers, engagement_rate, violations):
+def test_ideal_customer_names_the_violated_bounds(followers, engagement_rate, violations):
     customer = IdealCustomer(followers_min=100, followers_max=1_000, engagement_rate_min=2.5)
 
     assert customer.violations(followers, engagement_rate) == violations
 
 
-def test_an_ideal_customer_without_wishes_may_be_anybody():
+def test_ideal_customer_without_bounds_has_no_violations():
     assert IdealCustomer().violations(0, 0.0) == []
 
 
-def test_a_change_replaces_what_it_names_and_nothing_else():
+def test_change_replaces_only_the_given_fields():
     changed = COMPLETE.changed({"tone": None, "name": " New "}, {"followers_min": 5, "niches": ()})
 
     assert (changed.name, changed.tone, changed.summary) == ("New", None, "Coffee.")
@@ -229,30 +229,30 @@ def test_a_change_replaces_what_it_names_and_nothing_else():
     assert (changed.ideal_customer.niches, changed.ideal_customer.content_themes) == ((), ("brewing",))
 
 
-def test_a_change_is_checked_together_with_what_stays():
+def test_change_is_checked_together_with_unchanged_fields():
     with pytest.raises(ProfileInvalid, match="followers_max"):
         COMPLETE.changed({}, {"followers_min": 11})
 
 
-def test_the_weights_of_completeness_add_up():
+def test_weights_of_completeness_sum_to_a_hundred():
     assert sum(WEIGHTS.values()) == 100
 
 
-def test_a_name_alone_is_a_beginning_and_everything_else_is_named():
+def test_profile_with_only_a_name_lists_all_other_fields_as_missing():
     told = completeness(content())
 
     assert (told.percent, told.is_complete) == (WEIGHTS["name"], False)
     assert told.missing == [field for field in WEIGHTS if field != "name"]
 
 
-def test_a_complete_profile_misses_nothing_though_its_numbers_are_0():
+def test_complete_profile_misses_nothing_even_if_its_numbers_are_0():
     told = completeness(COMPLETE.checked())
 
     assert (told.percent, told.missing, told.is_complete) == (100, [], True)
 
 
 @pytest.mark.parametrize("field", [field for field in WEIGHTS if field != "name"])
-def test_a_field_that_is_missing_is_named_and_costs_its_weight(field):
+def test_missing_field_is_named_and_costs_its_weight(field):
     part, _, name = field.rpartition(".")
     empty = {name: () if name in LISTS else None}
     changed = COMPLETE.changed({} if part else empty, empty if part else {})
@@ -263,19 +263,19 @@ def test_a_field_that_is_missing_is_named_and_costs_its_weight(field):
 
 
 @pytest.mark.parametrize(("profiles_max", "count"), [(1, 0), (3, 2), (None, 1_000)])
-def test_a_plan_with_room_allows_another(profiles_max, count):
+def test_plan_with_room_allows_another_profile(profiles_max, count):
     assert Allowance(plan="free", profiles_max=profiles_max, profiles_count=count).check_room() is None
 
 
 @pytest.mark.parametrize(("profiles_max", "count"), [(0, 0), (1, 1), (1, 3)])
-def test_a_full_plan_allows_no_other(profiles_max, count):
+def test_full_plan_allows_no_other_profile(profiles_max, count):
     with pytest.raises(BusinessProfilesLimit) as refusal:
         Allowance(plan="free", profiles_max=profiles_max, profiles_count=count).check_room()
 
     assert refusal.value.facts == {"limit": profiles_max, "plan": "free"}
 
 
-def test_a_change_starts_from_a_version_that_was_seen():
+def test_version_check_accepts_none_or_the_current_version():
     profile = BusinessProfile(
         id=uuid.uuid4(),
         account_id=uuid.uuid4(),

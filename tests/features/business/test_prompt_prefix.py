@@ -1,4 +1,4 @@
-"""The prompt's beginning: the same bytes for the same content, and a fence the tenant cannot climb."""
+"""Prompt prefix: equal bytes for equal content, and tags that the customer's text cannot close."""
 
 import hashlib
 import re
@@ -57,7 +57,7 @@ MARKS = [
 ]
 
 LETTERS = st.characters(exclude_categories=("Cc", "Cs"))
-# Marks, the characters they are made of, and what would merge with one: likelier here than by chance.
+# Tags, their characters, and characters that merge with them, drawn more often than by chance.
 PIECES = st.sampled_from([*MARKS, "<", ">", "&", "&lt;", "\u0338", "e\u0301", "É", "ﬁ", "ß", "- "])
 LINES = st.lists(PIECES | LETTERS, min_size=1, max_size=6).map("".join).filter(str.strip)
 ITEMS = st.lists(LINES.filter(lambda line: len(line) <= ITEM_LENGTH_MAX), max_size=4)
@@ -68,7 +68,7 @@ CONTENTS = st.fixed_dictionaries(
 
 @st.composite
 def written_twice(draw):
-    """The same content, its lists in another order the second time."""
+    """The same content twice, the second time with its lists in another order."""
     fields = draw(CONTENTS)
     lists = {name: draw(ITEMS) for name in LISTS}
     again = {name: draw(st.permutations(entries)) for name, entries in lists.items()}
@@ -81,17 +81,17 @@ def written_twice(draw):
     ]
 
 
-def test_the_prefix_shows_what_is_known_in_a_fixed_order():
+def test_prefix_lists_known_fields_in_a_fixed_order():
     assert prompt_prefix(CONTENT) == PREFIX
 
 
-def test_every_field_of_a_profile_has_its_place():
+def test_every_field_of_a_profile_is_in_the_prefix():
     assert {*TEXTS, "ideal_customer"} == set(ProfileContent.__struct_fields__)
 
 
 @settings(deadline=None, max_examples=60)
 @given(written_twice())
-def test_the_order_of_lists_changes_no_byte(contents):
+def test_order_of_lists_does_not_change_the_bytes(contents):
     first, second = contents
 
     assert prompt_prefix(first).encode() == prompt_prefix(second).encode()
@@ -99,7 +99,7 @@ def test_the_order_of_lists_changes_no_byte(contents):
 
 @settings(deadline=None, max_examples=60)
 @given(written_twice())
-def test_tenant_text_opens_and_closes_no_mark(contents):
+def test_customer_text_opens_and_closes_no_tag(contents):
     prefix = prompt_prefix(contents[0])
 
     marks = re.findall(r"<[^<>]*>", prefix)
@@ -110,7 +110,7 @@ def test_tenant_text_opens_and_closes_no_mark(contents):
 
 @settings(deadline=None, max_examples=60)
 @given(written_twice())
-def test_the_whole_prefix_is_normalised_so_that_what_looks_the_same_is_the_same(contents):
+def test_prefix_is_nfc_normalized(contents):
     assert unicodedata.is_normalized("NFC", prompt_prefix(contents[0]))
 
 

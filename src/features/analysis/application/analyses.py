@@ -10,8 +10,8 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """What the account's runs have delivered. A list goes back as far as the account's plan does; whoever
-    has an analysis's id reads it however old it is.
+    """Stored analyses of an account. Lists go back as far as the account's plan allows; an analysis is
+    readable by its id at any age.
     """
 
     store: AnalysisStore

@@ -1,4 +1,4 @@
-"""A light analysis for whoever comes by. Who holds the token may read the result, and nobody else."""
+"""Light analyses without an account. Only the holder of the token can read the result."""
 
 import hashlib
 import secrets
@@ -19,7 +19,7 @@ class AnonymousAnalyses:
     results: AnonymousResults
 
     async def start(self, username: str) -> tuple[AnonymousRun, str]:
-        """The run, and the token, which is told this once."""
+        """Returns the run and its token. The token is shown only here, because only its hash is stored."""
         order = NewAnalysis(username=username_of(username), analysis_type="light", business_profile_id=None)
         token = secrets.token_urlsafe(TOKEN_BYTES)
         started = await self.results.start(RunId(uuid4()), order, token_hash=_hash(token))
@@ -33,5 +33,5 @@ class AnonymousAnalyses:
 
 
 def _hash(token: str) -> bytes:
-    # What an address holds may be any text; a token of ours is ASCII.
+    # The token comes from a URL and may contain any text; our own tokens are ASCII.
     return hashlib.sha256(token.encode(errors="replace")).digest()

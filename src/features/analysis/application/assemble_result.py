@@ -1,4 +1,7 @@
-"""What follows from a look and from answers, by computing alone: the same from the same, whenever it is."""
+"""Pure assembly of an analysis from a fetched profile and its completions.
+
+The same input gives the same analysis at any time, because a resumed run computes it again.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,12 +25,12 @@ from features.analysis.domain.scoring.scoring import Score, score_of
 from shared.ids import AccountId, RunId, UserId
 from shared.llm import CostOwner, StructuredPrompt
 
-# The business of whoever has none: an anonymous visitor's.
+# Stands in for the business profile of an anonymous run.
 NO_BUSINESS = BusinessProfileId(UUID(int=0))
 
 
 class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """``business_profile_id`` None: nobody has described a business."""
+    """``business_profile_id`` is None in an anonymous run, which has no described business."""
 
     run_id: RunId
     account_id: AccountId
@@ -43,7 +46,7 @@ class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletedPrompts(msgspec.Struct, frozen=True, kw_only=True):
-    answers: ModelOutputs  # with this one answer
+    answers: ModelOutputs  # only the output of this prompt is set
     removals: tuple[Removal, ...]
     model: str  # provider/model
     is_simulated: bool
@@ -51,7 +54,7 @@ class CompletedPrompts(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AnalysisInput:
-    """A look as models are asked about it and scores are computed from it. Not kept: computed again."""
+    """Profile data prepared for prompts and scores. Not stored: a resumed run computes it again."""
 
     request: AnalysisRequest
     read: ReadProfile

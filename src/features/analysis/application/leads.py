@@ -13,8 +13,8 @@ EXPORT_CHUNK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """Whom the account has had analysed. A lead stays however old it is; its history goes back as far as
-    the account's plan does.
+    """Leads of an account. A lead is readable at any age; its history goes back as far as the account's plan
+    allows.
     """
 
     store: LeadStore
@@ -23,8 +23,8 @@ class Leads:
     async def page(
         self, caller: Caller, only: LeadFilter, *, sort: Sort, cursor: str | None, limit: int
     ) -> Page[Lead]:
-        """What is added, removed or analysed between two pages moves nothing else: a page begins behind a
-        value, not behind a number of leads.
+        """Leads added, removed or analysed between two pages do not shift the others, because the cursor is a
+        value and not an offset.
         """
         after = decode_sorted(cursor, sort, SORTS[sort])
         found = await self.store.list(caller, only, sort=sort, after=after, leads_max=limit + 1)
@@ -33,8 +33,8 @@ class Leads:
         return Page(found[:limit], encode_sorted(sort, _place(found[limit - 1], sort)))
 
     async def export(self, caller: Caller, only: LeadFilter) -> AsyncIterator[list[Lead]]:
-        """All of them in chunks, by username, because that never changes: each once, whatever is analysed
-        meanwhile. No transaction stays open while a client reads slowly.
+        """Yields all leads in chunks, ordered by username. A username never changes, so each lead appears
+        once even if analyses run meanwhile. No transaction stays open while a client reads slowly.
         """
         after: SortedCursor | None = None
         while True:
@@ -45,7 +45,7 @@ class Leads:
             after = _place(chunk[-1], "username")
 
     async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead:
-        """The comparison is part of the lead, and does not look at how far back the plan goes."""
+        """The comparison is part of the lead, so the plan's history limit does not apply to it."""
         known = await self.store.get(caller, lead_id)
         if known is None:
             raise LeadNotFound
@@ -62,12 +62,12 @@ class Leads:
         return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))
 
     async def delete(self, caller: Caller, lead_id: LeadId) -> None:
-        """Its analyses are hidden with it. Who is analysed again is a new lead."""
+        """Also hides the lead's analyses. A later analysis of the same profile creates a new lead."""
         if not await self.store.delete(caller, lead_id):
             raise LeadNotFound
 
     async def restore(self, caller: Caller, lead_id: LeadId) -> Lead:
-        """May be repeated: one that is not deleted stays as it is. Raises LeadTaken."""
+        """Idempotent: a lead that is not deleted stays unchanged. Raises LeadAlreadyExists."""
         lead = await self.store.restore(caller, lead_id)
         if lead is None:
             raise LeadNotFound

@@ -1,4 +1,4 @@
-"""What the analysis slice needs of others, in its own words."""
+"""Ports of the analysis slice."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,31 +22,31 @@ from shared.llm import Completion, CostOwner, StructuredPrompt
 from shared.pagination import Cursor, SortedCursor
 
 T = TypeVar("T")
-GivenUp = Literal["cancelled", "skipped"]  # an item that was never started
+GivenUp = Literal["cancelled", "skipped"]  # states of an item that was never started
 
 
 class ProfileSource(Protocol):
-    """Where profiles are looked at. Raises ProfilesUnavailable when every attempt has failed, and another
-    Unavailable when our own database or slots fail; a task that is cancelled stops the looking, also at the
-    other end.
+    """Fetches profiles from external providers. Raises ProfilesUnavailable when every attempt has failed,
+    and another Unavailable when our database or the provider slots fail. Cancelling the task also stops the
+    provider's run.
     """
 
     async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape: ...
 
 
 class CompletionProvider(Protocol):
-    """Kept by the AI gateway."""
+    """Implemented by the AI gateway."""
 
     async def answer(self, question: StructuredPrompt[T]) -> Completion[T]: ...
 
 
 class ProfileCache(Protocol):
-    """Profiles that were looked at before. What cannot be read is not there; what cannot be kept is
-    looked at again. Never fails.
+    """Cache of fetched profiles. Never raises: an unreadable entry counts as absent, and a failed write only
+    means that the profile is fetched again.
     """
 
     async def find(self, username: str, *, posts_min: int) -> Scrape | None:
-        """The newest that was asked for as many posts."""
+        """Returns the newest entry that was fetched with at least ``posts_min`` posts requested."""
         ...
 
     async def keep(self, username: str, scrape: Scrape) -> None: ...
@@ -55,7 +55,7 @@ class ProfileCache(Protocol):
 
 
 class CacheRecord(Protocol):
-    """Takes a data point and returns at once. Never fails."""
+    """Accepts a data point and returns immediately. Never raises."""
 
     def __call__(
         self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: CostOwner
@@ -63,16 +63,16 @@ class CacheRecord(Protocol):
 
 
 class LeadFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which leads; what is None, or empty, does not matter."""
+    """Filter for leads. A field that is None or empty does not restrict the list."""
 
     business_profile_id: BusinessProfileId | None = None
     tiers: tuple[Tier, ...] = ()
     score_min: int | None = None
     score_max: int | None = None
-    niche: str | None = None  # whatever its case
-    words: str | None = None  # somewhere in username, name or biography
-    analysis_type: AnalysisType | None = None  # of the last one
-    is_deleted: bool = False  # those that can be restored instead
+    niche: str | None = None  # case-insensitive
+    words: str | None = None  # matched in username, name or biography
+    analysis_type: AnalysisType | None = None  # of the latest analysis
+    is_deleted: bool = False  # True lists only deleted leads that can be restored
 
 
 class AnalysisFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,51 +82,51 @@ class AnalysisFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeadStore(Protocol):
-    """What a caller may see and change. Raises AccountNotFound or AccountNotChosen."""
+    """Leads that the caller may read and change. Raises AccountNotFound or AccountNotChosen."""
 
     async def list(
         self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
     ) -> list[Lead]: ...
 
     async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead | None:
-        """None also when it is deleted."""
+        """Returns None when the lead does not exist or is deleted."""
         ...
 
     async def delete(self, caller: Caller, lead_id: LeadId) -> bool:
-        """Only marks it, and its analyses with it; a cron removes them when they can no longer be restored.
-        False when there is none.
+        """Soft-deletes the lead and its analyses; a cron job purges them when the restore period ends.
+        Returns False when there is no such lead.
         """
         ...
 
     async def restore(self, caller: Caller, lead_id: LeadId) -> Lead | None:
-        """One that is not deleted stays as it is. None when there is none, or its time is over. Raises
-        LeadTaken.
+        """A lead that is not deleted stays unchanged. Returns None when there is no such lead or its restore
+        period is over. Raises LeadAlreadyExists.
         """
         ...
 
 
 class AnalysisStore(Protocol):
-    """What a caller may see: nothing of leads that are deleted. Raises as LeadStore does."""
+    """Analyses that the caller may read, without those of deleted leads. Raises the same as LeadStore."""
 
     async def list(
         self, caller: Caller, only: AnalysisFilter, *, after: Cursor | None, analyses_max: int
     ) -> list[AnalysisEntry] | None:
-        """Newest first, as far back as the account's plan goes. None when there is no such lead."""
+        """Newest first, as far back as the account's plan allows. Returns None when there is no such lead."""
         ...
 
     async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis | None: ...
 
 
 class Businesses(Protocol):
-    """Kept by the business slice."""
+    """Implemented by the business slice."""
 
     async def find(self, account_id: AccountId, business_profile_id: BusinessProfileId) -> Business | None:
-        """None when there is none, or it is deleted. Asked by the system, on behalf of a run."""
+        """Returns None when the profile does not exist or is deleted. Reads as the system, for a run."""
         ...
 
 
 class AnalysisRecord(Protocol):
-    """Takes a data point and returns at once. Never fails."""
+    """Accepts a data point and returns immediately. Never raises."""
 
     def __call__(
         self,
@@ -144,9 +144,7 @@ class AnalysisRecord(Protocol):
 
 class AnalysisResults(Protocol):
     async def save(self, analysis: Analysis) -> SavedLead:
-        """The lead, new or brought up to date, and the analysis. Joins the admin transaction that is open;
-        may be repeated.
-        """
+        """Stores the analysis and creates or updates its lead. Idempotent. Joins the admin transaction."""
         ...
 
 
@@ -159,13 +157,13 @@ class StepSeconds(Protocol):
 
 
 class Durations(Protocol):
-    """Kept by the runs slice: how long the steps of a kind of run usually take."""
+    """Usual duration of each step of a kind of run. Implemented by the runs slice."""
 
     async def of(self, kind: str) -> StepSeconds: ...
 
 
 class RunPayer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose credits, and who spends them: a person or a key."""
+    """Account that pays, and the user or API key that spends its credits."""
 
     account_id: AccountId
     user_id: UserId | None = None
@@ -176,35 +174,35 @@ class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
     run_id: RunId
     status: str
     credits_held: int
-    is_duplicate: bool = False  # it was in progress already, and is not paid for again
+    is_duplicate: bool = False  # an equal run was in progress; it is not charged again
 
 
 class AnalysisRuns(Protocol):
-    """Kept by the runs slice. Every start may be repeated by its id."""
+    """Implemented by the runs slice. Every start is idempotent by its run id."""
 
     async def start(
         self, run_id: RunId, payer: RunPayer, order: NewAnalysis, *, credits_held: int
     ) -> StartedRun:
-        """Credits, run and queue in one round trip, or nothing. Raises InsufficientCredits,
-        ApiKeyCapReached, BusinessProfileNotFound, AccountNotFound and LightLimitReached.
+        """Holds the credits, creates the run and enqueues it in one round trip, or does none of these. Raises
+        InsufficientCredits, ApiKeyCapReached, BusinessProfileNotFound, AccountNotFound and LightLimitReached.
         """
         ...
 
     async def start_bulk(
         self, run_id: RunId, payer: RunPayer, order: NewBulkAnalysis, rows: Checked, *, credits_each: int
     ) -> StartedRun:
-        """Raises InsufficientCredits when its first item cannot be paid, and AccountNotFound."""
+        """Raises InsufficientCredits when the first item cannot be paid, and AccountNotFound."""
         ...
 
 
 class Prices(Protocol):
     async def credits(self, analysis_type: AnalysisType) -> int:
-        """At most a minute old."""
+        """The price may be up to one minute old."""
         ...
 
 
 class AnalysisQuotas(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for the caller's account before anything is started."""
+    """Limits and balance of the caller's account before a start."""
 
     plan: str
     runs_at_once: int
@@ -212,7 +210,7 @@ class AnalysisQuotas(msgspec.Struct, frozen=True, kw_only=True):
     light_per_hour: int
     bulk_max: int
     credits_available: int
-    customer: IdealCustomer  # the bounds of the business, not its words
+    customer: IdealCustomer  # numeric bounds only, without the niches and other terms
     duplicate_run_id: RunId | None
 
 
@@ -220,14 +218,14 @@ class AnalysisQuotaReader(Protocol):
     async def terms(
         self, caller: Caller, business_profile_id: BusinessProfileId, *, dedup_key: str | None = None
     ) -> AnalysisQuotas:
-        """Raises BusinessProfileNotFound, and what is wrong with the account."""
+        """Raises BusinessProfileNotFound, AccountNotFound or AccountNotChosen."""
         ...
 
 
 class FetchReader(Protocol):
     async def fetches(self, caller: Caller, order: NewAnalysis) -> list[OwnFetch]:
-        """What the account's own runs found out about the profile, the newest first. Never what other
-        accounts fetched.
+        """Results of the account's own fetches of the profile, newest first. Never includes fetches of other
+        accounts.
         """
         ...
 
@@ -236,7 +234,7 @@ class BulkReader(Protocol):
     async def page(
         self, caller: Caller, run_id: RunId, *, after_position: int, items_max: int
     ) -> BulkPage | None:
-        """Raises what is wrong with the account."""
+        """Raises AccountNotFound or AccountNotChosen."""
         ...
 
 
@@ -256,23 +254,23 @@ class AnonymousAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnonymousResults(Protocol):
-    """What visitors without an account are shown, by tokens of which only the hashes are kept."""
+    """Results for visitors without an account. Only the hashes of their tokens are stored."""
 
     async def start(self, run_id: RunId, order: NewAnalysis, *, token_hash: bytes) -> AnonymousRun:
-        """Visitors who ask for the same share the run that is in progress. Raises LightLimitReached."""
+        """Visitors with equal requests share the run in progress. Raises LightLimitReached."""
         ...
 
     async def save(self, run_id: RunId, result: AnonymousResult) -> None:
-        """Joins the admin transaction that is open; may be repeated."""
+        """Joins the open admin transaction. Idempotent."""
         ...
 
     async def find(self, token_hash: bytes) -> AnonymousAnalysis | None:
-        """None when there is none, or its time is over."""
+        """Returns None when there is no such token or it has expired."""
         ...
 
 
 class BulkItems(Protocol):
-    """The rows of bulk runs. Every call may be repeated, and joins the admin transaction that is open."""
+    """Rows of bulk runs. Every method is idempotent and joins the open admin transaction."""
 
     async def add(
         self,
@@ -281,11 +279,11 @@ class BulkItems(Protocol):
         usernames: Sequence[tuple[int, str]],
         rejections: Sequence[Rejection],
     ) -> None:
-        """``usernames``: each with its position."""
+        """``usernames`` are pairs of position and username."""
         ...
 
     async def unstarted(self, account_id: AccountId, run_id: RunId, items_max: int) -> list[BulkItem]:
-        """In their order."""
+        """Ordered by position."""
         ...
 
     async def started(
@@ -293,9 +291,9 @@ class BulkItems(Protocol):
     ) -> None: ...
 
     async def settle(self, account_id: AccountId, run_id: RunId) -> Counts:
-        """Notes how the items' runs have ended, and counts."""
+        """Stores the outcomes of the items' ended runs and returns the counts."""
         ...
 
     async def give_up(self, account_id: AccountId, run_id: RunId, status: GivenUp, outcome: str) -> int:
-        """Ends every item that was not started; how many it were."""
+        """Ends every item that was not started and returns their number."""
         ...

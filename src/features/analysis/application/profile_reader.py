@@ -1,4 +1,4 @@
-"""Profiles to analyse: from memory while that is good enough, else by looking."""
+"""Profiles from the cache while fresh enough, otherwise from a provider."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -34,15 +34,15 @@ REFUSALS: dict[Outcome, type[DomainError]] = {
 
 
 class ReadProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """With the newest posts, as many as the analysis needs at most, wherever they come from."""
+    """At most as many of the newest posts as the analysis needs, from the cache or from a provider."""
 
     profile: Profile
     scraped_at: datetime
     age_s: float
-    is_cached: bool  # nobody looked on behalf of this reader
+    is_cached: bool  # no fetch was made for this reader
     is_simulated: bool
     provider: str
-    changes: tuple[Change, ...] = ()  # since the looks that were known before
+    changes: tuple[Change, ...] = ()  # compared with the cached scrapes
 
 
 class ProfileRead(NamedTuple):
@@ -63,8 +63,8 @@ class ProfileReader:
     async def read(
         self, username: str, analysis_type: AnalysisType, *, spender: CostOwner, is_bypassed: bool = False
     ) -> ReadProfile:
-        """Looks when nothing known is good enough, or when that is bypassed. Who reads while the same look
-        is under way waits for it; the first one pays.
+        """Fetches the profile when no cached scrape is fresh enough or the cache is bypassed. Concurrent
+        readers share one fetch (single flight); its cost belongs to the first reader.
         """
         username = username_of(username)
         reason, known = ("bypassed", None) if is_bypassed else await self._recall(username, analysis_type)
@@ -74,8 +74,8 @@ class ProfileReader:
         look_key = (username, POSTS_NEEDED[analysis_type])
         is_shared = look_key in self._looks
         self._note("shared" if is_shared else reason, username, known, spender)
-        # When nobody can look, the error stands, even if an older look is known: an analysis of what was
-        # true last week is not what was paid for.
+        # A failed fetch raises even if an older scrape is cached, because the customer pays for an analysis
+        # of current data.
         look = await self._looks.join(look_key, partial(self._look, *look_key, spender))
         return self._delivered(username, analysis_type, look, is_cached=is_shared)
 
@@ -88,7 +88,7 @@ class ProfileReader:
     async def _look(self, username: str, posts_max: int, spender: CostOwner) -> ProfileRead:
         scrape = await self.source.look(username, posts_max=posts_max, spender=spender)
         known = await asyncio.gather(*(self.known.find(username, posts_min=depth) for depth in DEPTHS))
-        # An older look of another depth would go on serving analyses that this one does not.
+        # After a change, older scrapes of every depth are removed; they would keep serving other analyses.
         found: dict[Change, None] = dict.fromkeys(
             change for older in known if older for change in changes(older, scrape)
         )
@@ -112,8 +112,8 @@ class ProfileReader:
         scrape = look.scrape
         if refusal := REFUSALS.get(scrape.outcome):
             raise refusal(username)
-        assert scrape.profile is not None  # a look that went well has one
-        # A deeper look that feeds a light analysis must not make it another one.
+        assert scrape.profile is not None  # a scrape with the outcome ok has a profile
+        # A deeper cached scrape must not change the result of a light analysis.
         posts = scrape.profile.posts[: POSTS_NEEDED[analysis_type]]
         return ReadProfile(
             profile=msgspec.structs.replace(scrape.profile, posts=posts),

@@ -1,4 +1,4 @@
-"""What an analysis would cost, and what is known about it before anything is done."""
+"""Price, duration and eligibility of an analysis before it starts."""
 
 from dataclasses import dataclass
 
@@ -32,15 +32,15 @@ class RefundTerm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefundTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs slice's policy, as it is promised with a quote."""
+    """The refund policy of the runs slice, as quoted to the customer."""
 
     version: int
     rules: tuple[RefundTerm, ...]
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
-    """``is_cached`` and ``checks`` state what the account itself has fetched. ``checks``: what would end the
-    analysis for free, None when the account has not fetched the profile recently.
+    """``is_cached`` and ``checks`` reveal only what the account itself has fetched. ``checks`` is the outcome
+    that would end the analysis without charge; None when the account has not fetched the profile recently.
     """
 
     credits: int
@@ -52,13 +52,13 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_affordable(self) -> bool:
-        """Who asks for what is in progress does not pay again."""
+        """A request for a run that is in progress is not charged again."""
         return self.terms.credits_available >= self.credits or self.terms.duplicate_run_id is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Quotes:
-    """Quotes write nothing and fetch no profile."""
+    """Read-only: a quote writes nothing and fetches no profile."""
 
     terms: AnalysisQuotaReader
     prices: Prices
@@ -84,7 +84,7 @@ class Quotes:
         )
 
     async def _known(self, caller: Caller, order: NewAnalysis, customer: IdealCustomer) -> Known:
-        """From the account's own runs. The profile cache would reveal what other accounts fetched."""
+        """Uses only the account's own runs: the profile cache would reveal fetches of other accounts."""
         now = self.now()
         for fetch in await self.fetches.fetches(caller, order):
             if judge(fetch, order.analysis_type, now) == "hit":

@@ -13,7 +13,7 @@ class StartAnalysis:
     prices: Prices
 
     async def start(self, caller: Caller, run_id: RunId, order: NewAnalysis) -> StartedRun:
-        """Repeatable by the run's id. What is in progress already is not started again."""
+        """Idempotent by ``run_id``. An equal analysis in progress is returned, not started again."""
         payer = payer_of(caller)
         credits_held = await self.prices.credits(order.analysis_type)
         return await self.runs.start(run_id, payer, order, credits_held=credits_held)

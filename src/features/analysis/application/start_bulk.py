@@ -25,12 +25,12 @@ class BulkRows(msgspec.Struct, frozen=True, kw_only=True):
     analysis_type: AnalysisType
     business_profile_id: BusinessProfileId
     is_fresh: bool
-    usernames: Sequence[str]  # as they were sent
+    usernames: Sequence[str]  # as sent, not yet validated
 
 
 class BulkReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``credits_estimate`` is what it costs if every row is analysed. Credits for the first row are enough to
-    start: the run pauses when it cannot pay the next row, and continues when it can.
+    """``credits_estimate`` is the cost if every row is analysed. Credits for the first row are enough to
+    start: the run pauses when it cannot pay for the next row, and resumes when it can.
     """
 
     order: NewBulkAnalysis
@@ -48,7 +48,7 @@ class StartBulk:
     reader: BulkReader
 
     async def report(self, caller: Caller, wish: BulkRows) -> BulkReport:
-        """Raises BulkTooLarge, and NothingToAnalyse where every row is refused."""
+        """Raises BulkTooLarge, and NothingToAnalyse when every row is rejected."""
         terms = await self.terms.terms(caller, wish.business_profile_id)
         if len(wish.usernames) > terms.bulk_max:
             raise BulkTooLarge(terms.bulk_max, terms.plan)
@@ -71,7 +71,7 @@ class StartBulk:
         )
 
     async def start(self, caller: Caller, run_id: RunId, wish: BulkRows) -> tuple[StartedRun, BulkReport]:
-        """Repeatable by the run's id. Raises InsufficientCredits when the first row cannot be paid."""
+        """Idempotent by ``run_id``. Raises InsufficientCredits when the first row cannot be paid."""
         payer = payer_of(caller)
         report = await self.report(caller, wish)
         started = await self.runs.start_bulk(
@@ -82,7 +82,7 @@ class StartBulk:
     async def page(
         self, caller: Caller, run_id: RunId, *, cursor: str | None, limit: int
     ) -> tuple[BulkPage, str | None]:
-        """With the cursor of the page that follows."""
+        """Returns the page and the cursor of the next page."""
         after = decode_cursor(cursor) if cursor is not None else 0
         page = await self.reader.page(caller, run_id, after_position=after, items_max=limit + 1)
         if page is None:

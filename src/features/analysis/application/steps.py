@@ -1,4 +1,4 @@
-"""The steps of an analysis. What they return is kept by the engine, so that none is paid for twice."""
+"""Steps of an analysis. The engine checkpoints their results, so no step is paid for twice."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType,
 from features.analysis.domain.prompting.output_sanitizer import clean_answer
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, Business
 
-# Letters times words to look for: beyond that it takes so long that a thread does it.
+# Letters times search terms. Above this number the comparison runs in a thread, to keep the event loop free.
 COMPARISONS_MAX = 500_000
 OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in REFUSALS.items()}
 
 
 class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """``read`` is there when the verdict is ok. The business is as it was at that moment."""
+    """``read`` is set when the verdict is ok. ``business`` is a snapshot from the same moment."""
 
     verdict: Eligibility
     business: Business
@@ -45,7 +45,7 @@ class AnalysisSteps:
     businesses: Businesses
 
     async def look(self, request: AnalysisRequest) -> ScrapedProfile:
-        """Whom nobody can see, or nobody wants, is a verdict and no error. Raises BusinessGone and
+        """An inaccessible or ineligible profile is a verdict, not an error. Raises BusinessDeleted and
         ProfilesUnavailable.
         """
         business = await self._business(request)
@@ -70,7 +70,7 @@ class AnalysisSteps:
         return considered(request, looked.read, looked.business)
 
     async def ask(self, name: str, subject: AnalysisInput) -> CompletedPrompts:
-        """Raises ModelsUnavailable, AnswerMalformed, AnswerRefused and QuestionInvalid."""
+        """Raises ModelsUnavailable, CompletionMalformed, CompletionRefused and PromptRejected."""
         answer = await self.analyst.answer(subject.questions[name])
         cleaned = clean_answer(answer.value, subject.allowed_words)
         return CompletedPrompts(

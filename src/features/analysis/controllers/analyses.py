@@ -1,4 +1,4 @@
-"""Analyses: asked for, asked about, and read when they are there."""
+"""Routes that start, quote, list and read analyses."""
 
 from typing import Annotated, Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a client gets of an analysis."""
+"""Response schemas of analyses."""
 
 from datetime import datetime
 from typing import Literal

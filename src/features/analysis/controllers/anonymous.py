@@ -1,4 +1,4 @@
-"""A light analysis for whoever comes by. A token in an address is a secret: no log of ours has addresses."""
+"""Routes for light analyses without an account. The token in the URL is a secret, so logs contain no URLs."""
 
 from datetime import datetime
 from typing import Annotated
@@ -114,7 +114,7 @@ class AnonymousController(Controller):
             token=token,
             expires_at=started.expires_at,
         )
-        # No Location: proxies log headers sooner than bodies.
+        # No Location header, because proxies log headers more often than bodies.
         return Response(out, status_code=202, headers={**NOT_KEPT, "Retry-After": POLL_AFTER_S})
 
     @get(

@@ -1,4 +1,4 @@
-"""Many analyses at once: started, and looked at row by row."""
+"""Routes that start bulk analyses and list their items."""
 
 from typing import Any
 from uuid import UUID

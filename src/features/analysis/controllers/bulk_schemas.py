@@ -1,4 +1,4 @@
-"""A bulk analysis as it is shown."""
+"""Response schemas of bulk analyses."""
 
 from collections.abc import Sequence
 from datetime import datetime

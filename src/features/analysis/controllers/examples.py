@@ -1,4 +1,4 @@
-"""What answers look like, for the document."""
+"""Example responses for the OpenAPI document."""
 
 from typing import Any
 

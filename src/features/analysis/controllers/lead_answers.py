@@ -1,4 +1,4 @@
-"""What a client gets of a lead, and lines of a CSV file."""
+"""Response schemas of leads, and the rows of the CSV export."""
 
 import csv
 import io

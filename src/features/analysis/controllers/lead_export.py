@@ -45,7 +45,7 @@ class LeadExportController(Controller):
         formula begin with an apostrophe.
         """
         chunks = leads.export(request.user, only)
-        # The first chunk is read before the answer starts, so that a refusal is still a problem.
+        # The first chunk is read before the response starts, so that an error is still a problem response.
         first = await anext(chunks)
         return Stream(
             csv_text(_chain(first, chunks)),

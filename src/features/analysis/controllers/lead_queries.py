@@ -1,4 +1,4 @@
-"""Which leads a client asks for."""
+"""Query parameters that filter leads."""
 
 from typing import Annotated, cast, get_args
 from uuid import UUID
@@ -15,12 +15,12 @@ from shared.pagination import sorted_pattern
 
 WORDS_LENGTH_MAX = 100
 NICHE_LENGTH_MAX = 500
-WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL does not know
+WITHOUT_NUL = r"^[^\x00]*$"  # PostgreSQL rejects NUL
 _ONE_TIER = f"({'|'.join(get_args(Tier))})"
 
 
 def _score(description: str) -> QueryParameter:
-    # Litestar leaves a minimum of 0 out of the document.
+    # Litestar omits a minimum of 0 from the OpenAPI document.
     return QueryParameter(ge=0, le=100, description=description, schema_extra={"minimum": 0})
 
 

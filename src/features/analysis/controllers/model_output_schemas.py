@@ -1,5 +1,5 @@
-"""What models answered, as a client gets it. What they were asked to fill in is described to them, not to
-clients, and Litestar does not understand those forms' lists.
+"""Response schemas of model outputs. Separate from the domain's output schemas, because their descriptions
+address models and Litestar does not support their annotated lists.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ class ResponseBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReasonResponse(ResponseBody, frozen=True, kw_only=True):
-    """``evidence`` has labels of posts."""
+    """``evidence`` holds labels of posts."""
 
     effect: Literal["for", "against"]
     text: str
@@ -95,7 +95,7 @@ class CommercialResponse(JudgementResponse, frozen=True, kw_only=True):
 
 
 class AnswersResponse(ResponseBody, frozen=True, kw_only=True):
-    """Null for what this type of analysis does not ask for."""
+    """Null for outputs that this type of analysis does not request."""
 
     light: JudgementResponse | None
     core: CoreResponse | None
@@ -106,6 +106,6 @@ class AnswersResponse(ResponseBody, frozen=True, kw_only=True):
 
     @property
     def reasons(self) -> list[ReasonResponse]:
-        """Of the one answer that judges."""
+        """Reasons of the one output that contains a judgement."""
         judgement = self.light or self.core or self.commercial
         return [] if judgement is None else judgement.reasons

@@ -1,4 +1,4 @@
-"""A quote as it is shown."""
+"""Response schemas of quotes."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""What a client sends to start analyses. Whether a text is a username is said by the rules."""
+"""Request schemas for starting analyses. The domain decides whether a text is a username."""
 
 from typing import Annotated
 from uuid import UUID
@@ -13,7 +13,7 @@ from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.profile.profile import AnalysisType, username_of
 from features.analysis.domain.requests import NewAnalysis
 
-USERNAME_LENGTH_MAX = 300  # an address with what sharing adds to it
+USERNAME_LENGTH_MAX = 300  # a URL with the parameters that sharing adds
 USERNAME_TEXT = "An Instagram username, with or without `@`, or the address of a profile."
 
 Username = Annotated[

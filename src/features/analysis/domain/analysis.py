@@ -1,4 +1,4 @@
-"""What a customer pays for: a profile looked at, judged and scored on behalf of a business."""
+"""Analysis of a profile for a business: the result that a customer pays for."""
 
 from datetime import datetime
 from typing import Literal
@@ -27,7 +27,7 @@ CAPTION_LENGTH_MAX = 280
 
 
 class ModelOutputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which there are depends on the type, see ``prompts.FORMS``; the names are the same."""
+    """The analysis type determines which fields are set; the names are those in ``prompts.FORMS``."""
 
     light: LightOutput | None = None
     core: DeepCoreOutput | None = None
@@ -38,19 +38,19 @@ class ModelOutputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class EvidencePost(msgspec.Struct, frozen=True, kw_only=True):
-    """A post that a reason or a part of the score names, as much of it as a reader needs to find it."""
+    """A post cited by a reason or a score component, with the fields a reader needs to find it."""
 
     id: str
-    label: str = ""  # under which models were shown it, and answers name it
+    label: str = ""  # the label in the prompt, which completions cite
     url: str
     caption: str
     posted_at: datetime | None
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """``id`` is its run's: a run that delivers, delivers one. ``profile`` is without its posts.
+    """``id`` equals the id of its run, because a run produces at most one analysis. ``profile`` has no posts.
 
-    It is kept as it is, so what is added to it, or to its parts, needs a default.
+    Analyses are stored in this form, so every field added here or in a nested struct needs a default.
     """
 
     id: RunId
@@ -63,23 +63,23 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     niche: str
     answers: ModelOutputs
     evidence: tuple[EvidencePost, ...]
-    removals: tuple[Removal, ...]  # what was taken out of the answers, see ``cleaning``
+    removals: tuple[Removal, ...]  # text removed by ``output_sanitizer``
     models: tuple[str, ...]  # provider/model, each once
     scraped_at: datetime
-    is_cached: bool  # nobody looked at the profile for this one
+    is_cached: bool  # no fetch was made for this analysis
     is_simulated: bool
-    user_id: UUID | None  # who asked for it, where it was a person
+    user_id: UUID | None  # the requesting user; None for an API key
 
 
 class AnalysisEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An analysis as lists show it."""
+    """List entry of an analysis."""
 
     id: RunId
     lead_id: LeadId
     business_profile_id: BusinessProfileId
     username: str
     analysis_type: AnalysisType
-    status: Literal["completed"]  # what does not complete leaves a run, and no analysis
+    status: Literal["completed"]  # a run that does not complete stores no analysis
     score: int
     tier: Tier
     niche_fit: int
@@ -100,7 +100,7 @@ class StoredAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExistingLead(msgspec.Struct, frozen=True, kw_only=True):
-    """``comparison`` is to the look before the last one; None when there was none."""
+    """``comparison`` is with the previous analysis by ``scraped_at``; None when there is none."""
 
     lead: Lead
     latest: AnalysisEntry

@@ -1,4 +1,4 @@
-"""Who analyses without an account: what they are given, and the account that their runs have."""
+"""Result of an analysis without an account, and the account that owns such runs."""
 
 from typing import Literal
 from uuid import UUID
@@ -11,7 +11,7 @@ from features.analysis.domain.prompting.model_outputs import Judgement, Reason
 from features.analysis.domain.scoring.scoring import Score, Tier
 from shared.ids import AccountId
 
-# As the migrations insert it.
+# The migrations insert this account.
 VISITORS_ACCOUNT = AccountId(UUID("00000000-0000-4000-8000-000000000000"))
 
 
@@ -30,7 +30,7 @@ class AnonymousFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnonymousResult(msgspec.Struct, frozen=True, kw_only=True):
-    """As much of a light analysis as is given away."""
+    """Part of a light analysis that is shown without an account."""
 
     username: str
     full_name: str

@@ -1,4 +1,4 @@
-"""Many analyses that were asked for at once."""
+"""Bulk analysis: one analysis for each username of a list."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,12 +18,12 @@ SHOWN_LENGTH_MAX = 100
 
 
 class BulkItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One username of a bulk run. ``position`` is its place in what was sent, from 1."""
+    """One username of a bulk run. ``position`` is its row in the request, counted from 1."""
 
     account_id: AccountId
-    run_id: RunId  # the bulk's
+    run_id: RunId  # of the bulk run
     position: int
-    username: str  # as username_of gives it
+    username: str  # normalized by username_of
     item_run_id: RunId | None
     status: ItemStatus
     outcome: str | None
@@ -31,13 +31,13 @@ class BulkItem(msgspec.Struct, frozen=True, kw_only=True):
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True):
     position: int
-    text: str  # as it was sent, as much of it as a reader needs
+    text: str  # the row as sent, shortened
     code: str
     reason: str
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """``ended`` is the sum of the four that follow it; what is neither ended nor at work waits."""
+    """``ended`` is the sum of the four fields after it. The remaining items are at work or waiting."""
 
     total: int
     ended: int
@@ -49,7 +49,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """``usernames``: each with its position."""
+    """``usernames`` are pairs of position and username."""
 
     usernames: tuple[tuple[int, str], ...]
     rejections: tuple[Rejection, ...]
@@ -64,7 +64,7 @@ class PageItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A bulk run, and a part of its items."""
+    """A bulk run with one page of its items."""
 
     run_id: RunId
     status: str
@@ -73,13 +73,13 @@ class BulkPage(msgspec.Struct, frozen=True, kw_only=True):
     order: NewBulkAnalysis
     created_at: datetime
     ended_at: datetime | None
-    counts: dict[ItemStatus, int]  # of all its items; what is not there is 0
+    counts: dict[ItemStatus, int]  # over all items; a missing status means 0
     items: list[PageItem]
     rejections: list[Rejection]
 
 
 def checked(texts: Sequence[str]) -> Checked:
-    """Row by row. The same person twice is once: the later row is refused."""
+    """Checks each row. A username that repeats an earlier row is rejected."""
     positions: dict[str, int] = {}
     rejections: list[Rejection] = []
     for position, text in enumerate(texts, start=1):
@@ -103,7 +103,7 @@ def _rejection(position: int, text: str, code: str, reason: str) -> Rejection:
 
 
 def _shown(text: str) -> str:
-    """As much as a reader needs, without what a terminal or a database would stumble over."""
+    """Shortened, with unprintable characters replaced, because terminals and the database reject some."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)[
         :SHOWN_LENGTH_MAX
     ]

@@ -1,4 +1,4 @@
-"""What has changed between two analyses of the same lead."""
+"""Comparison of two analyses of the same lead."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComponentChange(msgspec.Struct, frozen=True, kw_only=True):
-    """In percent of what the component could have: types give it different points."""
+    """In percent of the component's maximum, because analysis types weight components differently."""
 
     name: ComponentName
     before: int
@@ -32,10 +32,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     tier_before: Tier
     tier_after: Tier
     followers_delta: int
-    followers_delta_percent: float | None  # None when there were none
-    engagement_rate_delta: float | None  # in percentage points; None when one of them is unknown
-    components: tuple[ComponentChange, ...]  # those that both have, in the later one's order
-    hashtags_new: tuple[str, ...]  # among the most used
+    followers_delta_percent: float | None  # None when there were no followers before
+    engagement_rate_delta: float | None  # in percentage points; None when either rate is unknown
+    components: tuple[ComponentChange, ...]  # components of both scores, in the order of the later one
+    hashtags_new: tuple[str, ...]  # among the most used hashtags
     hashtags_lost: tuple[str, ...]
 
 

@@ -1,4 +1,4 @@
-"""What ends an analysis before any model is asked. It costs the customer nothing."""
+"""Checks that end an analysis before any prompt is sent, at no charge."""
 
 from datetime import datetime
 from typing import Literal
@@ -14,12 +14,12 @@ CheckOutcome = Literal["ok", "private", "not_found", "restricted", "icp_violatio
 
 class Eligibility(msgspec.Struct, frozen=True, kw_only=True):
     outcome: CheckOutcome
-    violations: tuple[Violation, ...] = ()  # why it is an icp_violation
+    violations: tuple[Violation, ...] = ()  # set when the outcome is icp_violation
 
 
 def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
-    """In this order: what the look met, privacy, then the bounds of the ideal customer. A private profile
-    stays private however few its followers: that is what its visitor can act on.
+    """Checks the scrape's outcome, then privacy, then the ideal customer's bounds. A private profile is
+    reported as private even if it also violates a bound, because privacy is what the caller can act on.
     """
     if scrape.outcome != "ok":
         return Eligibility(outcome=scrape.outcome)
@@ -31,7 +31,7 @@ def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
 
 
 class OwnFetch(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile as one of the account's own runs found it."""
+    """A profile as fetched by one of the account's own runs."""
 
     analysis_type: AnalysisType
     outcome: CheckOutcome

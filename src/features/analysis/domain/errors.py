@@ -60,7 +60,7 @@ class ProfilesUnavailable(Unavailable):
 
 
 class BusinessDeleted(NotFound):
-    """It was there when the analysis was asked for."""
+    """The business profile existed when the analysis was requested."""
 
     code = "business_gone"
 
@@ -163,7 +163,7 @@ class LeadAlreadyExists(Conflict):
 
 
 class AnalysisNotFound(NotFound):
-    """Says the same of a run that is at work, that failed, and that never was."""
+    """The same problem for a run in progress, a failed run and an unknown id."""
 
     code = "analysis_not_found"
 

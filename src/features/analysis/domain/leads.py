@@ -1,4 +1,4 @@
-"""Somebody who was analysed for a business, as lists and spreadsheets show them."""
+"""Lead: a profile that was analysed for a business."""
 
 import unicodedata
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ BusinessProfileId = NewType("BusinessProfileId", UUID)
 Sort = Literal["-last_analysed_at", "-score", "score", "username", "-followers"]
 
 RESTORABLE_FOR = timedelta(days=30)
-# By what a list can be sorted, a minus for the greatest first, and what kind of value that is.
+# Allowed sort orders (a minus means descending) and the type of the sorted value.
 SORTS: dict[str, type[datetime | int | str]] = {
     "-last_analysed_at": datetime,
     "-score": int,
@@ -36,21 +36,21 @@ CSV_COLUMNS = (
     "last_analysis_type",
     "last_analysed_at",
 )
-# What makes a spreadsheet take a text for a formula, in its wide spellings, too.
+# Spreadsheets treat a text with one of these first characters, or its full-width form, as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
 class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Who a lead is. The same person is another lead for another business."""
+    """Identity of a lead. The same profile is a different lead for another business."""
 
     account_id: AccountId
     business_profile_id: BusinessProfileId
     platform: Platform = "instagram"
-    username: str  # as username_of gives it
+    username: str  # normalized by username_of
 
 
 class Lead(msgspec.Struct, frozen=True, kw_only=True):
-    """As its last analysis left it: of two, the one whose look at the profile was the later."""
+    """State after the analysis with the latest ``scraped_at``, which need not be the last one that ended."""
 
     id: LeadId
     key: LeadKey
@@ -70,18 +70,18 @@ class Lead(msgspec.Struct, frozen=True, kw_only=True):
     last_analysis_id: UUID
     last_analysis_type: AnalysisType
     last_analysed_at: datetime
-    scraped_at: datetime  # when somebody last looked at the profile
+    scraped_at: datetime  # when the profile was last fetched
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
-    version: int  # rises with every analysis
+    version: int  # incremented by every analysis
 
     def sorted_by(self, sort: Sort) -> datetime | int | str:
         return self.key.username if sort == "username" else getattr(self, sort.lstrip("-"))
 
 
 def searchable(*texts: str) -> str:
-    """The same for every case, width and composition, without what cannot be seen."""
+    """Normalized for search: equal for every case, width and composition, without invisible characters."""
     return "\n".join(unicodedata.normalize("NFKC", plain(text).casefold()) for text in texts)
 
 
@@ -101,6 +101,6 @@ def csv_cells(lead: Lead) -> tuple[str, ...]:
 
 
 def _guarded(text: str) -> str:
-    """Marked as text where a stranger's name would run as a formula."""
+    """Prefixes an apostrophe if a spreadsheet would run the profile's text as a formula."""
     text = text.replace("\0", "")
     return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

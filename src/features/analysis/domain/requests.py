@@ -1,4 +1,4 @@
-"""What somebody asked for, and the run that carries it out, by name."""
+"""Requested analyses, and the kind and deduplication key of their runs."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ ANONYMOUS_KIND = "anonymous_analysis"
 
 
 class NewAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """``subject`` is the order as its run keeps it; ``msgspec.convert`` reads it back."""
+    """``subject`` is the request as stored with its run; ``msgspec.convert`` decodes it."""
 
-    username: str  # as username_of gives it
+    username: str  # normalized by username_of
     analysis_type: AnalysisType = msgspec.field(name="type")
-    business_profile_id: BusinessProfileId | None  # None: of a visitor without an account
-    is_fresh: bool = False  # what was seen before is not good enough
+    business_profile_id: BusinessProfileId | None  # None for a visitor without an account
+    is_fresh: bool = False  # bypasses the profile cache
 
     @property
     def kind(self) -> str:
@@ -33,7 +33,7 @@ class NewAnalysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewBulkAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """The same for each of a number of usernames, which are kept as rows of their own."""
+    """The same analysis for each of ``count`` usernames, which are stored as separate rows."""
 
     analysis_type: AnalysisType = msgspec.field(name="type")
     business_profile_id: BusinessProfileId

@@ -7,14 +7,14 @@ from shared.pagination import Cursor
 
 
 class AccountProfiles(Protocol):
-    """One account's profiles, the deleted ones too, within one transaction."""
+    """Profiles of one account, including deleted ones, within one transaction."""
 
     async def allowance(self) -> Allowance:
-        """From here on nobody else adds a profile to the account until the transaction ends."""
+        """Locks: no other transaction adds a profile to the account until this one ends."""
         ...
 
     async def find(self, profile_id: ProfileId) -> BusinessProfile | None:
-        """Locks it: what is found stays so until the transaction ends."""
+        """Locks the profile until the transaction ends. Returns None when there is none."""
         ...
 
     async def insert(
@@ -24,25 +24,25 @@ class AccountProfiles(Protocol):
     async def rewrite(self, profile: BusinessProfile, content: ProfileContent) -> BusinessProfile: ...
 
     async def delete(self, profile: BusinessProfile) -> None:
-        """Only marks it; a cron removes it when it can no longer be restored."""
+        """Soft-deletes the profile; a cron job purges it when the restore period ends."""
         ...
 
     async def restore(self, profile: BusinessProfile) -> BusinessProfile | None:
-        """None when its time is over."""
+        """Returns None when the restore period is over."""
         ...
 
 
 class ProfileStore(Protocol):
-    """What a caller may see and change. Raises AccountNotFound or AccountNotChosen."""
+    """Profiles that the caller may read and change. Raises AccountNotFound or AccountNotChosen."""
 
     async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile | None:
-        """None also when it is deleted."""
+        """Returns None when the profile does not exist or is deleted."""
         ...
 
     async def list(
         self, caller: Caller, *, deleted: bool, after: Cursor | None, profiles_max: int
     ) -> list[BusinessProfile]:
-        """Newest first, from behind the place. ``deleted``: those that can be restored instead."""
+        """Newest first, after the cursor. ``deleted`` lists only deleted profiles that can be restored."""
         ...
 
     def transaction(self, caller: Caller) -> AbstractAsyncContextManager[AccountProfiles]: ...

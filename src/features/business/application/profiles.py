@@ -10,12 +10,12 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class BusinessProfiles:
-    """The businesses on whose behalf an account works."""
+    """Business profiles of an account."""
 
     store: ProfileStore
 
     async def create(self, caller: Caller, profile_id: ProfileId, content: ProfileContent) -> BusinessProfile:
-        """May be repeated: what is there under this id is returned as it is."""
+        """Idempotent by ``profile_id``: an existing profile is returned unchanged."""
         content = content.checked()
         async with self.store.transaction(caller) as profiles:
             allowance = await profiles.allowance()
@@ -48,7 +48,7 @@ class BusinessProfiles:
         *,
         expected: frozenset[int] | None,
     ) -> BusinessProfile:
-        """Replace these fields and no others. What changes nothing leaves the version as it is."""
+        """Replaces only these fields. The version stays the same if the content does not change."""
         async with self.store.transaction(caller) as profiles:
             profile = await _living(profiles, profile_id)
             profile.check_version(expected)
@@ -62,7 +62,7 @@ class BusinessProfiles:
             await profiles.delete(profile)
 
     async def restore(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile:
-        """May be repeated: one that is not deleted stays as it is."""
+        """Idempotent: a profile that is not deleted is returned unchanged."""
         async with self.store.transaction(caller) as profiles:
             allowance = await profiles.allowance()
             profile = await profiles.find(profile_id)
@@ -73,7 +73,7 @@ class BusinessProfiles:
             restored = await profiles.restore(profile)
             if restored is None:
                 raise BusinessProfileNotFound
-            # Last, so that one whose time is over is not found rather than too many.
+            # Checked last, so that an expired profile raises BusinessProfileNotFound, not the plan's limit.
             allowance.check_room()
             return restored
 

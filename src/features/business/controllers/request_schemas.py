@@ -1,4 +1,4 @@
-"""What a client sends. What a body may hold is in its schema; why a text was refused is said by the rules."""
+"""Request schemas. A schema bounds the body; the domain's rules explain why a text is rejected."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ from features.business.domain.texts import (
 
 
 def _text(length_max: int, pattern: str, description: str | None = None) -> msgspec.Meta:
-    """The pattern is for the schema alone: our own refusal is clearer than a decoder's."""
+    """The pattern is only for the OpenAPI schema: the domain's error is clearer than the decoder's."""
     return msgspec.Meta(
         min_length=1,
         max_length=length_max,
@@ -65,7 +65,7 @@ Items = Annotated[
     msgspec.Meta(
         max_length=ITEMS_MAX,
         description=ITEMS_TEXT,
-        # Litestar does not look inside lists, so what an item may be is said once more.
+        # Litestar does not document constraints on list items, so they are repeated here.
         extra_json_schema={"description": ITEMS_TEXT, "extra": {"items": ITEM_SCHEMA}},
     ),
 ]

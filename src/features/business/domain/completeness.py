@@ -1,4 +1,4 @@
-"""How much of a profile is filled in, and what to fill in next."""
+"""Share of a business profile that is filled in, and its missing fields."""
 
 from operator import attrgetter
 
@@ -6,7 +6,7 @@ import msgspec
 
 from features.business.domain.profile import ProfileContent
 
-# Percent for each field, by how much a good answer depends on it. What to exclude is a choice, not a gap.
+# Percent per field, by its effect on the quality of analyses. Exclusions are optional, so they have none.
 WEIGHTS = {
     "name": 10,
     "website": 5,
@@ -34,7 +34,7 @@ class Completeness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def completeness(content: ProfileContent) -> Completeness:
-    # A minimum of 0 is an answer; None and an empty list are not.
+    # A minimum of 0 is a value; None and an empty list are missing.
     missing = [field for field in WEIGHTS if attrgetter(field)(content) in (None, ())]
     return Completeness(
         percent=100 - sum(WEIGHTS[field] for field in missing),

@@ -11,7 +11,7 @@ LISTS = ("niches", "content_themes", "geographies", "exclusions")
 
 
 class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom the business wants to reach. ``engagement_rate_min`` is a percentage with two decimals."""
+    """The customer that the business wants to reach. ``engagement_rate_min`` is in percent, two decimals."""
 
     followers_min: int | None = None
     followers_max: int | None = None
@@ -22,7 +22,7 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
     exclusions: tuple[str, ...] = ()
 
     def checked(self) -> "IdealCustomer":
-        """The same, tidied up. Raises ProfileInvalid."""
+        """Returns a normalized copy. Raises ProfileInvalid."""
         _check_followers("ideal_customer.followers_min", self.followers_min)
         _check_followers("ideal_customer.followers_max", self.followers_max)
         if (
@@ -40,7 +40,7 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def violations(self, followers: int, engagement_rate: float | None) -> list[str]:
-        """By what somebody fails to be an ideal customer. An engagement rate that nobody knows is none."""
+        """Names of the violated bounds. An unknown engagement rate violates nothing."""
         found: list[str] = []
         if self.followers_min is not None and followers < self.followers_min:
             found.append("followers_below_min")

@@ -1,4 +1,4 @@
-"""A business as its owner describes it, and whom it wants to reach."""
+"""Business profile: the owner's description of the business and its ideal customer."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -26,7 +26,7 @@ PROSE_LENGTHS_MAX = {
 
 
 class ProfileContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tenant writes."""
+    """Fields that the customer writes."""
 
     name: str
     website: str | None = None
@@ -41,7 +41,7 @@ class ProfileContent(msgspec.Struct, frozen=True, kw_only=True):
     ideal_customer: IdealCustomer = IdealCustomer()
 
     def checked(self) -> "ProfileContent":
-        """The same, tidied up. Raises ProfileInvalid."""
+        """Returns a normalized copy. Raises ProfileInvalid."""
         lines = {name: (line, length) for name, length in LINE_LENGTHS_MAX.items()}
         texts = {name: (prose, length) for name, length in PROSE_LENGTHS_MAX.items()}
         tidy: dict[str, str] = {}
@@ -58,7 +58,7 @@ class ProfileContent(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def changed(self, fields: Mapping[str, object], ideal_customer: Mapping[str, object]) -> "ProfileContent":
-        """With these fields in place of the old ones; the others stay, also within the ideal customer."""
+        """Returns a copy with only these fields replaced, nested ones too. Raises ProfileInvalid."""
         merged = msgspec.structs.replace(self.ideal_customer, **ideal_customer)
         return msgspec.structs.replace(self, **fields, ideal_customer=merged).checked()
 
@@ -74,13 +74,13 @@ class BusinessProfile(msgspec.Struct, frozen=True, kw_only=True):
     deleted_at: datetime | None
 
     def check_version(self, expected: frozenset[int] | None) -> None:
-        """Refuse to change what the caller has not seen. None: whatever it is."""
+        """Raises ProfileChanged if the caller has not seen the current version. None accepts any version."""
         if expected is not None and self.version not in expected:
             raise ProfileChanged(self.version)
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """How many profiles the account has, and may have. ``profiles_max`` None: as many as it likes."""
+    """Number of profiles and the plan's limit. ``profiles_max`` None means unlimited."""
 
     plan: str
     profiles_max: int | None

@@ -1,8 +1,7 @@
-"""What a model is told about a business before every question.
+"""Prompt prefix that describes the business to a model.
 
-Providers remember a prompt's beginning by its bytes, and charge a tenth for what they remember. So the
-same content gives the same bytes, in whatever order its lists were written, and nothing in it changes by
-itself: no time, no id, no version.
+Providers cache the beginning of a prompt by its bytes and charge a tenth for cached tokens. So equal content
+gives equal bytes in any order of its lists, and the prefix contains no time, id or version.
 """
 
 import hashlib
@@ -30,7 +29,7 @@ TEXTS = (
     "outreach_goal",
     "language",
 )
-BYTES_PER_TOKEN = 4  # what the common tokenizers come to on average, in any script
+BYTES_PER_TOKEN = 4  # average of the common tokenizers, in any script
 
 
 class PromptPrefix(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,8 +77,8 @@ def _customer(customer: IdealCustomer) -> Iterator[str]:
 
 
 def _element(name: str, text: str) -> str:
-    """Between marks that the text cannot close: it has no angle bracket left. It stands on lines of its
-    own, because a combining character at its start would merge with the bracket before it.
+    """The text cannot close the tag, because its angle brackets are escaped. It is on separate lines, because
+    a combining character at its start would merge with the bracket before it.
     """
     return f"<{name}>\n{_escaped(text)}\n</{name}>"
 

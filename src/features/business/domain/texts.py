@@ -1,7 +1,6 @@
-"""What a tenant may write: trimmed, of a known length, and nothing that a database, a page or a prompt
-stumbles over.
+"""Rules for a customer's texts: trimmed, bounded, and safe for the database, web pages and prompts.
 
-The patterns say the same in words that a JSON Schema understands.
+The patterns express the same rules for the JSON Schema.
 """
 
 import re
@@ -13,7 +12,7 @@ _LINE = r"[^\x00-\x1f\x7f-\x9f]"
 _PROSE = r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 LINE_PATTERN = rf"^{_LINE}*[^\s\x00-\x1f\x7f-\x9f]{_LINE}*$"
 PROSE_PATTERN = rf"^{_PROSE}*[^\s\x00-\x1f\x7f-\x9f]{_PROSE}*$"
-# No user and no password: what is written here is shown to people and to models.
+# No user name and no password, because the website is shown to people and to models.
 WEBSITE_PATTERN = (
     r"^https?://[^\s\x00-\x20\x7f-\x9f/?#@:\\\[\]]+(:[0-9]{1,5})?([/?#][^\s\x00-\x20\x7f-\x9f]*)?$"
 )
@@ -36,7 +35,7 @@ def line(field: str, text: str, length_max: int) -> str:
 
 
 def prose(field: str, text: str, length_max: int) -> str:
-    """Several lines. However a browser ends them, they end with a line feed."""
+    """Multi-line text. All line ends become line feeds."""
     text = _LINE_END.sub("\n", text)
     if _NOT_IN_PROSE.search(text):
         raise ProfileInvalid(field, "Leave out control characters; only line breaks and tabs are kept.")
@@ -58,9 +57,9 @@ def language(field: str, text: str) -> str:
 
 
 def items(field: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Each once, whatever its case, where it first stood.
+    """Removes duplicates that differ only in case; each entry keeps its first position.
 
-    Which of several spellings stays does not depend on their order, so that neither does the prompt.
+    The spelling that is kept does not depend on the order, so the prompt does not either.
     """
     spellings: dict[str, str] = {}
     for text in texts:
@@ -73,7 +72,7 @@ def items(field: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def composed(text: str) -> str:
-    """One sequence of bytes for what looks the same (Unicode NFC)."""
+    """Unicode NFC: equal bytes for texts that look the same."""
     return unicodedata.normalize("NFC", text)
 
 

@@ -15,7 +15,7 @@ from shared.ids import RunId
 
 READABLE_FOR = timedelta(hours=24)
 
-# One statement: a run that was started has its token, or neither is there.
+# One statement, so that the run and its token are created together or not at all.
 START: LiteralString = """
 with started as (
     select s.*, clock_timestamp() + $10::interval as expires_at
@@ -38,7 +38,7 @@ join public.anonymous_analyses as a on a.run_id = t.run_id
 join public.runs as r on r.account_id = $2 and r.id = t.run_id
 where t.token_hash = $1 and t.expires_at > clock_timestamp()
 """
-# Their tokens go with them.
+# Deleting an analysis also deletes its tokens.
 SWEEP: LiteralString = """
 delete from public.anonymous_analyses where run_id in (
     select run_id from public.anonymous_analyses where expires_at < clock_timestamp() limit $1
@@ -48,7 +48,7 @@ returning true
 
 
 class PostgresAnonymousResults(AnonymousResults):
-    """Now and then what has expired is swept out, beside the requests."""
+    """Purges expired rows periodically in the background, started by requests."""
 
     def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._session = database.admin("anonymous analyses")

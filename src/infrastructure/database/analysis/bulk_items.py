@@ -28,8 +28,8 @@ STARTED: LiteralString = """
 update public.bulk_items set status = 'started', item_run_id = $4
 where account_id = $1 and run_id = $2 and position = $3 and status = 'waiting'
 """
-# What is counted is what the update is about to write: a statement does not see its own changes. An item
-# whose run was removed before anybody noted its end would keep the bulk waiting for ever.
+# The counts come from the computed rows, because a statement does not see its own update. An item whose run
+# was purged before its end was stored counts as failed; otherwise the bulk run would never end.
 SETTLE: LiteralString = """
 with now as (
     select i.position,

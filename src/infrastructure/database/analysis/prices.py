@@ -14,8 +14,8 @@ REMEMBERED_FOR_S = 60.0
 
 
 class PostgresPrices(Prices):
-    """The table is small and remembered; a change is taken up within a minute. While it cannot be read,
-    what was read last holds.
+    """Caches the price table for one minute. While the database is unavailable, the last known prices stay
+    valid.
     """
 
     def __init__(self, session: AdminClient, *, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -32,7 +32,7 @@ class PostgresPrices(Prices):
 
     async def _refresh(self) -> None:
         if self._credits and self._reading.locked():
-            return  # with old prices nobody waits
+            return  # another task refreshes; callers continue with the old prices
         async with self._reading:
             if self._now_s() < self._until_s:
                 return

@@ -1,4 +1,4 @@
-"""What a caller may know about analyses before and after they are started, under row level security."""
+"""Quotas, own fetches and bulk pages of the caller's account, read under row-level security."""
 
 from typing import LiteralString
 
@@ -18,7 +18,7 @@ from shared.ids import RunId
 
 TERMS: LiteralString = "select * from caller.analysis_terms($1, $2, $3, $4)"
 FETCHES: LiteralString = "select * from caller.profile_fetches($1, $2, $3, $4)"
-POSITION_MAX = 2**31 - 1  # of the column; a cursor may say more
+POSITION_MAX = 2**31 - 1  # of the integer column; a cursor may hold a larger number
 BULK: LiteralString = "select * from caller.bulk_analysis($1, $2, $3, $4, $5)"
 
 

@@ -1,4 +1,4 @@
-"""Analyses begin: their credits, their runs and their place in the queue, all or nothing."""
+"""Atomic start of an analysis: credit hold, run and queue entry."""
 
 import math
 from typing import LiteralString
@@ -46,7 +46,7 @@ class PostgresAnalysisRuns(AnalysisRuns):
                     id=run_id,
                     kind=BULK_KIND,
                     subject=order.subject,
-                    credits_held=0,  # each of its items pays for itself
+                    credits_held=0,  # each item holds its own credits
                     transaction_type="analysis",
                     queue="bulk",
                     takes_turn=False,
@@ -67,7 +67,7 @@ class PostgresAnalysisRuns(AnalysisRuns):
 def start_arguments(
     run_id: RunId, payer: RunPayer, order: NewAnalysis, credits_held: int
 ) -> tuple[object, ...]:
-    """Of runs.start_analysis."""
+    """Arguments of runs.start_analysis."""
     return (
         payer.account_id,
         run_id,
@@ -82,7 +82,7 @@ def start_arguments(
 
 
 def started_run(row: Record, credits_held: int) -> StartedRun:
-    """From what runs.start_analysis answers. Raises what it refuses."""
+    """Converts a row of runs.start_analysis. Raises the error of a refused start."""
     outcome: str = row["outcome"]
     if outcome not in STARTED:
         raise start_refusal(outcome, row, credits_held)
@@ -95,7 +95,7 @@ def started_run(row: Record, credits_held: int) -> StartedRun:
 
 
 def start_refusal(outcome: str, row: Record, credits_needed: int) -> DomainError:
-    """Why runs.start_analysis or runs.retry started nothing."""
+    """The error for an outcome of runs.start_analysis or runs.retry that started nothing."""
     match outcome:
         case "insufficient":
             return InsufficientCredits(credits_needed, row["credits_available"])
@@ -108,6 +108,6 @@ def start_refusal(outcome: str, row: Record, credits_needed: int) -> DomainError
         case "light_limited":
             return LightLimitReached(row["bound"], max(1, math.ceil(row["wait_s"])))
         case _:
-            # A key or an account that was withdrawn this moment; the rest would be our mistake.
+            # The key or the account was removed during the request; any other outcome is a bug.
             assert outcome in {"unknown_key", "unknown_account"}, outcome
             return AccountNotFound()

@@ -1,4 +1,4 @@
-"""Businesses as a run needs them: whoever asked for it may no longer be there to ask with their rights."""
+"""Business profiles for runs, read as admin because the run's user may have left the account."""
 
 from typing import LiteralString
 
@@ -17,6 +17,6 @@ class PostgresBusinessLookup:
         self._session = session
 
     async def content(self, account_id: AccountId, profile_id: ProfileId) -> ProfileContent | None:
-        """None when there is none, or it is deleted."""
+        """Returns None when the profile does not exist or is deleted."""
         rows = await self._session.fetch(FIND, account_id, profile_id)
         return profile_of(rows[0]).content if rows else None

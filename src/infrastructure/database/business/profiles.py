@@ -21,10 +21,10 @@ from shared.pagination import Cursor
 GET: LiteralString = "select * from caller.business_profile($1, $2, $3)"
 LIST: LiteralString = "select * from caller.business_profiles($1, $2, $3, $4, $5, $6)"
 
-# What the policy lets through: the chosen account, or all of the caller's, which had better be one.
+# The accounts that row-level security allows: the chosen account, or all of the caller's if none is chosen.
 ACCOUNTS: LiteralString = "select id from public.accounts where $1::uuid is null or id = $1"
-# A member may not lock the account's row. The count is a statement of its own: it has to see what
-# others have committed while this one waited.
+# An advisory lock, because a member may not lock the account's row. The count is a separate statement, so
+# that it sees the rows that other transactions committed while this one waited for the lock.
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('business_profiles:' || $1::uuid, 0))"
 ALLOWANCE: LiteralString = """
 select a.plan, p.business_profiles_max as profiles_max, (
@@ -137,14 +137,14 @@ class PostgresProfiles(ProfileStore):
 
 
 def _visible(caller: Caller, rows: list[Record]) -> list[BusinessProfile]:
-    """An account without profiles answers with one empty row, an account that cannot be seen with none."""
+    """SQL returns one empty row for an account without profiles, and no row for an inaccessible account."""
     if not rows:
         raise no_account(caller)
     return [profile_of(row) for row in rows if row["id"] is not None]
 
 
 def _values(content: ProfileContent) -> tuple[object, ...]:
-    """In the order of the statements' columns."""
+    """In the order of the columns in the statements."""
     customer = content.ideal_customer
     rate = customer.engagement_rate_min
     return (

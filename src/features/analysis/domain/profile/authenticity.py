@@ -1,4 +1,4 @@
-"""Signs that an audience may be bought. None is a proof; each shows the number it rests on."""
+"""Signals of a bought audience. None is a proof; each states the number it is based on."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,7 +21,7 @@ SignalName = Literal[
     "more_likes_than_views",
 ]
 
-# How much suspicion each adds, of 100. What only buying explains weighs most; what habit may explain, least.
+# Suspicion that each signal adds, of 100. The weight is highest where buying is the only explanation.
 SUSPICION: dict[SignalName, int] = {
     "engagement_far_below_usual": 40,
     "engagement_far_above_usual": 20,
@@ -34,21 +34,21 @@ SUSPICION: dict[SignalName, int] = {
 SUSPICION_MAX = 100
 
 POSTS_MIN = 3  # one or two posts may be odd by chance
-FAR_BELOW = 0.2  # of the usual rate: bought followers do not look at posts
-FAR_ABOVE = 10  # times the usual rate: bought likes, or a circle that likes each other
-FOLLOWING_MANY = 5_000  # the platform stops at 7,500; near it are those who follow to be followed
+FAR_BELOW = 0.2  # of the usual rate: bought followers do not react to posts
+FAR_ABOVE = 10  # times the usual rate: bought likes, or an engagement group
+FOLLOWING_MANY = 5_000  # the platform's limit is 7,500; accounts near it follow to be followed back
 FOLLOWERS_PER_FOLLOWING_LOW = 2
 FOLLOWERS_MANY = 10_000
 POSTS_FEW = 3
 EVEN_POSTS_MIN = 6
 EVEN_LIKES_MIN = 50  # below this, counts are even by chance
-EVENNESS_MAX = 0.05  # deviation / mean; people's likes vary by a third and more
+EVENNESS_MAX = 0.05  # deviation / mean; real likes vary by a third and more
 COMMENTLESS_LIKES_MIN = 500
-COMMENTS_SHARE_LOW = 0.2  # percent; the usual is one comment among a hundred likes or fewer
+COMMENTS_SHARE_LOW = 0.2  # percent; the usual is at most one comment per hundred likes
 
 
 class Signal(msgspec.Struct, frozen=True, kw_only=True):
-    """``found`` has passed ``limit``."""
+    """``found`` is beyond ``limit``."""
 
     name: SignalName
     found: float
@@ -56,7 +56,7 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def suspicion_of(signals: tuple[Signal, ...]) -> int:
-    """0 (nothing found) to 100."""
+    """From 0 (no signal) to 100."""
     return min(SUSPICION_MAX, sum(SUSPICION[signal.name] for signal in signals))
 
 
@@ -97,7 +97,7 @@ def _like_signals(posts: tuple[Post, ...]) -> Iterator[Signal]:
         evenness = round(pstdev(likes) / fmean(likes), 3)
         if evenness < EVENNESS_MAX:
             yield Signal(name="likes_very_even", found=evenness, limit=EVENNESS_MAX)
-    # Only where comments are open: None may mean that their owner has switched them off.
+    # Posts with unknown comments are left out, because their owner may have disabled comments.
     open_posts = [post for post in posts if known(post.comments_count) is not None]
     likes_sum = sum(known(post.likes_count) or 0 for post in open_posts)
     comments_sum = sum(known(post.comments_count) or 0 for post in open_posts)
@@ -108,7 +108,7 @@ def _like_signals(posts: tuple[Post, ...]) -> Iterator[Signal]:
 
 
 def _view_signals(profile: Profile) -> Iterator[Signal]:
-    """Who likes a video has seen it. A count of no views is one that was not taken."""
+    """A like implies a view, so more likes than views is odd. Zero views means that the count is missing."""
     odd = sum(
         (known(post.likes_count) or 0) > (known(post.video_views_count) or COUNT_MAX)
         for post in profile.posts

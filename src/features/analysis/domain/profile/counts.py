@@ -1,20 +1,20 @@
-"""Numbers and times as strangers' pages give them: hidden, absurd, or from the future."""
+"""Validation of scraped numbers and times, which may be hidden, absurd or in the future."""
 
 from datetime import UTC, datetime, timedelta
 
 from features.analysis.domain.profile.profile import Post
 
-COUNT_MAX = 1_000_000_000_000  # a hundred times mankind: beyond it a number is a mistake
+COUNT_MAX = 1_000_000_000_000  # about a hundred times the world population: a larger number is an error
 CLOCK_SKEW_MAX = timedelta(days=1)
 
 
 def known(count: int | None) -> int | None:
-    """None when it is hidden; scrapers say -1, too."""
+    """Returns None for a hidden count, which scrapers report as None or -1."""
     return None if count is None or count < 0 else min(count, COUNT_MAX)
 
 
 def posted_at(post: Post, at: datetime) -> datetime | None:
-    """Never after ``at``. None when nobody knows, or when it lies ahead by more than clocks differ."""
+    """Never after ``at``. Returns None when the time is unknown or further ahead than clock skew explains."""
     moment = post.posted_at
     if moment is None:
         return None

@@ -1,4 +1,4 @@
-"""How much an audience does with what it is shown."""
+"""Engagement rates of a profile's audience."""
 
 from datetime import datetime, timedelta
 from statistics import fmean, median
@@ -11,7 +11,7 @@ from features.analysis.domain.profile.profile import Post, Profile
 
 Size = Literal["nano", "micro", "mid", "macro", "mega", "enterprise"]
 
-# Followers below which an audience is of that size (U-11).
+# Upper bound of followers for each audience size (U-11).
 SIZES: tuple[tuple[int, Size], ...] = (
     (10_000, "nano"),
     (50_000, "micro"),
@@ -20,8 +20,8 @@ SIZES: tuple[tuple[int, Size], ...] = (
     (3_000_000, "mega"),
     (COUNT_MAX + 1, "enterprise"),
 )
-# Percent of followers who like or comment on a usual post. The larger an audience, the less of it reacts;
-# the figures follow what industry reports have said for years, to the nearest that a decision needs.
+# Percent of followers who like or comment on a usual post. Larger audiences react less; the values are
+# rounded from industry reports.
 USUAL_RATE: dict[Size, float] = {
     "nano": 4.0,
     "micro": 2.4,
@@ -30,12 +30,12 @@ USUAL_RATE: dict[Size, float] = {
     "mega": 1.2,
     "enterprise": 1.0,
 }
-RATE_MAX = 1_000.0  # percent; a post can travel far beyond its followers, but no further than this counts
-SETTLED_AFTER = timedelta(days=1)  # most reactions come on the first day; a younger post would look poor
+RATE_MAX = 1_000.0  # percent; a viral post can exceed its followers, so larger rates are capped
+SETTLED_AFTER = timedelta(days=1)  # most reactions come on the first day; a younger post has a low rate
 
 
 class Engagement(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates in percent with two decimals. None: nobody can tell."""
+    """Rates in percent with two decimals. None when the rate is unknown."""
 
     posts_measured: int
     rate_mean: float | None  # mean of (likes + comments) / followers
@@ -49,7 +49,7 @@ def size_of(followers: int) -> Size:
 
 
 def measured_posts(profile: Profile, at: datetime) -> tuple[Post, ...]:
-    """Those whose likes are visible, and which have had their first day."""
+    """Posts with visible likes that are at least one day old."""
     return tuple(
         post for post in profile.posts if known(post.likes_count) is not None and _is_settled(post, at)
     )
@@ -59,7 +59,7 @@ def engagement_of(profile: Profile, at: datetime) -> Engagement:
     followers = known(profile.followers_count) or 0
     posts = measured_posts(profile, at)
     likes = [known(post.likes_count) or 0 for post in posts]
-    comments = [known(post.comments_count) or 0 for post in posts]  # switched off: there are none
+    comments = [known(post.comments_count) or 0 for post in posts]  # disabled comments count as 0
     rates = [_rate(sum(pair), followers) for pair in zip(likes, comments, strict=True)] if followers else []
     views = [known(post.video_views_count) for post in profile.posts if _is_settled(post, at)]
     view_rates = [_rate(count, followers) for count in views if count is not None] if followers else []
@@ -78,6 +78,6 @@ def _rate(count: int, followers: int) -> float:
 
 
 def _is_settled(post: Post, at: datetime) -> bool:
-    """A post whose age nobody knows is taken for an old one."""
+    """A post of unknown age counts as old."""
     moment = posted_at(post, at)
     return moment is None or at - moment >= SETTLED_AFTER

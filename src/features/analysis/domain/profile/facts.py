@@ -1,6 +1,6 @@
-"""What can be counted about a profile: the same numbers for the same look, whoever asks.
+"""Computed facts about a profile: the same numbers for the same scrape.
 
-``at`` is the moment of the look, not the moment of asking.
+``at`` is the time of the scrape, not the time of the computation.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ from features.analysis.domain.profile.text import plain
 
 TALLIES_MAX = 10
 TAG_LENGTH_MAX = 100
-SCRIPT_LETTERS_MAX = 2_000  # enough to tell a script, and quick
+SCRIPT_LETTERS_MAX = 2_000  # enough to detect a script, and fast
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class ContentMix(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Authority(msgspec.Struct, frozen=True, kw_only=True):
-    followers_per_following: float  # who follows nobody counts as following one
+    followers_per_following: float  # following 0 counts as 1, to avoid a division by zero
     is_verified: bool
     is_business: bool
     has_category: bool
@@ -50,12 +50,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     engagement: Engagement
     rhythm: Rhythm
     mix: ContentMix
-    hashtags: tuple[Count, ...]  # each once a post, the most used first
+    hashtags: tuple[Count, ...]  # counted once per post, the most used first
     mentions: tuple[Count, ...]
     authority: Authority
     signals: tuple[Signal, ...]
     suspicion: int  # 0..100
-    script: str | None  # of most letters, as Unicode names it: latin, cyrillic, cjk...
+    script: str | None  # of most letters, by its Unicode name: latin, cyrillic, cjk...
 
 
 def facts_of(profile: Profile, at: datetime) -> Facts:
@@ -97,7 +97,7 @@ def _authority(profile: Profile) -> Authority:
 
 
 def _tallies(lists: Iterable[tuple[str, ...]]) -> tuple[Count, ...]:
-    """In an order that does not depend on the posts': by count, then by text."""
+    """Ordered by count, then by text, so that the order of the posts does not matter."""
     counted: Counter[str] = Counter()
     for texts in lists:
         counted.update({_tag(text) for text in texts} - {""})

@@ -1,4 +1,4 @@
-"""Whether a look that somebody took earlier will do, and what a later look takes back."""
+"""Freshness of a cached scrape, and its invalidation by a newer one."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType,
 Verdict = Literal["hit", "expired", "too_shallow", "ahead_of_clock"]
 Change = Literal["outcome", "privacy", "verification", "followers", "biography", "ahead_of_clock"]
 
-# How many posts a look asks for, the fewest first. A look is known by the greatest of these it asked for.
+# Numbers of posts that a scrape requests, ascending. Its depth is the greatest of these that it reached.
 DEPTHS = tuple(sorted(set(POSTS_NEEDED.values())))
 
 TTL: dict[AnalysisType, timedelta] = {
@@ -18,8 +18,8 @@ TTL: dict[AnalysisType, timedelta] = {
     "deep": timedelta(hours=12),
     "xray": timedelta(hours=6),
 }
-# A refusal is free, so it is asked for again and again, and each look costs us. But a person who has just
-# made a profile public, or created it, tries again soon. Age and country gates hardly ever change.
+# Refused analyses are free for the customer, but each fetch costs us, so refusals are cached. An owner who
+# has just published or created a profile retries soon. Age and country restrictions hardly ever change.
 TTL_REFUSED: Mapping[str, timedelta] = {
     "private": timedelta(hours=1),
     "not_found": timedelta(hours=1),
@@ -29,11 +29,11 @@ CLOCK_SKEW_MAX = timedelta(minutes=5)
 
 FOLLOWERS_CHANGE_PERCENT = 10
 BIOGRAPHY_CHANGE_PERCENT = 30
-BIOGRAPHY_CHARACTERS_MAX = 2_000  # Instagram allows 150; what is longer is compared as far as this
+BIOGRAPHY_CHARACTERS_MAX = 2_000  # Instagram allows 150; a longer text is compared up to this length
 
 
 class Fetched(Protocol):
-    """What decides whether a result of fetching a profile is still valid."""
+    """Fields that decide whether a fetched result is still valid."""
 
     @property
     def outcome(self) -> str: ...
@@ -46,17 +46,17 @@ class Fetched(Protocol):
 
 
 def depth_of(posts_asked: int) -> int | None:
-    """None when a look asked for fewer posts than any analysis needs."""
+    """Returns None when the scrape requested fewer posts than any analysis needs."""
     return max((depth for depth in DEPTHS if depth <= posts_asked), default=None)
 
 
 def age_s(scrape: Scrape, now: datetime) -> float:
-    """Never below zero: clocks differ a little."""
+    """Never negative, because clocks differ slightly."""
     return max(0.0, (now - scrape.scraped_at).total_seconds())
 
 
 def judge(scrape: Fetched, analysis_type: AnalysisType, now: datetime) -> Verdict:
-    """Enough posts are as many as were asked for: who has eight in all will never show fifty."""
+    """Compares the posts requested, not received: a profile with eight posts in all never returns fifty."""
     age = now - scrape.scraped_at
     if age < -CLOCK_SKEW_MAX:
         return "ahead_of_clock"
@@ -67,9 +67,9 @@ def judge(scrape: Fetched, analysis_type: AnalysisType, now: datetime) -> Verdic
 
 
 def changes(older: Scrape, newer: Scrape) -> tuple[Change, ...]:
-    """Why the older look must not be used any more, whatever its age. Empty when it may."""
+    """Reasons to invalidate the older scrape before it expires. Empty when it stays valid."""
     found: dict[Change, bool] = {
-        # Or it would be taken for the newest until that time comes.
+        # Otherwise it would count as the newest until that time.
         "ahead_of_clock": older.scraped_at - newer.scraped_at > CLOCK_SKEW_MAX,
         "outcome": older.outcome != newer.outcome,
     }
@@ -88,12 +88,12 @@ def _profile_changes(before: Profile, after: Profile) -> dict[Change, bool]:
 
 
 def is_follower_change(before: int, after: int) -> bool:
-    """In whole numbers: exactly ten per cent is not more than ten per cent."""
+    """Uses integers, so that exactly ten percent is not more than ten percent."""
     return abs(after - before) * 100 > before * FOLLOWERS_CHANGE_PERCENT
 
 
 def is_biography_change(before: str, after: str) -> bool:
-    """How many characters have to be inserted, removed or replaced, as a share of the longer text."""
+    """Compares the edit distance as a share of the longer text."""
     before, after = (
         unicodedata.normalize("NFC", text[:BIOGRAPHY_CHARACTERS_MAX]) for text in (before, after)
     )
@@ -104,9 +104,9 @@ def is_biography_change(before: str, after: str) -> bool:
 
 
 def edit_distance(before: str, after: str) -> int:
-    """Levenshtein's, a whole column of his table at a time: a bit for each character of ``before`` says
-    whether the distance goes up or down there (Hyyrö 2003). So two thousand characters take two thousand
-    steps and not four million.
+    """Levenshtein distance, computed one bit-parallel column at a time: a bit per character of ``before``
+    holds whether the distance rises or falls there (Hyyrö 2003). Two thousand characters take two thousand
+    steps instead of four million.
     """
     if not before:
         return len(after)

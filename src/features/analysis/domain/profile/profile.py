@@ -1,4 +1,4 @@
-"""A public profile as it was found, before anybody judged it."""
+"""Public profile as scraped, without any judgement."""
 
 import re
 from datetime import datetime
@@ -20,7 +20,7 @@ _ADDRESS = re.compile(
     r"/@?([^/?#]+)(?:/(?:reels|tagged|channel|feed))?/?(?:[?#].*)?",
     re.IGNORECASE | re.DOTALL,
 )
-# Where a profile's address would lead elsewhere, there is no profile of that name.
+# These paths lead to other pages, so no profile can have such a name.
 _RESERVED = frozenset(
     (
         "_n",
@@ -54,14 +54,14 @@ class Post(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caption: str = ""
     hashtags: tuple[str, ...] = ()
     mentions: tuple[str, ...] = ()
-    likes_count: int | None = None  # its owner may hide it
+    likes_count: int | None = None  # None when its owner hides it
     comments_count: int | None = None
     video_views_count: int | None = None
     posted_at: datetime | None = None
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Newest post first. Counts are the platform's; ``posts`` are those that were looked at."""
+    """Posts are newest first. Counts are the platform's totals; ``posts`` are only the scraped ones."""
 
     platform: Platform = "instagram"
     username: str
@@ -83,8 +83,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Scrape(msgspec.Struct, frozen=True, kw_only=True):
-    """What looking brought. A private profile still shows its name and its counts; of a missing or
-    restricted one there is nothing.
+    """Result of fetching a profile. A private profile still has its name and counts; a missing or restricted
+    one has no profile data.
     """
 
     outcome: Outcome
@@ -96,11 +96,11 @@ class Scrape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def username_of(text: str) -> str:
-    """From ``@name``, ``name`` or a profile's address."""
+    """Accepts ``@name``, ``name`` or a profile's URL. Raises UsernameInvalid."""
     stripped = text.strip()
     address = _ADDRESS.fullmatch(stripped)
     name = (address[1] if address else stripped.removeprefix("@")).lower()
-    # Letters of other scripts that look like ours; some even turn into ours in lower case.
+    # Rejects lookalike letters of other scripts; some become ASCII in lower case.
     if not stripped.isascii() or not _USERNAME.fullmatch(name) or name in _RESERVED:
         raise UsernameInvalid(text[:100])
     return name

@@ -1,40 +1,40 @@
-"""Strangers' text, made harmless to read, to compare and to quote."""
+"""Sanitized scraped text: safe to read, compare and quote."""
 
 import re
 import unicodedata
 
-LENGTH_MAX = 3_000  # Instagram allows 2,200; what is longer is not looked at
-LINE_BREAK = " / "  # a text stands on one line, so that it cannot begin one of ours
+LENGTH_MAX = 3_000  # Instagram allows 2,200; the rest is ignored
+LINE_BREAK = " / "  # scraped text stays on one line, so that it cannot imitate a line of our prompt
 CUT_MARK = " [cut]"
 
-# Letters that leave no trace on a screen and can carry a message to a model: variation selectors, the
-# grapheme joiner, Mongolian selectors and Hangul fillers. The other invisible ones are not printable.
+# Printable letters that are invisible on a screen and can carry a message to a model: variation selectors,
+# the grapheme joiner, Mongolian selectors and Hangul fillers. Other invisible characters are not printable.
 _TRACELESS = re.compile("[\u034f\u115f\u1160\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _HALF_ESCAPE = re.compile("&[a-z]{0,3}$")
 _WORD = re.compile(r"\w+")
 
 
 def plain(text: str) -> str:
-    """On one line, without what cannot be seen: control and format characters, direction overrides, tags,
-    half characters. Fancy letters become the ordinary ones that they look like (NFKC).
+    """One line without invisible characters: control and format characters, direction overrides, tags, lone
+    surrogates. Stylized letters become the ordinary letters that they resemble (NFKC).
 
-    Joiners are invisible, too: emoji families fall apart into their members. That harms no reader.
+    Joiners are removed too, so an emoji family becomes separate emoji, which is acceptable.
     """
     text = text[:LENGTH_MAX]
     if text.isascii() and text.isprintable():
-        return " ".join(text.split())  # what follows would come to the same, ten times slower
+        return " ".join(text.split())  # same result as below, ten times faster
     lines = unicodedata.normalize("NFKC", _TRACELESS.sub("", text)).splitlines()
     return LINE_BREAK.join(filter(None, (" ".join(_visible(line).split()) for line in lines)))
 
 
 def escaped(text: str) -> str:
-    """With no angle bracket left, so that it can neither open nor close a mark."""
+    """Without angle brackets, so that the text cannot open or close a tag."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def cut(text: str, bytes_max: int) -> str:
-    """At the end of a word if there is one in the second half, and marked. The mark comes on top. Made for
-    escaped text: no half of an escape is left.
+    """Cuts at the end of a word if there is one in the second half, and appends a mark that does not count
+    towards ``bytes_max``. For escaped text: never leaves a partial escape.
     """
     data = text.encode()
     if len(data) <= bytes_max:
@@ -45,7 +45,7 @@ def cut(text: str, bytes_max: int) -> str:
 
 
 def comparable(text: str) -> str:
-    """The same for every spelling: case, width, composition, an English plural."""
+    """Equal for all spellings that differ in case, width, composition or an English plural."""
     folded = unicodedata.normalize("NFKC", plain(text).casefold())
     return " ".join(_singular(word) for word in _WORD.findall(folded))
 

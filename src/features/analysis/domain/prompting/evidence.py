@@ -1,4 +1,4 @@
-"""Which posts an analysis rests on."""
+"""Posts cited as evidence of an analysis."""
 
 from collections.abc import Iterator, Mapping
 from typing import cast
@@ -14,7 +14,7 @@ from features.analysis.domain.scoring.scoring import Score, plain_label
 def evidence_of(
     profile: Profile, post_ids: Mapping[str, str], answers: ModelOutputs, score: Score
 ) -> tuple[EvidencePost, ...]:
-    """In the profile's order, each once. ``post_ids`` by label; labels that no post has name none."""
+    """In the profile's order, each once. ``post_ids`` maps labels to ids; unknown labels are ignored."""
     named = {post_ids[label] for label in map(plain_label, _labels(answers)) if label in post_ids}
     named.update(post_id for component in score.components for post_id in component.evidence_post_ids)
     labels = {post_id: label for label, post_id in post_ids.items()}

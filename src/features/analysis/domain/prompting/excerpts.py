@@ -1,4 +1,4 @@
-"""What of a profile is shown to a model: the posts that say most, within a budget, as strangers' text."""
+"""Excerpt of a profile for a prompt: the most relevant posts within a byte budget, as untrusted text."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -15,10 +15,10 @@ from features.analysis.domain.scoring.icp_match import IcpMatch
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
     posts_max: int
     caption_bytes_max: int
-    bytes_max: int  # of all; four are about a token
+    bytes_max: int  # of the whole excerpt; about four bytes are one token
 
 
-# A light analysis answers within seconds on a small model; an xray reads nearly everything.
+# A light analysis completes within seconds on a small model; an xray sends nearly everything.
 BUDGETS: dict[AnalysisType, Budget] = {
     "light": Budget(posts_max=12, caption_bytes_max=400, bytes_max=8_000),
     "deep": Budget(posts_max=24, caption_bytes_max=800, bytes_max=20_000),
@@ -30,12 +30,12 @@ BIOGRAPHY_BYTES_MAX = 800
 LINK_BYTES_MAX = 150
 LINKS_MAX = 3
 TALLIES_BYTES_MAX = 600
-PLACES_UP = 6  # that a post gains over newer ones when it uses a word that the business looks for
+PLACES_UP = 6  # positions that a post gains over newer ones when it contains a sought term
 
 
 class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
-    """No angle bracket, no line that strangers began. ``post_ids`` by the labels under which posts are
-    shown: a label is ours, because an id is strangers' text, too.
+    """Contains no angle bracket and no line that begins with scraped text. ``post_ids`` maps the labels of
+    the shown posts to their ids; labels are ours, because a post's id is untrusted text too.
     """
 
     text: str
@@ -60,7 +60,7 @@ def excerpt_of(analysis_type: AnalysisType, profile: Profile, facts: Facts, fit:
 
 
 def _most_telling(posts: tuple[Post, ...], fit: IcpMatch) -> list[int]:
-    """Newest first, but what fits goes before what is a little newer."""
+    """Newest first, but a matching post precedes a slightly newer one."""
     return sorted(
         range(len(posts)), key=lambda position: position - PLACES_UP * (posts[position].id in fit.post_ids)
     )
@@ -88,7 +88,7 @@ def _listed(mark: str, tallies: Iterable[Count]) -> str:
 
 
 def _size(text: str) -> int:
-    return len(text.encode()) + 1  # the line's end
+    return len(text.encode()) + 1  # the line break
 
 
 def _label(position: int) -> str:

@@ -1,4 +1,4 @@
-"""What every model is told. Changing a word here makes providers forget the prompts they remember."""
+"""Instructions for every model. A changed word invalidates the providers' prompt caches."""
 
 from typing import Literal
 

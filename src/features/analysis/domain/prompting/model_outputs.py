@@ -1,8 +1,8 @@
-"""What models are asked to fill in. Descriptions and bounds are part of the prompt.
+"""Output schemas for models. Descriptions, bounds and docstrings of these classes are part of the prompt.
 
-Every field is required, every list bounded, every choice closed, and nothing holds an address or an order:
-whatever a model was talked into, it can say no more than fits here. A text's bound is generous, because
-providers do not hold a model to it and an answer that breaks one has to be asked for again.
+Every field is required, every list bounded, every choice closed, and no field holds an address or an
+instruction, so a prompt injection can produce no more than fits the schema. Text bounds are generous,
+because providers do not enforce them and an output that exceeds one has to be requested again.
 """
 
 from typing import Annotated, Literal
@@ -23,7 +23,7 @@ Evidence = Annotated[
     Meta(max_length=10, description="Labels of the posts that show it. Only labels that are shown."),
 ]
 Names = Annotated[tuple[Name, ...], Meta(max_length=12)]
-# A closed list, because a pattern is nothing that providers hold a model to.
+# A closed list, because providers do not enforce a pattern.
 Language = Literal[
     "ar", "bg", "bn", "cs", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu",
     "id", "it", "ja", "ko", "lt", "lv", "ms", "nl", "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv",

@@ -1,8 +1,8 @@
-"""What a model was talked into saying, taken out of its answer.
+"""Removal of injected content from model outputs.
 
-Strangers' text can ask for a link, an address, a handle or a code, and a model may obey. None of them has a
-place in an answer, whether it stands in the profile or not: what the customer wrote about the business and
-the profile's own handle are all that may be repeated.
+Scraped text can ask for a link, an address, a handle or a code, and a model may obey. Outputs contain none
+of these, even if the profile does. The only exceptions are what the customer wrote about the business and
+the profile's own handle.
 """
 
 import html
@@ -16,12 +16,12 @@ from features.analysis.domain.prompting.model_outputs import ModelOutput
 FormT = TypeVar("FormT", bound=ModelOutput)
 RemovalKind = Literal["markup", "link", "handle", "telephone", "code"]
 
-MARK = "[…]"  # shorter than anything it replaces, so that an answer keeps its bounds
+MARK = "[…]"  # shorter than any match, so that a sanitized output keeps its length bounds
 QUOTE_LENGTH_MAX = 200
 
 _DOT = r"(?:[.．․]|(?<=[A-Za-z0-9])[。｡](?=[A-Za-z0-9]))"  # noqa: RUF001  lookalikes that browsers take for one
-# Each alternative begins at the border of a word and repeats within bounds, so that a long answer takes a
-# time in proportion to its length.
+# Each alternative begins at a word boundary and has bounded repetition, so that the time is linear in the
+# length of the output.
 _SUSPECT = re.compile(
     rf"""
     (?P<markup> !?\[[^\[\]]*\]\([^()]*\)            # Markdown's links and pictures
@@ -40,9 +40,9 @@ _SUSPECT = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SENTENCE_END = ".,;:!?)]}'\"»”"
-# Variation selectors that carry no emoji's look, and the grapheme joiner.
+# Variation selectors that do not change an emoji, and the grapheme joiner.
 _TRACELESS = re.compile("[\u034f\ufe00-\ufe0e\U000e0100-\U000e01ef]")
-# Emoji and some scripts need joiners; between ASCII letters they only hide a word.
+# Emoji and some scripts need joiners; between ASCII letters joiners only hide a word.
 _JOINER_IN_PLACE = re.compile("(?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f])")
 
 
@@ -58,8 +58,8 @@ class SanitizedOutput(msgspec.Struct, Generic[FormT], frozen=True, kw_only=True)
 
 
 def allowed_words(prompt_prefix: str, username: str) -> frozenset[str]:
-    """Links and handles that the customer wrote about the business, and the profile's own: many have a dot
-    in their name, as an address has.
+    """Links and handles that the customer wrote about the business, and the profile's own handle, which can
+    contain a dot and so match the pattern of an address.
     """
     written = html.unescape(prompt_prefix)
     found = (_trimmed(match[0]) for match in _SUSPECT.finditer(written) if match.lastgroup != "markup")
@@ -67,7 +67,7 @@ def allowed_words(prompt_prefix: str, username: str) -> frozenset[str]:
 
 
 def clean_answer(answer: FormT, allowed: frozenset[str]) -> SanitizedOutput[FormT]:
-    """The same answer, with a mark in place of what was removed. Invisible characters go without one."""
+    """Returns the output with a mark for each removal. Invisible characters are removed without a mark."""
     removals: list[Removal] = []
     cleaned = cast("FormT", _cleaned(answer, "", allowed, removals))
     return SanitizedOutput(answer=cleaned, removals=tuple(removals))
@@ -105,7 +105,7 @@ def _clean_text(text: str, field: str, allowed: frozenset[str], removals: list[R
         return MARK + match[0][len(word) :]
 
     text = _visible(text)
-    while True:  # what stood right behind a removed word is seen the next time
+    while True:  # a removal can expose text directly after it, so repeat until stable
         removals_before = len(removals)
         text = _SUSPECT.sub(judged, text)
         if len(removals) == removals_before:
@@ -126,5 +126,5 @@ def _seen(letter: str, *, is_needed: bool) -> str:
 
 
 def _trimmed(word: str) -> str:
-    """Without the punctuation of the sentence around it; a mark of Markdown ends with its own."""
+    """Without the punctuation of the surrounding sentence. Markdown links keep their closing bracket."""
     return word if word.startswith(("[", "!", "<")) else word.rstrip(_SENTENCE_END)

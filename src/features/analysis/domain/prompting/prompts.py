@@ -1,8 +1,8 @@
-"""The questions of an analysis.
+"""Prompts of an analysis.
 
-What a prompt begins with stays the same for a business, byte by byte, whoever is looked at: the business,
-then the rules, then the task. Everything about the profile is in the question, our numbers before strangers'
-text.
+The stable part is byte-identical for all profiles of a business, for the providers' prompt caches: the
+business, then the rules, then the task. Everything about the profile is in the question, our numbers before
+the scraped text.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
 from features.analysis.domain.scoring.ideal_customer import Business
 from shared.llm import CostOwner, StructuredPrompt
 
-BYTES_PER_TOKEN = 4  # what the common tokenizers come to on average, in any script
+BYTES_PER_TOKEN = 4  # average of the common tokenizers, in any script
 
 FORMS: dict[AnalysisType, dict[str, tuple[Task, type[ModelOutput]]]] = {
     "light": {"light": ("analysis.light", LightOutput)},
@@ -46,7 +46,7 @@ OPEN, CLOSE = "<scraped_profile>", "</scraped_profile>"
 def questions(
     analysis_type: AnalysisType, business: Business, profile: Profile, facts: Facts, spender: CostOwner
 ) -> dict[str, StructuredPrompt[ModelOutput]]:
-    """By the name under which an analysis keeps the answer."""
+    """Keyed by the field of ``ModelOutputs`` that stores the output."""
     fit = fit_of(profile, business.ideal_customer)
     excerpt = excerpt_of(analysis_type, profile, facts, fit)
     return questions_about(analysis_type, business, facts, fit, excerpt, spender)
@@ -60,7 +60,7 @@ def questions_about(
     excerpt: Excerpt,
     spender: CostOwner,
 ) -> dict[str, StructuredPrompt[ModelOutput]]:
-    """The same, for whoever has computed the rest already and needs it again."""
+    """The same as ``questions``, from a fit and an excerpt that the caller has computed already."""
     asked = _question(facts, fit, excerpt)
     return {
         name: StructuredPrompt(
@@ -75,7 +75,7 @@ def questions_about(
 
 
 def tokens_estimate(question: StructuredPrompt[ModelOutput]) -> int:
-    """Of what is sent; for a quote, not for a bill."""
+    """Size of the prompt, for a quote and not for billing."""
     sent = "".join([*question.stable, question.question])
     return -(-len(sent.encode()) // BYTES_PER_TOKEN)
 
@@ -97,7 +97,7 @@ def _question(facts: Facts, fit: IcpMatch, excerpt: Excerpt) -> str:
 
 
 def _fact_lines(facts: Facts, fit: IcpMatch) -> Iterator[str]:
-    """Numbers and our own words only."""
+    """Contains only numbers and our own words, never scraped text."""
     engagement, rhythm, authority = facts.engagement, facts.rhythm, facts.authority
     numbers = {
         "followers": facts.followers,

@@ -1,4 +1,4 @@
-"""The part of a score that is counted. A share is 0 to 1; what nobody knows is half."""
+"""Computed part of a score. A share is 0 to 1; an unknown value counts as one half."""
 
 import math
 from typing import Literal
@@ -12,12 +12,12 @@ from features.analysis.domain.scoring.icp_match import IcpMatch
 FormulaName = Literal["engagement", "niche_fit", "activity", "authenticity", "authority"]
 
 UNKNOWN = 0.5  # neither for nor against
-EXCELLENT = 2.0  # times the usual engagement rate: more of it says nothing more
-# Days since the last post, and what they are worth: who has been silent for a season does not read messages.
+EXCELLENT = 2.0  # times the usual engagement rate: a higher rate adds nothing
+# Days since the last post and their share: a profile without posts for months hardly reads messages.
 FRESHNESS = ((7, 1.0), (30, 0.7), (90, 0.3))
 POSTS_PER_WEEK_ENOUGH = 3.0
 FRESHNESS_WEIGHT, RHYTHM_WEIGHT = 0.6, 0.4
-# A hundred followers for one followed is as good as any number: hence the logarithm.
+# The ratio is logarithmic: a hundred followers per followed account already gives the full share.
 RATIO_WEIGHT, VERIFIED_WEIGHT, BUSINESS_WEIGHT = 0.7, 0.2, 0.1
 
 
@@ -44,7 +44,7 @@ def _engagement(facts: Facts) -> Share:
 
 
 def _niche_fit(fit: IcpMatch) -> Share:
-    """As the words found say."""
+    """From the terms found in the profile."""
     if fit.share is None:
         return Share(name="niche_fit", share=UNKNOWN, input="the business names nothing to look for")
     found = ", ".join(match.term for match in fit.matches) or "nothing"

@@ -1,4 +1,4 @@
-"""Which words of the ideal customer a profile uses, and where."""
+"""Terms of the ideal customer found in a profile, with their locations."""
 
 import re
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from features.analysis.domain.scoring.ideal_customer import IdealCustomer
 TermKind = Literal["niche", "content_theme", "geography", "exclusion"]
 Field = Literal["full_name", "category", "biography", "caption", "hashtag"]
 
-# How much of the fit each kind makes up. What somebody does says more than what they talk about; where they
-# are is seldom written down.
+# Weight of each kind in the fit. The niche says more than the topics of posts, and the location is seldom
+# written down.
 WEIGHTS: dict[TermKind, int] = {"niche": 60, "content_theme": 25, "geography": 15}
-# By how many of a kind's terms were found: one is a fit, three are as good as all. A long list of wishes
-# is not held against anybody.
+# Share by the number of terms found of a kind: one term is a fit, three count as all, so that a long list
+# of terms does not lower the share.
 SHARES = (0.0, 0.6, 0.85, 1.0)
-EXCLUSION_FACTOR = 0.5  # words are found in passing, too; so it is a doubt and no refusal
+EXCLUSION_FACTOR = 0.5  # a term can appear in passing, so it lowers the share and does not refuse the profile
 PLACES_MAX = 5
-HASHTAGS_MAX = 30  # a post; the platform allows no more
-# A shorter word would be found inside others: tea in #team.
+HASHTAGS_MAX = 30  # per post; the platform's limit
+# A shorter word would match inside other words: tea in #team.
 HASHTAG_PART_LENGTH_MIN = 5
 
-# Scripts that put no spaces between words: Thai to Khmer, kana, Chinese.
+# Scripts without spaces between words: Thai to Khmer, kana, Chinese.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
 )
@@ -40,19 +40,19 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 class Match(msgspec.Struct, frozen=True, kw_only=True):
     kind: TermKind
     term: str  # as the business wrote it
-    places: tuple[Location, ...]  # the first few
+    places: tuple[Location, ...]  # only the first few
 
 
 class IcpMatch(msgspec.Struct, frozen=True, kw_only=True):
-    share: float | None  # 0..1; None when the business names nothing to look for
+    share: float | None  # 0..1; None when the business names no terms
     matches: tuple[Match, ...]  # in the business's order
     exclusions: tuple[Match, ...]
-    post_ids: frozenset[str]  # of every post that uses a word that is sought
+    post_ids: frozenset[str]  # posts that contain a sought term
 
 
 class _Text(msgspec.Struct, frozen=True):
     place: Location
-    words: str  # with a space at either end
+    words: str  # with a space at both ends
     joined: str
 
 
@@ -105,7 +105,7 @@ def _text(text: str, place: Location) -> _Text:
 
 
 def _matches(kind: TermKind, terms: tuple[str, ...], texts: tuple[_Text, ...]) -> Iterator[Match]:
-    # Most terms are nowhere. One search through everything says so, instead of a thousand small ones.
+    # Most terms do not occur; one search through the joined text excludes them quickly.
     everything = "\n".join(text.joined for text in texts)
     for term in terms:
         words = comparable(term)
@@ -121,7 +121,7 @@ def _shortened(match: Match) -> Match:
 
 
 def _is_in(words: str, joined: str, text: _Text) -> bool:
-    """As words; within a hashtag, as a part of it; where a script has no spaces, anywhere."""
+    """As whole words; in a hashtag, at its start or end; in scripts without spaces, anywhere."""
     if f" {words} " in text.words:
         return True
     is_unspaced = bool(_UNSPACED.search(words))

@@ -1,4 +1,4 @@
-"""The business on whose behalf a profile is judged, in this slice's words."""
+"""Business and ideal customer that a profile is judged for, in this slice's terms."""
 
 from typing import Literal
 
@@ -8,11 +8,11 @@ from features.analysis.domain.profile.facts import Facts
 
 ViolationName = Literal["followers_below_min", "followers_above_max", "engagement_rate_below_min"]
 
-ENGAGEMENT_POSTS_MIN = 3  # a rate from fewer posts is no certainty, and only certainties refuse
+ENGAGEMENT_POSTS_MIN = 3  # a rate from fewer posts is uncertain and refuses no profile
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """By what somebody fails to be an ideal customer: ``found`` has passed ``limit``."""
+    """A bound of the ideal customer that the profile violates: ``found`` is beyond ``limit``."""
 
     name: ViolationName
     found: float
@@ -29,7 +29,7 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
     exclusions: tuple[str, ...] = ()
 
     def violations(self, facts: Facts) -> tuple[Violation, ...]:
-        """Followers first. What nobody knows violates nothing."""
+        """Followers first. An unknown value violates nothing."""
         found: list[Violation] = []
         if self.followers_min is not None and facts.followers < self.followers_min:
             found.append(_violation("followers_below_min", facts.followers, self.followers_min))
@@ -42,13 +42,13 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Business(msgspec.Struct, frozen=True, kw_only=True):
-    """``prompt_prefix`` is the same bytes as long as the business says the same of itself."""
+    """``prompt_prefix`` stays byte-identical as long as the business profile does not change."""
 
     prompt_prefix: str
     ideal_customer: IdealCustomer = IdealCustomer()
 
 
-# For a visitor who has not said what they sell.
+# For a visitor without a business profile.
 UNDESCRIBED = Business(
     prompt_prefix="""\
 Nobody has described a business. Judge the profile as a lead for a small brand that looks for trustworthy
@@ -58,7 +58,7 @@ partners with a real audience, whatever it sells.
 
 
 def _rate_at_best(facts: Facts) -> float | None:
-    """Mean or median, whichever is kinder: who is refused is refused by both."""
+    """The higher of mean and median, so that a profile is refused only if both are too low."""
     measured = facts.engagement
     if measured.rate_mean is None or measured.rate_median is None:
         return None

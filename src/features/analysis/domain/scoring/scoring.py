@@ -1,8 +1,8 @@
-"""A score that explains itself: points for what was counted, and points for what a model says.
+"""Explainable score: points from computed facts and points from a model's judgement.
 
-Each component has as many points as the table gives it, for a share of 0 to 1. What a model says counts by
-its confidence; for the rest its components get the share that the counted ones have. So a model that knows
-nothing changes nothing, and whatever is added up, is added up here once.
+Each component earns a share of 0 to 1 of the points in the table. A model's score is weighted by its
+confidence; the remainder uses the average share of the computed components. So a model with no confidence
+does not change the score. All sums are computed here, once.
 """
 
 import math
@@ -21,7 +21,7 @@ OpinionName = Literal["model_overall", "model_niche_fit", "model_engagement_qual
 ComponentName = FormulaName | OpinionName
 Tier = Literal["hot", "warm", "cool", "cold"]
 
-# Points by type: 100 in all. The more a model has seen, the more it has to say.
+# Points by analysis type, 100 in total. A model that saw more of the profile has more weight.
 WEIGHTS: dict[AnalysisType, dict[ComponentName, int]] = {
     "light": {
         "engagement": 22,
@@ -60,8 +60,8 @@ TIERS: tuple[tuple[int, Tier], ...] = (
     (60, "warm"),
     (40, "cool"),
     (0, "cold"),
-)  # from this score on (U-11)
-UNSUPPORTED_PERCENT = 50  # of a model's confidence is left when it names no post for what it says
+)  # minimum score of each tier (U-11)
+UNSUPPORTED_PERCENT = 50  # of a model's confidence remains when it cites no post
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["formula", "model"]
     points: int
     points_max: int
-    input: str  # the numbers it rests on, for a reader
+    input: str  # the numbers it is based on, for a reader
     evidence_post_ids: tuple[str, ...] = ()
 
 
@@ -78,10 +78,10 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
 
     total: int
     tier: Tier
-    niche_fit: int  # 0..100: of what its components could have
+    niche_fit: int  # 0..100: share of the maximum of its components
     engagement: int
-    confidence: int  # 0..100, of the model, after its evidence was looked up
-    evidence_dropped: int  # labels of posts that the model was never shown
+    confidence: int  # 0..100, of the model, after its evidence was checked
+    evidence_dropped: int  # labels of posts that the model was not shown
     components: tuple[Component, ...]
 
 
@@ -105,7 +105,7 @@ def score_of(
     psychographic: PsychographicOutput | None = None,
     post_ids: Mapping[str, str],
 ) -> Score:
-    """``post_ids`` by the labels that the model was shown. ``psychographic`` belongs to an xray."""
+    """``post_ids`` maps the labels shown to the model to ids. ``psychographic`` is set for an xray only."""
     weights = WEIGHTS[analysis_type]
     formula = [_formula_component(share, weights[share.name]) for share in shares_of(facts, fit)]
     opinions, dropped = _opinions(judgement, psychographic, post_ids)
@@ -174,7 +174,7 @@ def _points(answer: PsychographicOutput) -> Iterable[Point]:
 def _supported(
     scores: dict[OpinionName, int], confidence: float, labels: list[str], post_ids: Mapping[str, str]
 ) -> tuple[list[Opinion], int]:
-    """Confidence x the share of labels that exist; half of it where there are no labels at all."""
+    """Confidence x the share of labels that exist; half of the confidence when there are no labels."""
     known = [post_ids[name] for name in map(plain_label, labels) if name in post_ids]
     support = 100 * len(known) // len(labels) if labels else UNSUPPORTED_PERCENT
     percent = math.floor(_clamped(100 * confidence)) * support // 100
@@ -187,7 +187,7 @@ def _supported(
 
 
 def plain_label(label: str) -> str:
-    """As we gave it, however a model wrote it."""
+    """Normalizes the spelling of a label in a model's output to ours."""
     return label.strip("[]# ").lower()
 
 
