@@ -89,8 +89,7 @@ class Members(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[None]: ...
 
     async def lock(self, account_id: AccountId) -> MembershipList:
-        """Lock the members until the transaction ends and return their roles; empty when there is no account.
-        """
+        """Lock the members until the transaction ends and return their roles; empty without an account."""
         ...
 
     async def list(
