@@ -19,7 +19,7 @@ class DomainError(Exception):
 
 
 class Malformed(DomainError):
-    """The request is malformed or its signature is wrong."""
+    """The request is malformed, or its signature or origin is not accepted."""
 
 
 class TooLarge(DomainError):
@@ -69,7 +69,7 @@ class RateLimited(DomainError):
 
 
 class Unavailable(DomainError):
-    """A provider or the database failed for a moment. This is the only kind that is retried."""
+    """A temporary failure. This is the only kind that is retried."""
 
 
 class UpstreamFailed(DomainError):

@@ -98,7 +98,7 @@ class JwksKeys(Keys):
             async with asyncio.timeout(self._timeout_s):
                 self._take(read_jwks(await self._fetch(), self._algorithm))
         except Exception as error:  # noqa: BLE001  after any error the loaded keys stay in use
-            # Only the type of an external error: its text may contain secrets.
+            # Only the type of an external error, because its text can contain anything.
             self._failed(str(error) if isinstance(error, KeySetInvalid) else type(error).__name__)
         finally:
             self._not_before_s = self._now_s() + self._cooldown_s
