@@ -1,4 +1,4 @@
-"""Who is calling, as every slice sees it."""
+"""The authenticated caller of a request, shared by all slices."""
 
 from typing import Literal
 from uuid import UUID
@@ -13,17 +13,17 @@ PrincipalKind = Literal["user", "api_key"]
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """The principal behind a request. ``claims`` is what the database decides by."""
+    """The principal that sent a request. The database authorizes by ``claims``."""
 
     kind: PrincipalKind = "user"
-    id: UUID  # the user's, or the key's
+    id: UUID  # user id or API key id
     claims: str  # JSON
     email: str = ""
     is_operator: bool = False
     chosen_account: AccountId | None = None  # None: the caller's only account
-    scopes: frozenset[Permission] | None = None  # of a key; None: whatever the role allows
-    project: str | None = None  # a key may be bound to one
-    is_test: bool = False  # a key that never spends
+    scopes: frozenset[Permission] | None = None  # of an API key; None: all permissions of the role
+    project: str | None = None  # of an API key that is bound to one project
+    is_test: bool = False  # an API key that spends no credits
 
     @property
     def user_id(self) -> UserId:
@@ -32,13 +32,14 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def actor(self) -> str:
-        """For the record of who did a thing."""
+        """The name of the principal in audit and history records."""
         return f"{self.kind}:{self.id}"
 
 
 class AuthContext(msgspec.Struct, frozen=True, kw_only=True):
-    """A caller at the door: for which account, as far as it is known, on which plan, and by what name
-    they are counted. Up to a minute old: what they may do is asked anew.
+    """The authenticated caller with its account (None when unknown), its plan and the key of its rate limit.
+
+    It may be cached for up to a minute, so permissions are checked separately on each request.
     """
 
     caller: Caller
@@ -62,5 +63,5 @@ class AccountNotChosen(Invalid):
 
 
 def no_account(caller: Caller) -> AccountNotFound | AccountNotChosen:
-    """What to raise when the caller's account cannot be seen: a foreign one, or none named."""
+    """Return the error for an account that the caller cannot see: a foreign account, or none chosen."""
     return AccountNotFound() if caller.chosen_account else AccountNotChosen()

@@ -1,4 +1,4 @@
-"""Work that has to be finished, even by a task that is cancelled."""
+"""Protection of work that must finish although its task is cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,7 +8,10 @@ T = TypeVar("T")
 
 
 async def run_uncancelled(work: Coroutine[Any, Any, T]) -> T:
-    """A caller that is cancelled meanwhile is told so afterwards. The work bounds its own time."""
+    """Run the work to its end, then raise CancelledError if the caller was cancelled meanwhile.
+
+    There is no time limit here; the work must limit its own time.
+    """
     task = asyncio.create_task(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -18,6 +21,6 @@ async def run_uncancelled(work: Coroutine[Any, Any, T]) -> T:
             cancelled = error
     if cancelled is not None:
         if not task.cancelled():
-            task.exception()  # seen: what the caller hears of is that it was cancelled
+            task.exception()  # mark the exception as retrieved: the caller gets the CancelledError instead
         raise cancelled
     return task.result()

@@ -1,4 +1,4 @@
-"""The collaborators nearly every use case needs."""
+"""Port for the current time."""
 
 from datetime import datetime
 from typing import Protocol

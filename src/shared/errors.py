@@ -1,8 +1,8 @@
-"""The kinds of refusal a caller can act on. Anything else that is raised is a bug.
+"""Kinds of errors a caller can act on. Any other exception is a bug.
 
-A slice derives its own errors from one of these kinds. Facts go to ``super().__init__`` by position,
-so that an error survives the pickling of a durable workflow; the text is built in ``__str__``. Which
-HTTP status a kind gets is decided in ``shared.http.problems``.
+A slice derives its own errors from one of these kinds. Facts go to ``super().__init__`` by position, because
+a durable workflow pickles its errors; ``__str__`` builds the text. ``shared.http.problems`` maps each kind to
+an HTTP status.
 """
 
 from typing import ClassVar
@@ -10,16 +10,16 @@ from typing import ClassVar
 
 class DomainError(Exception):
     code: ClassVar[str]
-    retry_after_s: int | None = None  # when trying again makes sense, if that is known
+    retry_after_s: int | None = None  # seconds until a retry can succeed, if known
 
     @property
     def facts(self) -> dict[str, int | str]:
-        """Numbers and names a client may act on; they are shown in the problem."""
+        """Numbers and names for the client; the problem document contains them."""
         return {}
 
 
 class Malformed(DomainError):
-    """The request is not what it should be, or does not come from whom it should."""
+    """The request is malformed, or its signature or origin is not accepted."""
 
 
 class TooLarge(DomainError):
@@ -35,44 +35,42 @@ class Unsupported(DomainError):
 
 
 class Invalid(DomainError):
-    """The request is understood and cannot be right."""
+    """The request is well-formed, but its values are not acceptable."""
 
 
 class Unauthenticated(DomainError):
-    """Nobody we know is calling."""
+    """The request has no valid credentials."""
 
-    is_counted: ClassVar[bool] = True  # against the caller's address; False where that would cost more
+    is_counted: ClassVar[bool] = True  # against the client address; False: counting would cost more
 
 
 class NotFound(DomainError):
-    """It does not exist, or not for this caller: the two are never told apart."""
+    """The object does not exist or the caller cannot see it; the response does not reveal which."""
 
 
 class Forbidden(DomainError):
-    """The caller is known and may not do this."""
+    """The caller is authenticated and lacks the permission."""
 
 
 class Conflict(DomainError):
-    """It contradicts what has already happened."""
+    """The request conflicts with the current state."""
 
 
 class PreconditionFailed(DomainError):
-    """The thing has changed since the caller looked at it."""
+    """The object has changed since the caller read it."""
 
 
 class PaymentRequired(DomainError):
-    """There are too few credits."""
+    """The account has too few credits."""
 
 
 class RateLimited(DomainError):
-    """Too much in too short a time."""
+    """The caller has sent too many requests in the time window."""
 
 
 class Unavailable(DomainError):
-    """Somebody else's failure; worth another try. The one kind that is retried."""
+    """A temporary failure. This is the only kind that is retried."""
 
 
 class UpstreamFailed(DomainError):
-    """Somebody else answered, and not with what was asked for. Another try would cost as much and bring
-    the same.
-    """
+    """A provider returned an unusable response. A retry would cost the same and return the same."""

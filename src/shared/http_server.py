@@ -1,4 +1,4 @@
-"""granian's embedded server on a socket that this process has bound."""
+"""granian's embedded server on a socket that this process has already bound."""
 
 import socket
 import sys
@@ -12,9 +12,10 @@ from litestar.types import ASGIApp
 
 
 class HttpServer(Server):
-    """By itself granian binds with SO_REUSEPORT: a second server on the port would share its requests.
+    """Server on a bound socket. It closes the socket when it stops accepting.
 
-    The server closes the socket when it has stopped accepting.
+    granian itself binds with SO_REUSEPORT, so a second server on the same port would take a share of the
+    requests.
     """
 
     def __init__(
@@ -39,6 +40,6 @@ class HttpServer(Server):
         )
 
     def _init_shared_socket(self) -> None:
-        make: Any = SocketHolder  # its stub names no arguments
+        make: Any = SocketHolder  # its type stub declares no parameters
         backlog = (self.backlog,) if sys.platform == "linux" else ()
         self._shd = make(self._bound.detach(), False, *backlog)

@@ -1,4 +1,4 @@
-"""Identifiers that cross slice borders. Everything else a slice keeps to itself."""
+"""Identifiers that more than one slice uses."""
 
 import re
 from typing import NewType
@@ -8,5 +8,5 @@ AccountId = NewType("AccountId", UUID)
 UserId = NewType("UserId", UUID)
 RunId = NewType("RunId", UUID)
 
-# One spelling: without braces, prefixes or missing hyphens, all of which Python would take.
+# Accept one spelling only: Python also accepts braces, prefixes and missing hyphens.
 UUID_TEXT = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -1,10 +1,10 @@
-"""Ports of our servers: bound once, before anything is started, and kept."""
+"""Listening sockets, bound once before the process starts anything else."""
 
 import random
 import socket
 from contextlib import suppress
 
-# Below what the system hands out by itself: no outgoing connection takes a port of these before we listen.
+# Below the system's ephemeral range, so no outgoing connection takes one of these ports before we listen.
 OWN_PORTS = range(20_000, 32_000)
 TRIES = 100
 
@@ -14,12 +14,12 @@ class PortTaken(RuntimeError):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to the port, 0 for any, which no other process may share."""
+    """Return a socket bound to the port (0: any free port) that no other process can share."""
     if port == 0:
         for chosen in random.sample(OWN_PORTS, TRIES):
             with suppress(OSError):
                 return _bound(host, chosen)
-    # A server that has just ended leaves connections behind: only a socket that reuses addresses may follow.
+    # The connections of a server that has just stopped block the port unless the new socket reuses addresses.
     with suppress(OSError):
         return _bound(host, port)
     try:
@@ -29,10 +29,10 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(bound: socket.socket, backlog: int) -> None:
-    """Accept connections. Of several sockets that reuse one address, the first to listen keeps it."""
+    """Accept connections. If several sockets reuse one address, the first to listen keeps it."""
     host, port = bound.getsockname()[:2]
     try:
-        # Its connections inherit this, so that the next server may follow it.
+        # Accepted connections inherit this option, so the next server can bind the port.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.listen(backlog)
     except OSError as error:
@@ -40,7 +40,7 @@ def listen(bound: socket.socket, backlog: int) -> None:
 
 
 def free_port(host: str, port: int) -> int:
-    """A port that was free at this moment, for another process to bind; 0 asks for any."""
+    """Return a port that is free at this moment, for another process to bind; 0 means any port."""
     with bind(host, port) as bound:
         return bound.getsockname()[1]
 
@@ -49,7 +49,7 @@ def _bound(host: str, port: int, *, reuses_address: bool = False) -> socket.sock
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(reuses_address))
-        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # its connections inherit it
+        bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted connections inherit it
         bound.bind((host, port))
     except BaseException:
         bound.close()

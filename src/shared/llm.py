@@ -1,4 +1,4 @@
-"""What a slice says when it asks a model, and what it gets. Which model answers is not its business."""
+"""Prompts, completions and errors of language models, independent of the provider."""
 
 from typing import Generic, Literal, TypeVar
 from uuid import UUID
@@ -11,13 +11,13 @@ from shared.ids import AccountId, UserId
 T = TypeVar("T")
 
 Cache = Literal["none", "exact", "shared", "gateway"]
-"""Where an answer came from that cost nothing: our own memory of it, a call that was under way for the
-same question, or the gateway in front of the provider.
+"""Source of a completion that cost nothing: our own cache ("exact"), a concurrent call with the same prompt
+("shared") or the gateway in front of the provider ("gateway").
 """
 
 
 class CostOwner(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom money is spent. Without an account: for the system itself, or for an anonymous visitor."""
+    """The entity a cost is attributed to. Without an account: the system itself or an anonymous visitor."""
 
     account_id: AccountId | None = None
     user_id: UserId | None = None
@@ -25,8 +25,8 @@ class CostOwner(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens, each counted once: ``tokens_cached`` and ``tokens_cache_written`` are parts of
-    ``tokens_in``, ``tokens_reasoning`` is a part of ``tokens_out``.
+    """Token counts. ``tokens_cached`` and ``tokens_cache_written`` are included in ``tokens_in``,
+    ``tokens_reasoning`` in ``tokens_out``.
     """
 
     tokens_in: int = 0
@@ -37,9 +37,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StructuredPrompt(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """``task`` is a row of the model table: it decides model, effort, length and deadline. ``stable``
-    comes first, what changes least before what changes more, because providers remember a prompt's
-    beginning; ``question`` is what is asked this time.
+    """A prompt with a typed completion. ``task`` names a row of the model table, which sets the model,
+    effort, length and deadline.
+
+    ``stable`` comes first and is ordered from the least to the most frequently changing part, because
+    providers cache the beginning of a prompt; ``question`` is the part of this call.
     """
 
     task: str
@@ -47,7 +49,7 @@ class StructuredPrompt(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     question: str
     answer: type[T]
     spender: CostOwner
-    is_fresh: bool = False  # asks for a new answer, even where the same question was answered before
+    is_fresh: bool = False  # bypasses the cache of earlier completions
 
 
 class Completion(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -56,13 +58,13 @@ class Completion(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     model: str
     is_simulated: bool
     cache: Cache
-    usage: Usage  # of this question: a remembered answer used none
-    cost_nanodollars: int | None  # of every attempt it took; None when a price is not known
+    usage: Usage  # of this prompt; zero for a cached completion
+    cost_nanodollars: int | None  # of all attempts; None when a price is unknown
     latency_ms: float
 
 
 class EmbeddedTexts(msgspec.Struct, frozen=True, kw_only=True):
-    vectors: tuple[tuple[float, ...], ...]  # one a text, in the texts' order
+    vectors: tuple[tuple[float, ...], ...]  # one per text, in the same order
     model: str
     is_simulated: bool
     usage: Usage
@@ -70,7 +72,7 @@ class EmbeddedTexts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelsUnavailable(Unavailable):
-    """No model answered within the attempts and the time that the task allows."""
+    """No model returned a completion within the attempts and the time of the task."""
 
     code = "models_unavailable"
 
@@ -105,7 +107,7 @@ class CompletionRefused(UpstreamFailed):
 
 
 class PromptRejected(Invalid):
-    """The provider understood the request and will never take it: too long, or not what it allows."""
+    """The provider rejects the prompt permanently: it is too long or not allowed."""
 
     code = "model_question_invalid"
 

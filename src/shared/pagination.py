@@ -1,4 +1,4 @@
-"""Cursor pages: opaque to clients, a position to us."""
+"""Pages of lists with opaque cursors."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,9 +13,9 @@ from shared.errors import Invalid
 
 T = TypeVar("T")
 
-# In hexadecimal, so that the document can say exactly what a cursor is: "p" and what fits a bigint; "t",
-# microseconds until the year 5138, a point and a UUID without its hyphens; "s", what the list is sorted by, a
-# colon, the value there, a point and such a UUID.
+# Cursors are hexadecimal, so that the OpenAPI document can give an exact pattern. The decoded forms are: "p"
+# and a bigint; "t", microseconds (until the year 5138), a point and a UUID without hyphens; "s", the sort
+# name, a colon, the sort value, a point and such a UUID.
 POSITION_PATTERN = "^70(3[0-9]){1,18}$"
 _TIME = "(3[0-9]){1,17}"
 _ID = "2e(3[0-9]|6[1-6]){32}"
@@ -23,20 +23,20 @@ PLACE_PATTERN = f"^74{_TIME}{_ID}$"
 _VALUES: dict[type, str] = {
     datetime: _TIME,
     int: "(3[0-9]){1,18}",
-    str: "(2e|3[0-9]|5f|6[1-9a-f]|7[0-9a]){1,30}",  # a name of small letters, digits, points, underscores
+    str: "(2e|3[0-9]|5f|6[1-9a-f]|7[0-9a]){1,30}",  # lowercase letters, digits, points, underscores
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Cursor(msgspec.Struct, frozen=True, order=True):
-    """Where a page begins in a list ordered by time and then by id."""
+    """Position in a list ordered by time and id."""
 
     at: datetime
     id: UUID
 
 
 class SortedCursor(msgspec.Struct, frozen=True):
-    """The same in a list that can be sorted by one thing or another, and then by id."""
+    """Position in a list ordered by a chosen column and id."""
 
     value: datetime | int | str
     id: UUID
@@ -49,7 +49,7 @@ class Page(Generic[T]):
 
 
 def page_of(found: list[T], limit: int, place: Callable[[T], Cursor]) -> Page[T]:
-    """The first ``limit`` of what was found; whoever asks the database asks for one more."""
+    """Return the first ``limit`` rows; the caller queries one row more to detect a next page."""
     if len(found) <= limit:
         return Page(found)
     return Page(found[:limit], encode_place(place(found[limit - 1])))
@@ -82,7 +82,7 @@ def decode_place(cursor: str | None) -> Cursor | None:
 
 
 def sorted_pattern(sorts: Mapping[str, type]) -> str:
-    """Of the cursors of a list, by the kind of value that each of its sorts goes by."""
+    """Return the pattern of a list's cursors; ``sorts`` maps each sort name to the type of its values."""
     places = (f"{sort.encode().hex()}3a{_VALUES[kind]}" for sort, kind in sorts.items())
     return f"^73({'|'.join(places)}){_ID}$"
 
@@ -94,7 +94,7 @@ def encode_sorted(sort: str, place: SortedCursor) -> str:
 
 
 def decode_sorted(cursor: str | None, sort: str, kind: type) -> SortedCursor | None:
-    """Raises CursorInvalid also for the cursor of another sort."""
+    """Decode the cursor of a sorted list. Raises CursorInvalid for the cursor of another sort as well."""
     if cursor is None:
         return None
     text = _decode(cursor, sorted_pattern({sort: kind})).partition(":")[2]

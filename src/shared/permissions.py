@@ -1,4 +1,4 @@
-"""What can be allowed. Which role may do what is the auth slice's table; a route names what it needs."""
+"""Permissions that a route can require. The auth slice maps roles to permissions."""
 
 from typing import Literal
 

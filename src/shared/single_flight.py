@@ -1,4 +1,4 @@
-"""Who asks for the same at the same time is answered by one and the same piece of work."""
+"""Single flight: concurrent calls with the same key share one execution."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -11,12 +11,14 @@ T = TypeVar("T")
 
 
 class FlightCancelled(Exception):
-    """By the one who runs the flights; whoever waits did not ask for it."""
+    """The execution was cancelled by ``close``, not by the waiting caller."""
 
 
 class SingleFlight(Generic[T]):
-    """Whoever is cancelled leaves, and the others do not notice. When the last one leaves the work is
-    cancelled too, and waited for: it may have something to stop elsewhere. What it raises, all hear.
+    """Concurrent calls with one key share one task and its result or exception.
+
+    A cancelled caller does not affect the others. When the last caller is cancelled, the task is cancelled
+    and awaited, because it may have to stop something elsewhere.
     """
 
     def __init__(self) -> None:
@@ -26,11 +28,11 @@ class SingleFlight(Generic[T]):
         return len(self._under_way)
 
     def __contains__(self, key: Hashable) -> bool:
-        """Whether joining now would be joining somebody else's."""
+        """Return whether ``join`` would share an existing execution."""
         return key in self._under_way
 
     async def join(self, key: Hashable, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """``begin`` is called only if nobody is under way for ``key``."""
+        """Share the execution for ``key``; ``begin`` is called only if there is none."""
         flight = self._under_way.get(key)
         if flight is None:
             flight = self._under_way[key] = _Flight(asyncio.create_task(begin()))
@@ -46,7 +48,7 @@ class SingleFlight(Generic[T]):
         finally:
             flight.waiters -= 1
             if not flight.waiters and not flight.task.done():
-                self._forget(key, flight)  # whoever comes now begins anew
+                self._forget(key, flight)  # the next caller starts a new execution
                 await run_uncancelled(_end(flight.task))
 
     async def close(self) -> None:
@@ -56,7 +58,7 @@ class SingleFlight(Generic[T]):
     def _land(self, key: Hashable, flight: "_Flight[T]", task: asyncio.Task[T]) -> None:
         self._forget(key, flight)
         if not task.cancelled():
-            task.exception()  # heard here, in case nobody waits any more; asyncio would complain
+            task.exception()  # mark the exception as retrieved: without waiters asyncio would log it
 
     def _forget(self, key: Hashable, flight: "_Flight[T]") -> None:
         if self._under_way.get(key) is flight:
@@ -71,4 +73,4 @@ class _Flight(Generic[T]):
 
 async def _end(task: asyncio.Task[T]) -> None:
     task.cancel()
-    await asyncio.wait([task])  # nobody waits for what it says
+    await asyncio.wait([task])  # the result is not needed

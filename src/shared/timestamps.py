@@ -1,4 +1,4 @@
-"""Points in time as clients write them."""
+"""Timestamps in requests."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,9 @@ class TimestampInvalid(Invalid):
 
 
 def as_utc(instant: datetime | None) -> datetime | None:
-    """Refuse a time without an offset: it would mean whatever zone the server happens to be in."""
+    """Convert to UTC. A time without an offset is rejected, because it would depend on the server's time
+    zone.
+    """
     if instant is None:
         return None
     if instant.tzinfo is None:

@@ -1,4 +1,4 @@
-"""Which address an anonymous call is counted under."""
+"""Client address that an anonymous request is counted under."""
 
 import pytest
 
@@ -8,7 +8,7 @@ PEER = "198.51.100.1"
 
 
 def counted(*forwarded, hops, peer=PEER):
-    """The address, for these lines of X-Forwarded-For."""
+    """Return the address for these X-Forwarded-For header lines."""
     headers = [(b"x-forwarded-for", line.encode("latin-1")) for line in forwarded]
     return client_address({"client": (peer, 1) if peer else None, "headers": headers}, hops)
 
@@ -26,12 +26,12 @@ def counted(*forwarded, hops, peer=PEER):
         (3, ["1.1.1.1,203.0.113.9, 10.0.0.2", " 10.0.0.1 "], "203.0.113.9"),
     ],
 )
-def test_as_many_entries_from_the_right_are_believed_as_there_are_proxies(hops, forwarded, address):
+def test_each_proxy_makes_one_more_entry_from_the_right_trusted(hops, forwarded, address):
     assert counted(*forwarded, hops=hops) == address
 
 
 @pytest.mark.parametrize(("hops", "forwarded"), [(1, []), (2, []), (2, ["203.0.113.9"]), (1, [""])])
-def test_who_came_past_the_proxies_is_counted_as_the_peer(hops, forwarded):
+def test_request_that_bypassed_the_proxies_is_counted_under_the_peer(hops, forwarded):
     assert counted(*forwarded, hops=hops) == PEER
 
 
@@ -39,12 +39,12 @@ def test_who_came_past_the_proxies_is_counted_as_the_peer(hops, forwarded):
     "garbage",
     ["x", "203.0.113.9.9", "203.0.113.256", "::1::", "1", "\xff", "203.0.113.9, ", "<script>", "0x7f.1"],
 )
-def test_garbage_where_the_truth_should_stand_is_one_unknown_client(garbage):
+def test_invalid_trusted_entry_is_counted_as_unknown(garbage):
     assert counted(garbage, hops=1) == UNKNOWN
 
 
 @pytest.mark.parametrize("garbage", ["x", "\xff\xfe", ",,,,", "a" * 10_000, "unknown", "[::1]:80"])
-def test_garbage_before_the_truth_changes_nothing(garbage):
+def test_untrusted_entries_are_ignored(garbage):
     assert counted(garbage, "203.0.113.9", hops=1) == "203.0.113.9"
 
 
@@ -52,18 +52,18 @@ def test_garbage_before_the_truth_changes_nothing(garbage):
     "address",
     ["2001:db8:1:2::1", "2001:db8:1:2:ffff::ffff", "2001:0DB8:0001:0002::", "2001:db8:1:2::1%0"],
 )
-def test_a_whole_64_of_ipv6_is_one_client(address):
+def test_addresses_of_one_ipv6_64_are_one_client(address):
     assert counted(address, hops=1) == counted(hops=0, peer=address) == "2001:db8:1:2::"
 
 
-def test_the_next_64_is_another_client():
+def test_next_ipv6_64_is_another_client():
     assert counted("2001:db8:1:3::1", hops=1) == "2001:db8:1:3::"
 
 
 @pytest.mark.parametrize("address", ["::ffff:203.0.113.9", "::FFFF:cb00:7109"])
-def test_an_ipv4_address_in_ipv6_is_the_ipv4_address(address):
+def test_ipv4_mapped_address_is_the_ipv4_address(address):
     assert counted(address, hops=1) == "203.0.113.9"
 
 
-def test_without_any_address_it_is_one_unknown_client():
+def test_missing_address_is_counted_as_unknown():
     assert counted(hops=0, peer=None) == UNKNOWN

@@ -1,4 +1,4 @@
-"""The layer around the application, driven message by message as a server would."""
+"""HttpBoundary, driven with single ASGI messages like a server does."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ JSON = "application/json"
 
 
 class Application:
-    """Reads the whole body as the gate does, remembers it, and answers 200 with its own headers."""
+    """Reads the whole body like RequestPipeline, records it and responds 200 with its own headers."""
 
     is_authenticated = True
 
@@ -42,7 +42,7 @@ class Application:
 
 
 class Arriving:
-    """What a client sends, piece by piece; afterwards it stays silent."""
+    """Messages of a client; after the last one it sends nothing more."""
 
     def __init__(self, *messages):
         self.messages = list(messages)
@@ -56,7 +56,7 @@ class Arriving:
 
 
 def body_of(*pieces):
-    """The messages of a body in pieces."""
+    """Return the messages of a body in pieces."""
     return [
         {"type": "http.request", "body": piece, "more_body": number < len(pieces)}
         for number, piece in enumerate(pieces, start=1)
@@ -70,7 +70,7 @@ class Answer(msgspec.Struct):
     messages_before: int  # received before the response began
 
     def header(self, name):
-        """The only header of this name; None without one."""
+        """Return the only header with this name; None if it is missing."""
         values = [value.decode() for key, value in self.headers if key == name.encode()]
         assert len(values) <= 1
         return values[0] if values else None
@@ -81,7 +81,7 @@ class Answer(msgspec.Struct):
 
 
 async def ask(edge, *messages, method="POST", path="/", content_type=JSON, receive=None, **headers):
-    """Send one request; the answer, or None when there was none."""
+    """Send one request and return the response; None if there was none."""
     headers = {"content-type": content_type, **headers}
     scope = {
         "type": "http",
@@ -110,7 +110,7 @@ def application():
 
 @pytest.fixture
 def points():
-    """What was recorded, a point per request."""
+    """The recorded request log entries."""
     return []
 
 
@@ -122,7 +122,7 @@ def edge(application, points):
 
 
 @pytest.mark.parametrize("given_id", ["12345678", "a-b_c.D-0", "x" * 64])
-async def test_a_plain_request_id_is_kept_for_the_answer_and_the_logs(edge, application, given_id):
+async def test_valid_request_id_is_used_in_the_response_and_the_logs(edge, application, given_id):
     answer = await ask(edge, *body_of(b"{}"), x_request_id=given_id)
 
     assert answer.header("x-request-id") == given_id
@@ -132,7 +132,7 @@ async def test_a_plain_request_id_is_kept_for_the_answer_and_the_logs(edge, appl
 @pytest.mark.parametrize(
     "given_id", ["", "short", "x" * 65, "with space", "line\nbreak1", "ümlautümlaut", "<script>alert"]
 )
-async def test_any_other_request_id_is_replaced(edge, application, given_id):
+async def test_invalid_request_id_is_replaced(edge, application, given_id):
     answer = await ask(edge, *body_of(b"{}"), x_request_id=given_id)
 
     request_id = answer.header("x-request-id")
@@ -140,7 +140,7 @@ async def test_any_other_request_id_is_replaced(edge, application, given_id):
     assert application.request_ids == [request_id]
 
 
-async def test_without_a_request_id_each_request_gets_its_own(edge, application):
+async def test_request_without_id_gets_a_unique_one(edge, application):
     first = await ask(edge, *body_of(b"{}"))
     second = await ask(edge, *body_of(b"{}"))
 
@@ -157,14 +157,14 @@ SAFE_HEADERS = {
 
 
 @pytest.mark.parametrize("size", [2, 2_000], ids=["answer", "refusal"])
-async def test_every_answer_has_the_safe_headers(edge, size):
+async def test_every_response_has_the_security_headers(edge, size):
     answer = await ask(edge, *body_of(b" " * size))
 
     assert {name: answer.header(name) for name in SAFE_HEADERS} == SAFE_HEADERS
 
 
 @pytest.mark.parametrize("name", ["cache-control", "content-security-policy"])
-async def test_a_handlers_own_header_wins(edge, application, name):
+async def test_header_set_by_the_handler_is_kept(edge, application, name):
     application.headers = [(name.encode(), b"its own")]
 
     answer = await ask(edge, *body_of(b"{}"))
@@ -173,9 +173,7 @@ async def test_a_handlers_own_header_wins(edge, application, name):
 
 
 @pytest.mark.parametrize(("https_only", "present"), [(True, True), (False, False)])
-async def test_browsers_are_bound_to_https_only_where_there_is_https(
-    application, https_only, present, points
-):
+async def test_hsts_is_sent_only_with_https(application, https_only, present, points):
     edge = HttpBoundary(application, Limits(), https_only=https_only, record=points.append)
 
     answer = await ask(edge, *body_of(b"{}"))
@@ -184,7 +182,7 @@ async def test_browsers_are_bound_to_https_only_where_there_is_https(
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1e3"])
-async def test_a_length_that_is_no_number_is_refused_unread(edge, application, length):
+async def test_content_length_that_is_no_number_is_rejected_before_reading(edge, application, length):
     answer = await ask(edge, *body_of(b"{}"), content_length=length)
 
     assert (answer.status, answer.code) == (400, "invalid_request")
@@ -192,7 +190,7 @@ async def test_a_length_that_is_no_number_is_refused_unread(edge, application, l
 
 
 @pytest.mark.parametrize("length", ["1001", "9" * 30])
-async def test_a_declared_length_beyond_the_limit_is_refused_unread(edge, application, length):
+async def test_content_length_above_the_limit_is_rejected_before_reading(edge, application, length):
     answer = await ask(edge, *body_of(b"{}"), content_length=length)
 
     assert (answer.status, answer.code) == (413, "body_too_large")
@@ -200,7 +198,7 @@ async def test_a_declared_length_beyond_the_limit_is_refused_unread(edge, applic
     assert (answer.messages_before, application.scopes) == (0, [])
 
 
-async def test_a_body_beyond_the_limit_is_refused_as_soon_as_it_shows(edge, application):
+async def test_body_above_the_limit_is_rejected_at_the_message_that_exceeds_it(edge, application):
     arriving = Arriving(*body_of(b" " * 600, b" " * 600, b" " * 600))
 
     answer = await ask(edge, receive=arriving, content_length="2")
@@ -209,7 +207,7 @@ async def test_a_body_beyond_the_limit_is_refused_as_soon_as_it_shows(edge, appl
     assert (answer.messages_before, arriving.taken, application.bodies) == (2, 3, [])
 
 
-async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
+async def test_body_at_the_limit_is_delivered_in_one_message(edge, application):
     answer = await ask(edge, *body_of(b"[", b" " * 998, b"]"), content_length="1000")
 
     assert answer.status == 200
@@ -217,7 +215,7 @@ async def test_a_body_at_the_limit_arrives_in_one_piece(edge, application):
 
 
 @pytest.mark.parametrize("messages", [[], body_of(b"{", b"}")[:1]], ids=["nothing", "half"])
-async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messages, points):
+async def test_body_after_the_deadline_is_rejected(application, messages, points):
     edge = HttpBoundary(application, Limits(body_deadline_s=0.01), https_only=False, record=points.append)
 
     answer = await ask(edge, *messages)
@@ -226,14 +224,14 @@ async def test_a_body_that_does_not_arrive_in_time_is_refused(application, messa
     assert application.bodies == []
 
 
-async def test_a_client_that_hangs_up_in_its_own_body_is_not_answered(edge, application):
+async def test_client_that_disconnects_within_its_body_gets_no_response(edge, application):
     answer = await ask(edge, *body_of(b"{", b"}")[:1], {"type": "http.disconnect"})
 
     assert answer is None
     assert application.bodies == []
 
 
-async def test_after_the_body_the_application_hears_what_the_server_says(points):
+async def test_application_receives_disconnect_after_the_body(points):
     heard = []
 
     async def listener(scope, _, __):
@@ -252,7 +250,7 @@ async def test_after_the_body_the_application_hears_what_the_server_says(points)
     ]
 
 
-async def test_a_message_may_leave_out_what_is_empty(edge, application):
+async def test_message_without_optional_keys_is_an_empty_body(edge, application):
     answer = await ask(edge, {"type": "http.request"})
 
     assert answer.status == 200
@@ -260,7 +258,7 @@ async def test_a_message_may_leave_out_what_is_empty(edge, application):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-async def test_methods_without_a_body_are_passed_on_unread(edge, application, method):
+async def test_body_of_get_head_and_options_is_passed_on_unchecked(edge, application, method):
     unread = Arriving({"type": "http.request", "body": b"[" * 990, "more_body": False})
 
     answer = await ask(edge, method=method, content_type="text/plain", receive=unread)
@@ -270,7 +268,7 @@ async def test_methods_without_a_body_are_passed_on_unread(edge, application, me
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-async def test_an_empty_body_needs_no_media_type(edge, method):
+async def test_empty_body_needs_no_media_type(edge, method):
     answer = await ask(edge, *body_of(b""), method=method, content_type="")
 
     assert answer.status == 200
@@ -307,7 +305,7 @@ async def test_json_in_utf_8_is_accepted(edge, content_type):
         "application/json; Charset=latin-1",
     ],
 )
-async def test_anything_else_is_refused(edge, application, content_type):
+async def test_other_media_types_are_rejected(edge, application, content_type):
     answer = await ask(edge, *body_of(b"{}"), content_type=content_type)
 
     assert (answer.status, answer.code) == (415, "unsupported_media_type")
@@ -337,13 +335,13 @@ def nested(depth):
     ],
     ids=lambda value: ascii(value[:24]) if isinstance(value, bytes) else str(value),
 )
-async def test_json_may_be_nested_64_deep_and_what_strings_hold_does_not_count(edge, body, status):
+async def test_json_nesting_is_limited_to_64_and_brackets_in_strings_do_not_count(edge, body, status):
     answer = await ask(edge, *body_of(body))
 
     assert answer.status == status
 
 
-async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application, points):
+async def test_small_body_nested_990_deep_gets_a_problem_document(application, points):
     edge = HttpBoundary(application, Limits(), https_only=False, record=points.append)
 
     answer = await ask(edge, *body_of(nested(990)))
@@ -354,7 +352,7 @@ async def test_a_2_kilobyte_body_nested_990_deep_is_refused_by_name(application,
 
 
 @pytest.mark.parametrize("kind", ["lifespan", "websocket"])
-async def test_what_is_not_http_passes_untouched(edge, application, kind):
+async def test_scope_other_than_http_is_passed_on_unchanged(edge, application, kind):
     scope = {"type": kind}
 
     await edge(scope, None, None)
@@ -362,7 +360,7 @@ async def test_what_is_not_http_passes_untouched(edge, application, kind):
     assert application.scopes == [scope]
 
 
-async def test_where_bodies_are_raw_they_arrive_as_they_came_but_no_larger(application, points):
+async def test_raw_path_skips_json_checks_but_not_the_size_limit(application, points):
     edge = HttpBoundary(
         application,
         Limits(body_bytes_max=1_000),
@@ -382,7 +380,7 @@ async def test_where_bodies_are_raw_they_arrive_as_they_came_but_no_larger(appli
 
 
 class Refusing:
-    """Answers 401 without a look at the body."""
+    """Responds 401 without reading the body."""
 
     async def __call__(self, _, __, send):
         await send({"type": "http.response.start", "status": 401, "headers": []})

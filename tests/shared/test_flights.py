@@ -6,7 +6,7 @@ from shared.single_flight import SingleFlight
 
 
 class Work:
-    """Goes on until the gate is open; remembers how often it began and how it ended."""
+    """Runs until the gate opens; records its number of starts and its outcomes."""
 
     def __init__(self):
         self.begun = 0
@@ -52,7 +52,7 @@ async def joined(flights, work, *keys):
     return waiters
 
 
-async def test_who_asks_for_the_same_meanwhile_gets_the_same(flights, work):
+async def test_concurrent_calls_with_one_key_share_one_execution(flights, work):
     waiters = await joined(flights, work, "a", "a", "a")
 
     work.gate.set()
@@ -61,7 +61,7 @@ async def test_who_asks_for_the_same_meanwhile_gets_the_same(flights, work):
     assert work.begun == 1
 
 
-async def test_who_asks_for_something_else_gets_something_else(flights, work):
+async def test_calls_with_different_keys_run_separately(flights, work):
     waiters = await joined(flights, work, "a", "b")
 
     work.gate.set()
@@ -69,7 +69,7 @@ async def test_who_asks_for_something_else_gets_something_else(flights, work):
     assert await asyncio.gather(*waiters) == [1, 2]
 
 
-async def test_who_asks_afterwards_begins_anew(flights, work):
+async def test_call_after_completion_starts_a_new_execution(flights, work):
     work.gate.set()
 
     assert await flights.join("a", work) == 1
@@ -78,7 +78,7 @@ async def test_who_asks_afterwards_begins_anew(flights, work):
     assert await flights.join("a", work) == 2
 
 
-async def test_one_can_tell_whether_somebody_is_under_way(flights, work):
+async def test_membership_shows_whether_a_key_is_in_flight(flights, work):
     (waiter,) = await joined(flights, work, "a")
 
     assert ("a" in flights, "b" in flights) == (True, False)
@@ -86,7 +86,7 @@ async def test_one_can_tell_whether_somebody_is_under_way(flights, work):
     await waiter
 
 
-async def test_what_is_raised_all_hear_and_the_next_one_begins_anew(flights, work):
+async def test_all_waiters_get_the_exception_and_the_next_call_starts_again(flights, work):
     work.error = ValueError("no")
     waiters = await joined(flights, work, "a", "a")
 
@@ -99,7 +99,7 @@ async def test_what_is_raised_all_hear_and_the_next_one_begins_anew(flights, wor
 
 
 @pytest.mark.parametrize("leaving", [0, 1])
-async def test_who_leaves_does_not_disturb_the_others(flights, work, leaving):
+async def test_cancelled_waiter_does_not_affect_the_others(flights, work, leaving):
     waiters = await joined(flights, work, "a", "a")
 
     waiters[leaving].cancel()
@@ -111,7 +111,7 @@ async def test_who_leaves_does_not_disturb_the_others(flights, work, leaving):
     assert work.ended == ["done"]
 
 
-async def test_when_the_last_one_leaves_the_work_is_cancelled_and_its_end_awaited(flights, work):
+async def test_cancelling_the_last_waiter_cancels_the_work_and_awaits_its_end(flights, work):
     work.cleaned.clear()
     waiters = await joined(flights, work, "a", "a")
 
@@ -126,7 +126,7 @@ async def test_when_the_last_one_leaves_the_work_is_cancelled_and_its_end_awaite
     assert waiters[1].cancelled()
 
 
-async def test_who_comes_while_abandoned_work_is_ending_begins_anew(flights, work):
+async def test_call_during_the_end_of_cancelled_work_starts_a_new_execution(flights, work):
     work.cleaned.clear()
     (abandoned,) = await joined(flights, work, "a")
     abandoned.cancel()
@@ -136,12 +136,12 @@ async def test_who_comes_while_abandoned_work_is_ending_begins_anew(flights, wor
     work.cleaned.set()
     await asyncio.wait([abandoned])
 
-    assert "a" in flights  # the end of the old one did not end the new one
+    assert "a" in flights  # the end of the old execution did not remove the new one
     work.gate.set()
     assert await newcomer == 2
 
 
-async def test_an_error_that_nobody_waits_for_is_no_complaint(flights):
+async def test_exception_without_waiters_is_not_logged_by_asyncio(flights):
     complaints = []
     loop = asyncio.get_running_loop()
     former = loop.get_exception_handler()

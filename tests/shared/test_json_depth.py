@@ -30,13 +30,13 @@ VALUES = st.recursive(
     st.integers(0, 8),
     st.sampled_from([msgspec.json.encode, lambda value: json.dumps(value).encode()]),
 )
-def test_the_depth_agrees_with_a_decoders(value, depth_max, encode):
+def test_depth_agrees_with_a_decoder(value, depth_max, encode):
     assert depth_exceeds(encode(value), depth_max) is (depth_of(value) > depth_max)
 
 
 @pytest.mark.parametrize("piece", [rb"\"", rb"\\", b"[", b"a"], ids=ascii)
-def test_a_string_without_an_end_is_looked_at_once(piece):
+def test_unterminated_string_is_scanned_once(piece):
     body = b"[]" * 65 + b'"' + piece * 1_000
 
-    # Were it not one match, each of its quotes would begin a search of the rest.
+    # If it were not one match, each of its quotes would start a scan of the rest.
     assert STRING.findall(body) == [body[130:]]

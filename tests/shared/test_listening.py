@@ -5,11 +5,11 @@ import pytest
 from shared.listen_socket import OWN_PORTS, PortTaken, bind, free_port, listen
 
 
-def test_any_port_is_one_that_the_system_does_not_hand_out():
+def test_chosen_port_is_outside_the_ephemeral_range():
     assert free_port("127.0.0.1", 0) in OWN_PORTS
 
 
-def test_a_port_that_is_free_is_left_free():
+def test_free_port_is_not_left_bound():
     port = free_port("127.0.0.1", 0)
 
     with socket.socket() as server:
@@ -18,7 +18,7 @@ def test_a_port_that_is_free_is_left_free():
         assert server.getsockname()[1] == port
 
 
-def test_a_taken_port_is_said_with_what_to_do():
+def test_port_in_use_raises_an_error_with_advice():
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -28,12 +28,12 @@ def test_a_taken_port_is_said_with_what_to_do():
             free_port("127.0.0.1", port)
 
 
-def test_a_host_that_is_not_ours_is_said():
+def test_foreign_host_raises_port_taken():
     with pytest.raises(PortTaken, match="192\\.0\\.2\\.1"):
         free_port("192.0.2.1", 0)
 
 
-def test_a_bound_port_is_taken_before_anything_listens():
+def test_bound_port_is_taken_before_listening():
     with bind("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
 
@@ -41,8 +41,8 @@ def test_a_bound_port_is_taken_before_anything_listens():
             bind("127.0.0.1", port)
 
 
-def test_of_two_sockets_that_reuse_an_address_one_listens(left_behind):
-    """Connections of an earlier server are left, so that both may bind."""
+def test_only_one_of_two_sockets_that_reuse_an_address_listens(left_behind):
+    """Both can bind, because connections of an earlier server remain."""
     with bind("127.0.0.1", left_behind) as first, bind("127.0.0.1", left_behind) as second:
         listen(first, 1)
 
@@ -50,7 +50,7 @@ def test_of_two_sockets_that_reuse_an_address_one_listens(left_behind):
             listen(second, 1)
 
 
-def test_a_server_that_has_just_ended_leaves_its_port_to_the_next(left_behind):
+def test_port_of_a_server_that_has_just_stopped_can_be_bound(left_behind):
     with bind("127.0.0.1", left_behind) as following:
         listen(following, 1)
 
@@ -59,7 +59,7 @@ def test_a_server_that_has_just_ended_leaves_its_port_to_the_next(left_behind):
 
 @pytest.fixture
 def left_behind():
-    """The port of a server that has ended and had closed a connection first."""
+    """Port of a stopped server that closed a connection first."""
     with bind("127.0.0.1", 0) as server:
         listen(server, 1)
         client = socket.create_connection(server.getsockname())

@@ -24,8 +24,8 @@ async def passed(rate_limits, requests, plan):
     return count
 
 
-async def test_windows_of_two_lengths_do_not_disturb_each_other():
-    """As when somebody acts for two accounts, or a limit's row has just been changed."""
+async def test_windows_of_two_lengths_are_counted_separately():
+    """This happens when a user acts for two accounts or when a limit's row was changed."""
     table = Table(free=Limit("read", 3, 60), pro=Limit("read", 5, 3_600))
     rate_limits = RateLimits(table, MemoryWindows(now_s=lambda: 1_000.0))
 
@@ -35,7 +35,7 @@ async def test_windows_of_two_lengths_do_not_disturb_each_other():
 
 
 @pytest.mark.parametrize("plan", ["free", "enterprise"])
-async def test_a_class_without_any_limit_is_not_counted(plan):
+async def test_route_class_without_a_limit_is_not_counted(plan):
     passage = RequestContext()
 
     await RateLimits(Table(), MemoryWindows()).count(passage, "user:1", plan=plan, route_class="read")

@@ -1,4 +1,4 @@
-"""The issuer's public keys, fetched from its JWKS address and kept through rotations and outages."""
+"""Public keys of the token issuer, loaded from its JWKS URL and kept during rotations and outages."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from infrastructure.identity.keys import Key, Keys, KeySetInvalid, PublicKeyAlgo
 from infrastructure.tls import default_ssl_context
 
 FRESH_S = 600.0
-COOLDOWN_S = 10.0  # between two fetches, whatever tokens ask for
+COOLDOWN_S = 10.0  # between two fetches, regardless of the tokens
 TIMEOUT_S = 5.0
 DOCUMENT_BYTES_MAX = 65_536
 HTTP_OK = 200
@@ -21,9 +21,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("identity")
 
 
 class JwksKeys(Keys):
-    """While fresh, keys are found without waiting. Later they are fetched anew in the background while
-    the old ones serve, for as long as the issuer does not answer. A key that is no longer in the
-    document is no longer accepted. All callers share one fetch.
+    """Cache of the issuer's keys. All callers share one fetch.
+
+    Fresh keys are found without waiting. Stale keys are refreshed in the background and stay in use while the
+    issuer does not respond. A key that is missing in a newly loaded document is no longer accepted.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class JwksKeys(Keys):
         self._fetching: asyncio.Task[None] | None = None
         self._client: httpx.AsyncClient | None = None
         self.generation = 0
-        self.failure: str | None = None  # why the last fetch failed, for the health page
+        self.failure: str | None = None  # reason of the last failed fetch, for the health check
 
     async def find(self, kid: str | None) -> Key | None:
         if not self._keys:
@@ -56,13 +57,13 @@ class JwksKeys(Keys):
         elif self._now_s() >= self._fresh_until_s:
             self._start_refresh()
         if self._named(kid) is None and kid is not None:
-            await self._refresh()  # perhaps the issuer has a new key
+            await self._refresh()  # the issuer may have a new key
         if not self._keys:
             raise IdentityUnavailable
         return self._named(kid)
 
     async def count(self) -> int:
-        """How many keys serve now, after a first attempt to load them."""
+        """Return the number of keys in use; loads them first if there are none."""
         if not self._keys:
             await self._refresh()
         return len(self._keys)
@@ -80,9 +81,9 @@ class JwksKeys(Keys):
         return self._keys.get(kid)
 
     async def _refresh(self) -> None:
-        """Wait for a fetch, ours or one under way; for nothing during the cooldown."""
+        """Wait for a new fetch or the current one; returns at once during the cooldown."""
         if fetching := self._start_refresh():
-            await asyncio.wait({fetching})  # a caller that gives up does not cancel it for the others
+            await asyncio.wait({fetching})  # a cancelled caller does not cancel the shared fetch
 
     def _start_refresh(self) -> asyncio.Task[None] | None:
         if self._fetching is not None and not self._fetching.done():
@@ -96,8 +97,8 @@ class JwksKeys(Keys):
         try:
             async with asyncio.timeout(self._timeout_s):
                 self._take(read_jwks(await self._fetch(), self._algorithm))
-        except Exception as error:  # noqa: BLE001  whatever it is, the keys we have go on serving
-            # Of a stranger's error the kind only: its text may hold anything.
+        except Exception as error:  # noqa: BLE001  after any error the loaded keys stay in use
+            # Only the type of an external error, because its text can contain anything.
             self._failed(str(error) if isinstance(error, KeySetInvalid) else type(error).__name__)
         finally:
             self._not_before_s = self._now_s() + self._cooldown_s
@@ -108,7 +109,7 @@ class JwksKeys(Keys):
                 verify=default_ssl_context(), timeout=self._timeout_s, follow_redirects=False
             )
         document = bytearray()
-        # Not compressed: a small answer must not become a large one.
+        # Without compression, because a small response could expand to a large document.
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         async with self._client.stream("GET", self._url, headers=headers) as response:
             if response.status_code != HTTP_OK:

@@ -1,4 +1,4 @@
-"""Keys that signatures are checked with: from PEM, from a JWKS document, of one algorithm each."""
+"""Public keys for token signatures, loaded from PEM or a JWKS document."""
 
 from typing import Literal, Protocol
 
@@ -13,41 +13,43 @@ Algorithm = PublicKeyAlgorithm | Literal["HS256"]
 Key = ec.EllipticCurvePublicKey | rsa.RSAPublicKey | bytes
 
 RSA_BITS_MIN = 2_048
-RSA_BITS_MAX = 8_192  # a larger one only costs time
+RSA_BITS_MAX = 8_192  # a larger key only costs time
 KEY_TYPES: dict[str, tuple[str, str | None]] = {"ES256": ("EC", "P-256"), "RS256": ("RSA", None)}
 
 
 class Keys(Protocol):
     generation: int
-    """Changes when a key stops being accepted: what was verified before may not be any more."""
+    """Counter that changes when a key is withdrawn: earlier verifications are then void."""
 
     async def find(self, kid: str | None) -> Key | None:
-        """The key that a token's header names. Raises IdentityUnavailable when none was ever loaded."""
+        """Find the key that a token's header names. Raises IdentityUnavailable before the first key is
+        loaded.
+        """
         ...
 
 
 class FixedKey(Keys):
-    """The one key of the configuration; a token's ``kid`` does not matter."""
+    """The configured key; a token's ``kid`` is ignored."""
 
     generation: int = 0
 
     def __init__(self, key: Key) -> None:
         self._key = key
 
-    async def find(self, kid: str | None) -> Key:  # noqa: ARG002  of the port
+    async def find(self, kid: str | None) -> Key:  # noqa: ARG002  required by the port
         return self._key
 
 
 class KeyInvalid(ValueError):
-    """Not a public key that the algorithm can use."""
+    """The text is not a public key for the algorithm."""
 
 
 class KeySetInvalid(ValueError):
-    """Not a JWKS document, or one that cannot be right."""
+    """The document is not a valid JWKS document."""
 
 
 class _Jwk(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts that decide whether a key is ours to use; unknown ones are passed over."""
+    """The fields that decide whether we can use a key; others are ignored."""
 
     kty: str
     kid: str | None = None
@@ -59,7 +61,7 @@ class _Jwk(msgspec.Struct, frozen=True, kw_only=True):
     y: str = ""
     n: str = ""
     e: str = ""
-    d: object = None  # never used: its presence is enough
+    d: object = None  # only its presence matters
 
 
 class _Jwks(msgspec.Struct, frozen=True):
@@ -75,8 +77,9 @@ def load_pem(pem: str, algorithm: PublicKeyAlgorithm) -> Key:
 
 
 def read_jwks(document: bytes, algorithm: PublicKeyAlgorithm) -> dict[str | None, Key]:
-    """The document's keys for this algorithm, by ``kid``. A key that is not for us is passed over, a
-    document with two keys of one name is refused: which of them is meant would be a guess.
+    """Return the document's keys for this algorithm by ``kid``; unusable keys are skipped.
+
+    Raises KeySetInvalid when two keys have the same ``kid``, because the choice would be ambiguous.
     """
     keys: dict[str | None, Key] = {}
     try:
@@ -101,7 +104,7 @@ def _usable(jwk: _Jwk, algorithm: PublicKeyAlgorithm) -> Key:
         and jwk.use in (None, "sig")
         and jwk.alg in (None, algorithm)
         and (jwk.key_ops is None or "verify" in jwk.key_ops)
-        and jwk.d is None  # published, so anyone can sign with it
+        and jwk.d is None  # a published private key, so any client could sign with it
     )
     if not is_for_us:
         raise KeyInvalid

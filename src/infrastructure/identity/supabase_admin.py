@@ -1,4 +1,4 @@
-"""Supabase Auth through its own SDK, as the service role. Importing this takes a second: do it late."""
+"""Supabase Auth client with the service role. Importing its SDK takes a second, so import it lazily."""
 
 import httpx
 from supabase import AsyncClient, AsyncClientOptions, AuthApiError
@@ -9,8 +9,9 @@ KNOWN_USER = frozenset({"email_exists", "user_already_exists"})
 
 
 class SupabaseAdmin:
-    """A client of its own, of the service role alone: one that ever signed a user in would send that
-    user's token from then on.
+    """Client that is used only with the service role.
+
+    A client that signs a user in sends that user's token with all later requests.
     """
 
     def __init__(self, url: str, service_role_key: str, *, timeout_s: float) -> None:
@@ -20,14 +21,16 @@ class SupabaseAdmin:
         options = AsyncClientOptions(
             auto_refresh_token=False,
             persist_session=False,
-            # The link is opened in the invited person's browser, which holds no verifier of ours.
+            # The invited user opens the link in a browser, which does not have our PKCE verifier.
             flow_type="implicit",
             httpx_client=self._http,
         )
         self._auth = AsyncClient(url, service_role_key, options).auth
 
     async def invite(self, email: str, *, link: str, data: dict[str, str]) -> None:
-        """Raises what the SDK raises: its own errors, httpx's, pydantic's."""
+        """Invite a user, or send a sign-in link to an existing one. Raises errors of the SDK, httpx and
+        pydantic.
+        """
         try:
             await self._auth.admin.invite_user_by_email(email, {"redirect_to": link, "data": data})
         except AuthApiError as error:

@@ -1,4 +1,4 @@
-"""Invitations by e-mail, sent by Supabase Auth."""
+"""Invitation mails sent by Supabase Auth."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from features.auth.application.ports import InvitationMail
 from features.auth.domain.errors import InvitationNotSent
 
 TIMEOUT_S = 10.0
-# Wrong with the address and not with the service, which stays healthy.
+# The address is wrong, so the service still counts as healthy.
 ADDRESS_REFUSED = frozenset({400, 422})
 CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -20,7 +20,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("invitations")
 
 
 class SupabaseProject(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the project is, and the key that may do everything there."""
+    """URL of the project and its service role key, which has all rights."""
 
     url: str
     service_role_key: str
@@ -30,7 +30,7 @@ class SupabaseProject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Admin(Protocol):
-    """The SupabaseAdmin, whose module is not imported before it is needed."""
+    """Interface of SupabaseAdmin, whose module is imported on first use."""
 
     async def invite(self, email: str, *, link: str, data: dict[str, str]) -> None: ...
 
@@ -38,7 +38,7 @@ class _Admin(Protocol):
 
 
 class SupabaseInvitationMail(InvitationMail):
-    """The client is made at the first invitation, and anew when the address or the key has changed."""
+    """Creates its client at the first invitation and again when the URL or the key changes."""
 
     def __init__(
         self, access: Callable[[], Awaitable[SupabaseProject]], *, timeout_s: float = TIMEOUT_S
@@ -47,7 +47,7 @@ class SupabaseInvitationMail(InvitationMail):
         self._timeout_s = timeout_s
         self._made: tuple[SupabaseProject, _Admin] | None = None
         self._making = asyncio.Lock()
-        self.failure: str | None = None  # why the service refused the last one, for the health page
+        self.failure: str | None = None  # reason of the last failure of the service, for the health check
 
     async def send(self, email: str, *, link: str, account_name: str, inviter: str) -> None:
         try:
@@ -56,7 +56,7 @@ class SupabaseInvitationMail(InvitationMail):
                 await admin.invite(email, link=link, data={"account_name": account_name, "inviter": inviter})
         except Exception as error:  # noqa: BLE001  the SDK raises its own, httpx's, pydantic's and more
             self._note(error)
-            # Neither cause nor text: they may hold the key or the link.
+            # Without cause and text, because they may contain the key or the link.
             raise InvitationNotSent from None
         self.failure = None
 
@@ -91,7 +91,7 @@ def _make(access: SupabaseProject, timeout_s: float) -> _Admin:
 
 
 class NoInvitationMail(InvitationMail):
-    """Where no service that sends e-mail is configured."""
+    """Used when no mail service is configured. Raises InvitationNotSent."""
 
     async def send(self, email: str, *, link: str, account_name: str, inviter: str) -> None:  # noqa: ARG002  the port's
         log.warning("invitation_not_sent", reason="SUPABASE_URL is not set")

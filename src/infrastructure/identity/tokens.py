@@ -1,4 +1,4 @@
-"""Access tokens of local users: an issuer on this machine, with Supabase's claims."""
+"""Local token issuer for development, with Supabase's claims."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ ALGORITHM: Literal["ES256"] = "ES256"
 
 
 class LocalIssuer:
-    """Signs tokens on this machine, with a key that never leaves the data folder."""
+    """Signs tokens with a key that is stored only in the data folder."""
 
     def __init__(self, folder: Path, *, issuer: str, audience: str) -> None:
         self._issuer = issuer
@@ -35,7 +35,7 @@ class LocalIssuer:
 
     @property
     def jwk(self) -> dict[str, str]:
-        """The public key as a JWKS document lists it; the name is the key's own thumbprint (RFC 7638)."""
+        """The public key as an entry of a JWKS document; ``kid`` is the key's thumbprint (RFC 7638)."""
         parts = jwt.get_algorithm_by_name(ALGORITHM).to_jwk(self._key.public_key(), as_dict=True)
         public = {name: parts[name] for name in ("crv", "kty", "x", "y")}
         thumbprint = hashlib.sha256(json.dumps(public, separators=(",", ":")).encode()).digest()
@@ -43,7 +43,7 @@ class LocalIssuer:
         return {**public, "kid": kid, "use": "sig", "alg": ALGORITHM}
 
     def token(self, email: str, *, lifetime: timedelta, is_operator: bool = False) -> str:
-        """The same e-mail address is always the same user."""
+        """Return a signed token. The same e-mail address always gives the same user id."""
         now = datetime.now(UTC)
         claims = {
             "iss": self._issuer,
@@ -82,8 +82,8 @@ def _create(path: Path) -> None:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    # Written aside and linked into place: of two processes that race, both end up with one key.
-    with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # made with mode 0600
+    # Write to a temporary file and link it, so that two concurrent processes use the same key.
+    with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # created with mode 0600
         file.write(pem)
         file.flush()
         try:

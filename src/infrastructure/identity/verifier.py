@@ -1,4 +1,4 @@
-"""The check every access token has to pass."""
+"""Verification of access tokens."""
 
 import json
 import re
@@ -15,14 +15,14 @@ from features.auth.domain.errors import TokenExpired, TokenInvalid
 from infrastructure.identity.keys import Algorithm, Keys
 
 LEEWAY_S = 30
-LIFETIME_MAX_S = 366 * 86_400  # a project's own keys are tokens of ten years; nobody's session is
+LIFETIME_MAX_S = 366 * 86_400  # a project's API keys are tokens of ten years; no user session lasts that long
 TOKEN_LENGTH_MAX = 8_192
 KID_LENGTH_MAX = 256
 TYPES = ("jwt", "at+jwt")
-# Parameters that would change what the signature covers or how the rest is read.
+# Header parameters that would change the meaning of the signature or the payload.
 UNREAD = frozenset({"crit", "b64", "zip", "enc"})
 COMPACT = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
-# Whatever reading a stranger's text may raise.
+# Exceptions that parsing untrusted text can raise.
 UNREADABLE = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, ArithmeticError, RecursionError)
 
 
@@ -33,8 +33,10 @@ class _Times(msgspec.Struct, frozen=True):
 
 
 class JwtVerifier(TokenVerifier):
-    """One issuer, one algorithm. Of the token's header only ``kid`` is used, to choose among the
-    issuer's own keys; an ``alg`` other than the configured one is refused.
+    """Verifier for one issuer and one algorithm.
+
+    It uses only ``kid`` from the token's header, to choose among the issuer's keys, and rejects an ``alg``
+    other than the configured one.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class JwtVerifier(TokenVerifier):
                 algorithms=[self._algorithm],
                 issuer=self._issuer,
                 audience=self._audience,
-                # Times are checked below: by our clock, and as numbers only.
+                # The times are checked below, with our clock and as numbers only.
                 options={
                     "require": ["exp", "iat", "sub", "aud", "iss"],
                     "verify_exp": False,
@@ -81,7 +83,9 @@ class JwtVerifier(TokenVerifier):
         return claims
 
     def _named_key(self, token: str) -> str | None:
-        """Refuses, before any key is looked for, what cannot be one of our issuer's tokens."""
+        """Return the ``kid``. Raises TokenInvalid for a token that our issuer cannot have issued, before any
+        key lookup.
+        """
         if len(token) > TOKEN_LENGTH_MAX or not COMPACT.fullmatch(token):
             raise TokenInvalid
         try:
@@ -100,7 +104,7 @@ class JwtVerifier(TokenVerifier):
         return kid
 
     def _check_times(self, times: _Times) -> None:
-        """Written so that a number which is none (NaN) fails each of them."""
+        """Check the times. Each comparison is written so that NaN fails."""
         now_s = self._now_s()
         if not (times.iat <= now_s + LEEWAY_S and times.nbf <= now_s + LEEWAY_S):
             raise TokenInvalid

@@ -1,4 +1,4 @@
-"""Windows of one process, for a machine with one, and for while the shared ones are away."""
+"""Rate limit windows of one process, for a single process and as the fallback of Redis."""
 
 import math
 import time
@@ -15,17 +15,17 @@ class _Window:
     __slots__ = ("expires_s", "slots")
 
     def __init__(self) -> None:
-        self.slots: dict[int, int] = {}  # how many were granted in which slot, the oldest first
+        self.slots: dict[int, int] = {}  # granted requests per slot, oldest slot first
         self.expires_s = 0.0
 
 
 class MemoryWindows(WindowStore):
-    """Room is made by forgetting first what has expired, then whoever was granted nothing for longest."""
+    """Windows in memory. When full, it evicts expired windows first, then the least recently granted one."""
 
     def __init__(self, *, now_s: Callable[[], float] = time.monotonic, keys_max: int = KEYS_MAX) -> None:
         self._now_s = now_s
         self._keys_max = keys_max
-        self._windows: OrderedDict[str, _Window] = OrderedDict()  # the latest granted last
+        self._windows: OrderedDict[str, _Window] = OrderedDict()  # ordered by the last grant
 
     def __len__(self) -> int:
         return len(self._windows)

@@ -1,4 +1,4 @@
-"""The one place that knows the redis package. Imported only where Redis is configured."""
+"""Redis client, the only module that imports the redis package. Imported only when Redis is configured."""
 
 import hashlib
 from typing import Any
@@ -14,7 +14,7 @@ from infrastructure.rate_limits.windows import BatchVerdict, Request
 TIMEOUT_S = 1.0
 PREFIX = "oslira:rate:"
 
-# The same as the function traffic.take, for one key: a hash from slot to how many were granted in it.
+# The same algorithm as the SQL function traffic.take, for one key: a hash from slot to granted requests.
 TAKE = """
 local wanted, limit, slot_s = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]) / 60
 local clock = redis.call('TIME')
@@ -51,21 +51,21 @@ TAKE_SHA = hashlib.sha1(TAKE.encode(), usedforsecurity=False).hexdigest()
 
 
 class RedisClient:
-    """Speaks to Redis from 5 on, and to Valkey."""
+    """Client for Redis 5 and later, and for Valkey."""
 
     def __init__(self, url: str) -> None:
-        # What is in the address outranks what is chosen here.
+        # Options in the URL override these defaults.
         options: dict[str, Any] = {
             "socket_timeout": TIMEOUT_S,
             "socket_connect_timeout": TIMEOUT_S,
-            # A connection that was closed while idle is made anew; what takes too long is not tried twice.
+            # Reconnect once when an idle connection was closed; do not repeat a command that timed out.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionLost,)),
             **parse_url(url),
         }
         self._redis = Redis.from_pool(ConnectionPool(**options))
 
     async def take(self, wanted: list[tuple[Request, int]]) -> dict[Request, BatchVerdict]:
-        """One round trip: the first command brings the script, so that the others may name it by its hash."""
+        """Take all in one round trip: the first command sends the script, the others refer to its hash."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             for number, ((key, limit), count) in enumerate(wanted):
                 call, script = (pipeline.evalsha, TAKE_SHA) if number else (pipeline.eval, TAKE)
@@ -77,7 +77,7 @@ class RedisClient:
         }
 
     async def ping(self) -> None:
-        """Whether it answers, and lets us run scripts."""
+        """Check that Redis responds and allows scripts."""
         await self._redis.eval("return 1", 0)
 
     async def close(self) -> None:

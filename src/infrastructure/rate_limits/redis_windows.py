@@ -1,4 +1,4 @@
-"""Windows in Redis or Valkey."""
+"""Rate limit windows in Redis or Valkey."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -38,12 +38,14 @@ class RedisUnavailable(Unavailable):
 
 
 class RedisWindows(WindowStore):
-    """No request fails because Redis is away: this process then counts for itself, and asks again every
-    two seconds. The address is read anew for that: its password may have been rotated.
+    """Windows in Redis, with windows of this process as the fallback, so that no request fails in an outage.
+
+    During an outage it retries every two seconds and reads the URL again, because its password may have
+    changed.
     """
 
     def __init__(self, address: Address, *, now_s: Callable[[], float] = time.monotonic) -> None:
-        # Imported here: it takes half a second, and most processes never ask.
+        # Lazy import: it takes half a second, and most processes do not need it.
         from infrastructure.rate_limits.redis_client import RedisClient  # noqa: PLC0415
 
         self._connect: Callable[[str], Client] = RedisClient
@@ -52,7 +54,7 @@ class RedisWindows(WindowStore):
         self._spare = MemoryWindows()
         self._batches = MicroBatcher(self._take_all)
         self._client: Client | None = None
-        self._outage = ""  # why; empty while Redis answers
+        self._outage = ""  # its reason; empty while Redis responds
         self._retry_at_s = 0.0
 
     async def take(self, key: str, limit: Limit) -> Verdict:
@@ -74,7 +76,7 @@ class RedisWindows(WindowStore):
         if self._outage:
             if self._now_s() < self._retry_at_s:
                 raise RedisUnavailable(self._outage)
-            # Only these find out whether it is back; nobody else is to wait for that.
+            # Only this batch tests whether Redis is back, so that other requests do not wait.
             self._retry_at_s = self._now_s() + RETRY_S
         shares = await self._attempt(lambda client: client.take(grouped(requests)))
         return dealt_out(requests, shares)
@@ -85,7 +87,7 @@ class RedisWindows(WindowStore):
                 self._client = self._connect(await self._address())
             answer = await ask(self._client)
         except Exception as error:
-            # Of whatever it is, the kind only: its text may hold the address.
+            # Only the type of the error: its text may contain the URL.
             await self._begin_outage(type(error).__name__)
             raise RedisUnavailable(self._outage) from error
         self._end_outage()

@@ -1,4 +1,4 @@
-"""What the stores of rate windows have in common."""
+"""Common parts of the rate limit stores."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,8 +8,8 @@ import msgspec
 
 from shared.middleware.rate_limits import Limit, Verdict, Windows
 
-# A window is counted in slots of a sixtieth, and one more than it has: the oldest is partly inside. So no
-# span as long as the window ever has more than the limit; what leaves it comes free a slot late at most.
+# A window has 60 slots, and one more is counted because the oldest is partly inside. So no span as long as
+# the window exceeds the limit, and a request leaves the window at most one slot late.
 SLOTS = 60
 
 Request = tuple[str, Limit]
@@ -17,14 +17,16 @@ Request = tuple[str, Limit]
 
 class WindowStore(Windows, Protocol):
     async def state(self) -> str:
-        """In a few words where windows are kept; raises Unavailable when that does not work."""
+        """Return a short name of the store for the health check. Raises Unavailable when the store does not
+        work.
+        """
         ...
 
     async def close(self) -> None: ...
 
 
 class BatchVerdict(msgspec.Struct):
-    """The answer to several requests of one client; each takes its part of ``granted``."""
+    """The verdict on several requests of one client; each request takes its part of ``granted``."""
 
     granted: int
     remaining: int
@@ -32,12 +34,12 @@ class BatchVerdict(msgspec.Struct):
 
 
 def grouped(requests: Iterable[Request]) -> list[tuple[Request, int]]:
-    """How many of each, in the order of their keys, which is the same in every process."""
+    """Count equal requests, sorted by key, so that all processes lock in the same order."""
     return sorted(Counter(requests).items(), key=_key)
 
 
 def dealt_out(requests: list[Request], shares: dict[Request, BatchVerdict]) -> list[Verdict]:
-    """Each request its own verdict: what the first ones of a client leave is told to the next."""
+    """Return the verdict of each request; the first requests of a client get its granted ones."""
     return [_deal(shares, request) for request in requests]
 
 

@@ -1,6 +1,6 @@
-"""What may be done with an address: the Allow header, and the answer to OPTIONS.
+"""The Allow header and the response to OPTIONS.
 
-Litestar's own answer to OPTIONS names the methods of a controller's first handler alone.
+Litestar's own OPTIONS response lists only the methods of a controller's first handler.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from litestar.types import HTTPScope, Send
 
 
 def allow(methods: Iterable[str]) -> str:
-    """The edge answers HEAD wherever there is a GET."""
+    """Return the header's value; it adds HEAD to GET because HttpBoundary answers HEAD for each GET route."""
     known = {str(method) for method in methods}
     return ", ".join(sorted(known | {"HEAD"} if "GET" in known else known))
 

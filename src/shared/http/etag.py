@@ -1,4 +1,4 @@
-"""ETag, If-Match and If-None-Match (RFC 9110, 13.1): a thing's tag is its version."""
+"""ETag, If-Match and If-None-Match (RFC 9110, 13.1); the tag of an object is its version."""
 
 import re
 from typing import Annotated
@@ -13,7 +13,7 @@ IfNoneMatch = Annotated[
     str | None,
     HeaderParameter(name="If-None-Match", description="The `ETag` you have: answer 304 if it still holds."),
 ]
-# A client may keep its copy, but asks every time whether it still holds.
+# A client may store the response, but must revalidate it before each use.
 REVALIDATED = {"Cache-Control": "private, no-cache"}
 
 _TAG = r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"'
@@ -26,9 +26,9 @@ def entity_tag(version: int) -> str:
 
 
 def expected_versions(if_match: str | None) -> frozenset[int] | None:
-    """Which versions a change may start from; None: any.
+    """Return the versions that a change may start from; None allows any version.
 
-    A weak tag never matches here, nor does anything that is no tag: not to change is the safe side.
+    A weak or malformed tag matches no version, because rejecting the change is safe.
     """
     if if_match is None or if_match.strip() == "*":
         return None
@@ -38,7 +38,7 @@ def expected_versions(if_match: str | None) -> frozenset[int] | None:
 
 
 def is_known(if_none_match: str | None, version: int) -> bool:
-    """Whether the client has this version already, by a strong tag or a weak one."""
+    """Return whether the client already has this version; strong and weak tags both match."""
     if if_none_match is None:
         return False
     if if_none_match.strip() == "*":

@@ -1,4 +1,4 @@
-"""What every list takes."""
+"""Query parameters of all list endpoints."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ Limit = Annotated[int, QueryParameter(ge=1, le=LIMIT_MAX, description="Entries p
 
 
 def cursor_of(pattern: str) -> QueryParameter:
-    # The pattern is for the schema alone: our own refusal is clearer than a decoder's.
+    # The pattern is only for the schema: CursorInvalid has a clearer text than the decoder's error.
     return QueryParameter(description="`next_cursor` of the page before.", schema_extra={"pattern": pattern})
 
 

@@ -1,4 +1,4 @@
-"""Every refusal becomes an RFC 9457 problem document here, and nowhere else."""
+"""Conversion of all errors to RFC 9457 problem documents."""
 
 import re
 from http import HTTPStatus
@@ -56,7 +56,7 @@ HEADERS: dict[HTTPStatus, dict[str, str]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: {"Retry-After": "2"},
 }
 
-# What the framework itself refuses, named once. Other statuses take their phrase.
+# Codes of the framework's own errors. For other statuses the code is derived from the status phrase.
 CODES = {
     HTTPStatus.BAD_REQUEST: "invalid_request",
     HTTPStatus.NOT_FOUND: "route_not_found",
@@ -88,13 +88,13 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def problem_responses(*statuses: int) -> dict[int, ResponseSpec]:
-    """How an operation may refuse besides what holds for all of them (see ``core.api.openapi``)."""
+    """Declare the errors of one operation, in addition to those of all operations (``core.api.openapi``)."""
     return {
         status: ResponseSpec(
             Problem,
             description=HTTPStatus(status).phrase,
             media_type=MEDIA_TYPE,
-            generate_examples=False,  # they would be made of random letters
+            generate_examples=False,  # generated examples contain random letters
         )
         for status in statuses
     }
@@ -128,7 +128,7 @@ def _response(
 
 
 def status_of(error: Exception) -> tuple[HTTPStatus, str]:
-    """What an error will be answered with, and the code."""
+    """Return the HTTP status and the problem code of an error."""
     if isinstance(error, DomainError):
         return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), error.code
     status = HTTPStatus(error.status_code) if isinstance(error, HTTPException) else INTERNAL
@@ -151,7 +151,7 @@ def refused(request: Request[Any, Any, Any], error: DomainError) -> Response[Pro
 
 
 class _Extra(msgspec.Struct):
-    """What Litestar says about a parameter or field that does not fit."""
+    """Litestar's description of one invalid parameter or field."""
 
     key: str = ""
     message: str = ""
@@ -175,8 +175,9 @@ def _field_errors(error: HTTPException) -> list[FieldError]:
 
 
 def _without_input(message: str) -> str:
-    """The decoder quotes what it was sent, and that may be a secret in the wrong place; answers are
-    logged by others. A field's name is quoted as long as it looks like one.
+    """Remove the quoted input from a decoder message, because it may be a misplaced secret.
+
+    Proxies and clients log responses. A field name stays in the message if it consists of letters.
     """
     match = _NOT_OURS.match(message)
     if match is None or _PLAIN_NAME.fullmatch(match["quoted"]):
@@ -198,7 +199,7 @@ def refused_by_framework(request: Request[Any, Any, Any], error: HTTPException) 
 def _detail(error: HTTPException, status: HTTPStatus) -> str:
     if status >= INTERNAL:
         return OUR_MISTAKE
-    if isinstance(error, ValidationException):  # its own text quotes the address with its query
+    if isinstance(error, ValidationException):  # Litestar's text quotes the URL with its query
         return "The request does not fit the documentation."
     return error.detail
 

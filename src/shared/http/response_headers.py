@@ -1,4 +1,4 @@
-"""Headers of an answer that its handler sets, for the document."""
+"""Response headers that handlers set, declared for the OpenAPI document."""
 
 from litestar.datastructures import ResponseHeader
 

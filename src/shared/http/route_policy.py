@@ -11,20 +11,20 @@ from shared.permissions import Permission
 RoutePolicy = dict[str, Any]
 
 PUBLIC: RoutePolicy = {"access": "public"}
-SIGNED_IN: RoutePolicy = {"access": "signed_in"}  # every user and key, whatever their account
-USERS_ONLY: RoutePolicy = {"access": "users_only"}  # people, not keys
+SIGNED_IN: RoutePolicy = {"access": "signed_in"}  # every user and API key, regardless of account
+USERS_ONLY: RoutePolicy = {"access": "users_only"}  # no API keys
 OPERATORS_ONLY: RoutePolicy = {"access": "operators_only"}
-# Of a route for operators that reads, and reads nothing of any tenant: such reading is not written down.
+# For operator routes that read no tenant's data; AuditRecorder does not record these reads.
 SHOWS_NO_TENANT: RoutePolicy = {"shows_no_tenant": True}
 
 
 def needs(permission: Permission) -> RoutePolicy:
-    """Open to those whose role, or whose key's scopes, include the permission in the account meant."""
+    """Require the permission in the addressed account, from the caller's role or the API key's scopes."""
     return {"access": permission}
 
 
 def counts_as(route_class: str) -> RoutePolicy:
-    """Which rate limit applies. Without this mark GET counts as ``read`` and the rest as ``write``."""
+    """Set the rate limit class. The default is ``read`` for GET and ``write`` for other methods."""
     return {"route_class": route_class}
 
 

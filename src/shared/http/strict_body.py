@@ -1,6 +1,6 @@
-"""Bodies decoded straight into the handler's type, and strictly: "1" is not a number.
+"""Strict decoding of request bodies directly into the handler's type: "1" is not a number.
 
-Litestar would decode JSON into plain objects and then convert those leniently.
+Litestar would decode JSON into plain objects first and then convert them leniently.
 """
 
 import re
@@ -15,12 +15,12 @@ _AT = re.compile(r" - at `\$\.?(?P<path>[^`]*)`$")
 
 
 @cache
-def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  as wide as annotations are
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  any annotation of a handler
     return msgspec.json.Decoder(kind)
 
 
 class StrictRequest(Request[Any, Any, Any]):
-    async def json(self) -> Any:  # noqa: ANN401  as Litestar has it
+    async def json(self) -> Any:  # noqa: ANN401  Litestar's signature
         field = self.route_handler.parsed_data_field
         assert field is not None, "only handlers with a body ask for it"
         body = await self.body()

@@ -1,7 +1,7 @@
-"""Paths and queries taken exactly as the document describes them.
+"""Strict validation of path and query parameters against the OpenAPI document.
 
-Litestar is lenient: `limit=1e2` is 100 to it, `at=1` an instant of 1970, a UUID may stand in braces, a
-parameter sent twice counts once, and one that nobody knows is dropped without a word.
+Litestar is lenient: it reads `limit=1e2` as 100 and `at=1` as an instant of 1970, accepts a UUID in braces,
+uses only one value of a repeated parameter and silently ignores an unknown one.
 """
 
 import re
@@ -38,7 +38,7 @@ Spelling = tuple[re.Pattern[str], str]
 
 
 def check_address(scope: HTTPScope) -> None:
-    """Raises what Litestar raises of a wrong address. Where there is nothing to check it costs nothing."""
+    """Raise Litestar's own exceptions for an invalid URL. A URL without parameters costs nothing."""
     if scope["path_params"]:
         _check_ids(scope)
     if scope["query_string"]:
@@ -55,10 +55,10 @@ def _check_ids(scope: HTTPScope) -> None:
 def _check_query(scope: HTTPScope) -> None:
     known = _query_of(scope["route_handler"])
     seen: set[str] = set()
-    # The handler reads the same parsed query: it is not parsed twice.
+    # This caches the parsed query, so the handler does not parse it again.
     for name, text in ASGIConnection[Any, Any, Any, Any](scope).query_params.multi_items():
         if name not in known:
-            # A secret in the wrong place is not repeated.
+            # Do not repeat the name: it may be a misplaced secret.
             raise _invalid(name if _PLAIN_NAME.fullmatch(name) else "query", "Unknown parameter")
         if name in seen:
             raise _invalid(name, "Sent more than once")
@@ -70,7 +70,7 @@ def _check_query(scope: HTTPScope) -> None:
 
 @cache
 def _query_of(handler: BaseRouteHandler) -> dict[str, Spelling | None]:
-    """The parameters that a handler takes from the query, and how each has to be written."""
+    """Return the query parameters of a handler with the accepted spelling of each."""
     return {
         field.kwarg_definition.name or name: _spelling(field)
         for signature in _signatures(handler)
@@ -81,7 +81,7 @@ def _query_of(handler: BaseRouteHandler) -> dict[str, Spelling | None]:
 
 
 def _signatures(handler: BaseRouteHandler) -> Iterator[ParsedSignature]:
-    """The handler's own, and those of the dependencies that it asks for."""
+    """Yield the signatures of the handler and of the dependencies it uses."""
     yield handler.parsed_fn_signature
     for name, provide in handler.resolve_dependencies().items():
         if name in handler.parsed_fn_signature.parameters:
@@ -89,7 +89,7 @@ def _signatures(handler: BaseRouteHandler) -> Iterator[ParsedSignature]:
 
 
 def _spelling(field: FieldDefinition) -> Spelling | None:
-    """None: any text, for the handler to judge."""
+    """Return the accepted spelling; None: any text, which the handler validates."""
     kinds = [kind for kind in (get_args(field.annotation) or (field.annotation,)) if kind is not type(None)]
     kind = field.annotation if get_origin(field.annotation) is Literal else kinds[0]
     if get_origin(kind) is Literal:

@@ -1,4 +1,4 @@
-"""What operators do is written down, durably, before it is done. Their routes need no code for it."""
+"""Audit log of operator requests, stored durably before the request runs."""
 
 import asyncio
 import hashlib
@@ -47,7 +47,7 @@ class AuditLog(Protocol):
 
 
 class _Reasoned(msgspec.Struct):
-    """How bodies say why."""
+    """Fields of a request body that can contain the operator's reason."""
 
     reason: str | None = None
     description: str | None = None
@@ -60,15 +60,16 @@ class AuditRecorder:
     async def run(
         self, proceed: Proceed, scope: HTTPScope, receive: Receive, send: Send, *, caller: Caller
     ) -> None:
-        """Reading too, unless the route is marked to show nothing of any tenant. Raises Unavailable, and
-        nothing is done, when it cannot be written down.
+        """Record the request, then run it. Reads are recorded too, unless the route is SHOWS_NO_TENANT.
+
+        Raises Unavailable and does not run the request when the entry cannot be stored.
         """
         if scope["route_handler"].opt.get("shows_no_tenant"):
             await proceed(scope, receive, send)
             return
         body = b""
         if scope["method"] != "GET":
-            message = await receive()  # whole: the gate has read it
+            message = await receive()  # one message: RequestPipeline has read the whole body
             body = message.get("body", b"")
             receive = replayed(message, receive)
         act = _act(scope, caller, body)
@@ -96,7 +97,7 @@ class AuditRecorder:
         try:
             await self.book.end(act.id, status=status, code=code)
         except Unavailable as error:
-            # It is known that it was begun. What came of it is in the log.
+            # The stored entry shows that the request began; its status is in the log line.
             log.warning("act_not_ended", act=str(act.id), status=status, cause=repr(error))
 
 
@@ -117,7 +118,7 @@ def _act(scope: HTTPScope, caller: Caller, body: bytes) -> AuditEntry:
 
 
 def _reason(body: bytes) -> str | None:
-    """As far as there is one: whether the body is in order is for its route to say."""
+    """Return the reason if the body has one; the route validates the body."""
     try:
         said = msgspec.json.decode(body, type=_Reasoned)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Where an anonymous call comes from. What a client says of itself is not believed."""
+"""Address of an anonymous client. Headers set by the client itself are not trusted."""
 
 from ipaddress import IPv6Address, ip_address
 
@@ -8,9 +8,10 @@ UNKNOWN = "unknown"
 
 
 def client_address(scope: HTTPScope, proxy_hops: int) -> str:
-    """The peer's address, or the one that our own outermost proxy saw: each of the ``proxy_hops`` proxies
-    in front of us appends to X-Forwarded-For, so only that many entries from the right are true. An IPv6
-    client owns a whole /64 and is counted as one.
+    """Return the peer's address, or the address that our outermost proxy saw.
+
+    Each of the ``proxy_hops`` proxies appends to X-Forwarded-For, so only that many entries from the right
+    are trusted. All addresses of an IPv6 /64 count as one client, because one client owns the whole /64.
     """
     peer = scope["client"]
     address = peer[0] if peer else ""

@@ -1,4 +1,4 @@
-"""Which frontends may read our answers. Part of the edge, so that its refusals can be read as well."""
+"""CORS headers. They are part of HttpBoundary, so that frontends can read its error responses as well."""
 
 from shared.middleware.request_id import HEADER as REQUEST_ID
 
@@ -27,7 +27,7 @@ class Cors:
         return origin in self._origins
 
     def answer_headers(self, origin: bytes) -> Headers:
-        """Caches keep answers to different origins apart, hence Vary even for strangers."""
+        """Return Vary for unknown origins as well, because caches must separate responses by origin."""
         if not self.knows(origin):
             return [(b"vary", b"Origin")]
         return [

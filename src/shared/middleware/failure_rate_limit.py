@@ -17,13 +17,14 @@ class FailureRateLimit:
     proxy_hops: int
 
     async def count(self, scope: HTTPScope, route_class: str) -> None:
-        """Against the caller's address. Raises TooManyRequests."""
+        """Count the request against the client address. Raises TooManyRequests."""
         address = client_address(scope, self.proxy_hops)
         await self.rate_limits.count(passage_of(scope), address, FREE, route_class)
 
     async def count_unknown_route(self, _error: Exception, scope: Scope) -> None:
-        """A hook of the framework: a request that it cannot route reaches no gate and is counted here. The
-        edge turns TooManyRequests into a response.
+        """Count a request that Litestar cannot route, because it does not reach RequestPipeline.
+
+        Litestar calls this hook. HttpBoundary converts TooManyRequests to a response.
         """
         if scope["type"] == "http" and "route_handler" not in scope:
             await self.count(scope, UNKNOWN_ROUTE)

@@ -1,6 +1,6 @@
-"""Rules for every request, in one layer around the application, because each layer costs.
+"""Rules for every request, in one layer around the application, because each layer costs time.
 
-Request id in and out, security and CORS headers, limits of the body, and the data point. The gate reads
+It handles the request id, security and CORS headers, body limits and the request log. RequestPipeline reads
 the body after authentication (see ``shared.middleware.request_body``). The server limits slow headers and
 idle connections (see ``core.processes.server``).
 """
@@ -21,14 +21,14 @@ from shared.middleware.request_id import HEADER, current_request_id, request_id_
 from shared.middleware.request_log import Record, RequestLogEntry
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-REFUSED_FROM = 400  # a plain number: this is compared for every request
-CLIENT_GONE = 499  # nginx's number for a client that hung up before it was answered
+REFUSED_FROM = 400  # a plain int: compared on every request
+CLIENT_GONE = 499  # nginx's status for a client that closed the connection before the response
 
 ALWAYS_HEADERS: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 ]
-# Ours unless the handler has said otherwise.
+# Added unless the handler sets them.
 DEFAULT_HEADERS: Headers = [
     (b"cache-control", b"no-store"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -52,7 +52,7 @@ class HttpBoundary:
         https_only: bool,
         record: Record,
         cors_origins: tuple[str, ...] = (),
-        raw_paths: frozenset[str] = frozenset(),  # whose bodies the handler reads as they came
+        raw_paths: frozenset[str] = frozenset(),  # the handler reads the raw body
     ) -> None:
         self._app = app
         self._limits = limits
@@ -140,7 +140,7 @@ def _point(
 ) -> RequestLogEntry:
     visit = passage.visit
     caller = visit.caller if visit else None
-    return RequestLogEntry(  # by position, which costs a third
+    return RequestLogEntry(  # positional arguments take a third of the time
         time.time(),
         method,
         route,
@@ -155,7 +155,7 @@ def _point(
 
 
 def _code_of(status: int) -> str:
-    """Where the answer is no problem document of this request: nobody was there, or it was given before."""
+    """Return the code of a response without a problem document: closed by the client, or replayed."""
     return "client_gone" if status == CLIENT_GONE else f"status_{status}"
 
 

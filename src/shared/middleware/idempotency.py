@@ -1,4 +1,4 @@
-"""A POST may be repeated: the same Idempotency-Key and body bring the same answer, and one effect."""
+"""Idempotency keys: a POST repeated with the same key and body has one effect and one response."""
 
 import asyncio
 import hashlib
@@ -28,16 +28,16 @@ from shared.caller import Caller
 from shared.errors import Conflict, Invalid, Unavailable
 
 HEADER = b"idempotency-key"
-# Long enough that nobody who reads the database can guess it.
+# Too long to guess for a reader of the database.
 KEY_PATTERN = "^[!-~]{16,255}$"
-# Nobody works longer than their lock holds, so nobody's key is taken over while they work.
+# A handler is stopped before its lock expires, so no other attempt takes over its key while it runs.
 LOCK_S = 30.0
 WORK_S_MAX = 25.0
 RETENTION_S = 24 * 3_600.0
 WAIT_S_MAX = 3.0
 WAIT_INTERVAL_S = 0.03
 NONCE_LENGTH = 12
-# Refusals that say something about the moment, not about the request.
+# Statuses that depend on the moment, not on the request.
 NOT_KEPT = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 )
@@ -49,17 +49,19 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("idempotency")
 
 
 def effect_id(scope: Scope) -> UUID:
-    """The id for what this request creates: the same for every attempt under one Idempotency-Key, so
-    that an attempt which died half-way is continued, not doubled. Insert with it, and on conflict return
-    what is there.
+    """Return the id for the object that this request creates, the same for all attempts with one
+    Idempotency-Key.
+
+    Insert with this id and return the existing row on conflict: a retry then continues an interrupted attempt
+    instead of repeating its effect.
     """
     return scope["state"].get(_EFFECT_ID) or uuid4()
 
 
 class StartedAttempt(msgspec.Struct, frozen=True):
     outcome: Literal["mine", "answered", "in_flight", "other_content"]
-    effect_id: UUID | None = None  # when it is mine: of this attempt and of those before it
-    answer: bytes | None = None  # when it is answered
+    effect_id: UUID | None = None  # for "mine": shared by all attempts with the key
+    answer: bytes | None = None  # for "answered"
 
 
 class IdempotencyKeys(Protocol):
@@ -68,7 +70,7 @@ class IdempotencyKeys(Protocol):
     async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None: ...
 
     async def give_up(self, key_id: bytes, attempt: UUID) -> None:
-        """The next attempt need not wait, and continues this one."""
+        """Release the lock, so that the next attempt continues this one without waiting."""
         ...
 
 
@@ -117,7 +119,7 @@ class Idempotency:
         if not re.fullmatch(KEY_PATTERN, key.decode("latin-1")):
             raise KeyInvalid
         key_id = hashlib.sha256(caller.actor.encode() + b"\0" + key).digest()
-        body = await receive()  # whole: the gate has read it
+        body = await receive()  # one message: RequestPipeline has read the whole body
         attempt = uuid4()
         begun = await self._begin(key_id, _fingerprint(scope, caller, body.get("body", b"")), attempt)
         if begun.answer is not None:
@@ -136,7 +138,7 @@ class Idempotency:
         await _send(send, answer)
 
     async def _begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt:
-        """Whoever comes second waits a little for the first one's answer."""
+        """Start the attempt. A concurrent attempt waits up to WAIT_S_MAX for the response of the first."""
         loop = asyncio.get_running_loop()
         until = loop.time() + WAIT_S_MAX
         while True:
@@ -156,12 +158,12 @@ class Idempotency:
             else:
                 await self.attempts.finish(key_id, attempt, _sealed(answer, key, key_id))
         except Unavailable as error:
-            # The work is done and its answer true; a repetition will continue it under the same id.
+            # The effect is complete; a retry continues with the same id.
             log.warning("answer_not_kept", cause=repr(error))
 
 
 class _Work:
-    """The handler, its answer caught instead of sent."""
+    """One run of the handler whose response is captured instead of sent."""
 
     def __init__(self, app: ASGIApp, scope: HTTPScope, receive: Receive) -> None:
         self._app = app
@@ -195,7 +197,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _sealed(answer: _Answer, key: bytes, key_id: bytes) -> bytes:
-    """Under the key, of which only the hash is kept: the database cannot read what it keeps."""
+    """Encrypt with the key, of which the database stores only the hash, so it cannot read the response."""
     nonce = os.urandom(NONCE_LENGTH)
     return nonce + _cipher(key).encrypt(nonce, msgspec.msgpack.encode(answer), key_id)
 
@@ -206,7 +208,7 @@ def _opened(sealed: bytes, key: bytes, key_id: bytes) -> _Answer:
 
 
 def replayed(body: Received, receive: Receive) -> Receive:
-    """Hands over again what was received before."""
+    """Return a ``receive`` that delivers the message again."""
     waiting = [body]
 
     async def replay() -> Received:

@@ -1,14 +1,14 @@
-"""How deep JSON is nested, told without decoding it: decoders recurse, and a deep body is a cheap attack."""
+"""Nesting depth of JSON, measured without decoding: decoders recurse, so a deep body is a cheap attack."""
 
 import re
 
-# A string that never ends is one match too, so that no text is looked at twice.
+# An unterminated string is one match as well, so that no text is scanned twice.
 STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def depth_exceeds(body: bytes, depth_max: int) -> bool:
-    """Whether it is nested deeper than that; brackets inside strings do not count."""
+    """Return whether the nesting is deeper; brackets inside strings do not count."""
     if body.count(b"[") + body.count(b"{") <= depth_max:
         return False
     depth = 0

@@ -1,4 +1,4 @@
-"""How much in how short a time: limits are data, windows are shared by every process."""
+"""Rate limits: the limits are data, and all processes share the windows."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shared.errors import RateLimited
 from shared.middleware.request_context import RequestContext
 
 
-@dataclass(frozen=True, eq=False)  # told apart by identity, which costs least: each is made once from its row
+@dataclass(frozen=True, eq=False)  # compared by identity, which is cheapest: each row is loaded once
 class Limit:
     route_class: str
     requests_max: int
@@ -24,19 +24,20 @@ class Limit:
 class Verdict(NamedTuple):
     is_granted: bool
     remaining: int
-    reset_s: float  # until the oldest request leaves the window; known when nothing remains
+    reset_s: float  # until the oldest request leaves the window; set when nothing remains
 
 
 class Limits(Protocol):
     async def find(self, plan: str, route_class: str) -> Limit | None:
-        """A plan without a limit of its own has the free one's. None: there is none."""
+        """Return the plan's limit or else that of the free plan; None: no limit applies."""
         ...
 
 
 class Windows(Protocol):
     async def take(self, key: str, limit: Limit) -> Verdict:
-        """One request. In no span as long as the window are more granted than the limit. A key always
-        comes with the same window.
+        """Count one request. No span as long as the window contains more granted requests than the limit.
+
+        A key must always be used with the same window.
         """
         ...
 
@@ -74,11 +75,11 @@ class RateLimits:
     windows: Windows
 
     async def count(self, passage: RequestContext, who: str, plan: str, route_class: str) -> None:
-        """Raises TooManyRequests. The answer tells the client how much is left, either way."""
+        """Count a request and set the RateLimit headers of the response. Raises TooManyRequests."""
         limit = await self.limits.find(plan, route_class)
         if limit is None:
             return
-        # A changed window is a new one: slots of another length cannot be compared.
+        # The window is part of the key, because slots of different lengths cannot be compared.
         verdict = await self.windows.take(f"{route_class}:{limit.window_s}:{who}", limit)
         if verdict.is_granted:
             state = f'"{route_class}";r={verdict.remaining}'

@@ -17,14 +17,14 @@ from shared.middleware.json_depth import depth_exceeds
 
 _CONTENT_LENGTH_DIGITS_MAX = 18
 BODIES_BYTES_MAX = 67_108_864
-DISCARDS_MAX = 128  # at the same time: each occupies the server's buffers of one connection
+DISCARDS_MAX = 128  # concurrently: each occupies the server's buffers of one connection
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes_max: int = 1_048_576
     body_deadline_s: float = 10.0
     json_depth_max: int = 64
-    bodies_bytes_max: int = BODIES_BYTES_MAX  # of all requests of this process together
+    bodies_bytes_max: int = BODIES_BYTES_MAX  # of all requests of this process
 
     def __post_init__(self) -> None:
         assert self.bodies_bytes_max >= 2 * self.body_bytes_max, "half of it holds at least one body"
@@ -192,13 +192,15 @@ class RequestBody:
         self._size = size
 
     def release(self) -> None:
-        """The request is over and its body no longer in memory."""
+        """Return the memory of the body; the request has ended."""
         self._memory.give_back(self._size, is_authenticated=self._is_authenticated)
         self._size = 0
 
     async def discard(self) -> None:
-        """Receive and drop what is left after the response. A connection that closes with unread bytes is
-        reset, and a client that sends its whole body first would not see the response.
+        """Receive and drop the rest of the body after the response.
+
+        Closing a connection with unread bytes resets it, and a client that sends its whole body first would
+        not see the response.
         """
         if not self.is_pending:
             return
@@ -220,7 +222,7 @@ def _check_media_type(content_type: bytes) -> None:
 
 
 def _check_json(body: bytes, depth_max: int) -> None:
-    """Refuse what a decoder cannot handle; the decoder itself reports what is not JSON."""
+    """Reject input that a decoder cannot handle; the decoder reports invalid JSON."""
     if depth_exceeds(body, depth_max):
         raise JsonTooDeep(depth_max)
     try:

@@ -1,4 +1,4 @@
-"""What is learned about a request on its way in, for its answer and its data point on the way out."""
+"""Request context: facts that the middleware collects for the response and the request log."""
 
 import msgspec
 from litestar.types import HTTPScope
@@ -14,8 +14,8 @@ _KEY = "passage"
 class RequestContext(msgspec.Struct):
     visit: AuthContext | None = None
     answer_headers: Headers = []
-    code: str | None = None  # of the problem that is the answer
-    body: RequestBody | None = None  # None where the method has no body
+    code: str | None = None  # of the problem document in the response
+    body: RequestBody | None = None  # None for methods without a body
 
 
 def open_passage(scope: HTTPScope) -> RequestContext:

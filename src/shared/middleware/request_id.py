@@ -1,4 +1,4 @@
-"""The id that ties a request, its answer and its log lines together."""
+"""Request id that connects a request, its response and its log lines."""
 
 import re
 from contextvars import ContextVar
@@ -11,7 +11,7 @@ current_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 def request_id_from(headers: list[tuple[bytes, bytes]]) -> str:
-    """Take the client's own id when it is a plain one, so that its logs and ours meet."""
+    """Use the client's id if it has the accepted form, so that its logs and ours can be joined."""
     for name, value in headers:
         if name == HEADER and _ACCEPTED.fullmatch(value):
             return value.decode()

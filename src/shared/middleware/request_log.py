@@ -1,4 +1,4 @@
-"""One data point per request, and which requests are only counted."""
+"""Request log: one entry per request, and the routes that are only counted."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,25 +8,25 @@ from shared.ids import AccountId
 
 
 class RequestLogEntry(NamedTuple):
-    at_s: float  # since 1970
+    at_s: float  # seconds since 1970
     method: str
-    route: str  # as declared, ids left out; empty when there is none
+    route: str  # the path template without ids; empty for an unknown route
     status: int
     duration_ms: float
     account_id: AccountId | None
     principal_kind: str | None
     principal_id: UUID | None
     request_id: str
-    code: str | None = None  # the problem's; null when there was none
+    code: str | None = None  # of the problem document; None for a success
 
 
-COUNTED_ROUTES = frozenset({"/health"})  # without an account and without a limit
+COUNTED_ROUTES = frozenset({"/health"})  # they need no account and have no rate limit
 
 
 def is_only_counted(point: RequestLogEntry) -> bool:
-    """Whether a row per request would let clients without an account fill the request log."""
+    """Return whether clients without an account could fill the request log with such rows."""
     return point.account_id is None and (point.code is not None or point.route in COUNTED_ROUTES)
 
 
 Record = Callable[[RequestLogEntry], None]
-"""Takes a point and returns at once. Never fails."""
+"""Port that stores an entry in the background. It does not block and does not raise."""

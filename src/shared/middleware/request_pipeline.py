@@ -1,6 +1,6 @@
-"""The way in: who calls, how often, whether they may, and whether they have asked before.
+"""Authentication, rate limits, authorization and idempotency of a request.
 
-A Litestar middleware, because it has to know the route. One layer, because each layer costs.
+It is a Litestar middleware because it needs the route, and one layer because each layer costs time.
 """
 
 from functools import partial
@@ -26,11 +26,11 @@ from shared.middleware.request_context import RequestContext, passage_of
 
 class Authenticator(Protocol):
     async def visit(self, authorization: bytes, account: bytes | None) -> AuthContext:
-        """From the values of Authorization and Oslira-Account to who is there; raises Unauthenticated."""
+        """Identify the caller from Authorization and Oslira-Account. Raises Unauthenticated."""
         ...
 
     async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
-        """Raises Forbidden or NotFound unless the caller may pass a route with that mark."""
+        """Authorize the caller for a route with that policy. Raises Forbidden or NotFound."""
         ...
 
 
@@ -62,7 +62,7 @@ class RequestPipeline:
         assert scope["type"] == "http", "there are no websockets"
         marks = scope["route_handler"].opt
         if scope["method"] == "OPTIONS" and marks.get("access") != "public":
-            marks = SIGNED_IN  # whoever is signed in may ask; Litestar's own handler carries no mark
+            marks = SIGNED_IN  # every authenticated caller; Litestar's own handler has no policy
         access: str = marks["access"]
         passage = passage_of(scope)
         route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
@@ -80,7 +80,7 @@ class RequestPipeline:
             enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
         if access == OPERATORS_ONLY["access"]:
             enter = partial(self._audit.run, enter, caller=caller)
-        if passage.body is not None:  # received only now, because it occupies memory
+        if passage.body is not None:  # read only after authorization, because the body occupies memory
             enter = partial(_with_body, enter, body=passage.body, is_authenticated=True)
         await enter(scope, receive, send)
 
@@ -137,13 +137,14 @@ async def _with_body(
     is_authenticated: bool,
 ) -> None:
     whole = await body.read(is_authenticated=is_authenticated)
-    if whole is not None:  # None: the client is gone
+    if whole is not None:  # None: the client closed the connection
         await enter(scope, whole, send)
 
 
 def _headers(scope: HTTPScope) -> tuple[bytes, bytes | None, bytes | None]:
-    """The three that matter here, found in one pass. One sent twice is one list (RFC 9110, 5.3), and a list
-    is none of the three.
+    """Return Authorization, Oslira-Account and Idempotency-Key in one pass over the headers.
+
+    A repeated header forms one list (RFC 9110, 5.3), and a list is not valid for any of the three.
     """
     authorization = account = idempotency_key = None
     for name, value in scope["headers"]:

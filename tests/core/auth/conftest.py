@@ -1,4 +1,4 @@
-"""People, accounts and keys for tests of who may do what."""
+"""Users, accounts and API keys for authorization tests."""
 
 import uuid
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from infrastructure.identity.tokens import user_id_of
 
 @dataclass
 class Person:
-    """Somebody who is signed in, and speaks to the API."""
+    """A signed-in user with an HTTP client."""
 
     client: httpx.AsyncClient
     email: str
@@ -46,7 +46,7 @@ class Person:
 
 @pytest.fixture
 def person(client, bearer):
-    """A function: a new person with an account of their own."""
+    """Factory of new users, each with its own account."""
 
     async def make(email=None):
         email = email or f"{uuid.uuid4().hex}@example.com"
@@ -69,7 +69,7 @@ async def stranger(person):
 
 @pytest.fixture
 def join(owner, person):
-    """A function: a new person who is a member of the account with that role, and chooses it."""
+    """Factory of new users who are members of the account with that role and have chosen it."""
 
     async def make(account_id, role):
         newcomer = await person()
@@ -86,7 +86,7 @@ def join(owner, person):
 
 @pytest.fixture
 def key_of(client):
-    """A function: a new API key of a person's account, as somebody who speaks to the API."""
+    """Factory of API keys for a user's account, each with an HTTP client."""
 
     async def make(person, *scopes, **settings):
         body = {"name": "key", "scopes": scopes or ["credits:read"], **settings}

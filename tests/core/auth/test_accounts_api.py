@@ -1,4 +1,4 @@
-"""Accounts: made, named, listed, deleted and brought back."""
+"""Accounts: creating, renaming, listing, deleting and restoring."""
 
 import asyncio
 import uuid
@@ -9,7 +9,7 @@ from features.auth.application.accounts import OWNED_MAX
 from tests.core.problems import assert_problem
 
 
-async def test_an_account_is_made_with_its_maker_as_owner(ada):
+async def test_creator_of_an_account_is_its_owner(ada):
     answer = await ada.post("/v1/accounts", {"name": "Corner   bakery "})
 
     assert answer.status_code == 201
@@ -19,7 +19,7 @@ async def test_an_account_is_made_with_its_maker_as_owner(ada):
     assert (await ada.get(answer.headers["location"])).json() == account
 
 
-async def test_another_account_brings_no_credits(ada):
+async def test_additional_account_has_no_credits(ada):
     account = (await ada.post("/v1/accounts", {"name": "Second"})).json()
 
     balance = (await ada.choosing(account["id"]).get("/v1/credits/balance")).json()
@@ -27,7 +27,7 @@ async def test_another_account_brings_no_credits(ada):
     assert (balance["account_id"], balance["credits_available"]) == (account["id"], 0)
 
 
-async def test_the_header_chooses_and_without_it_two_are_one_too_many(ada):
+async def test_header_chooses_the_account_and_is_required_with_two_accounts(ada):
     second = (await ada.post("/v1/accounts", {"name": "Second"})).json()["id"]
 
     chosen = [(await ada.choosing(one).get("/v1/credits/balance")).json() for one in (ada.account_id, second)]
@@ -36,7 +36,7 @@ async def test_the_header_chooses_and_without_it_two_are_one_too_many(ada):
     assert_problem(await ada.get("/v1/credits/balance"), 422, "account_not_chosen")
 
 
-async def test_accounts_are_listed_page_by_page_newest_first(ada):
+async def test_accounts_are_paged_newest_first(ada):
     names = ["first", "second", "third"]
     for name in names:
         await ada.post("/v1/accounts", {"name": name})
@@ -49,7 +49,7 @@ async def test_accounts_are_listed_page_by_page_newest_first(ada):
     assert second["next_cursor"] is None
 
 
-async def test_a_user_owns_so_many_accounts_and_no_more_even_in_a_race(ada, owner):
+async def test_number_of_owned_accounts_is_limited_for_concurrent_requests(ada, owner):
     answers = await asyncio.gather(
         *(ada.post("/v1/accounts", {"name": f"n{number}"}) for number in range(OWNED_MAX + 5))
     )
@@ -67,7 +67,7 @@ async def test_a_user_owns_so_many_accounts_and_no_more_even_in_a_race(ada, owne
 @pytest.mark.parametrize(
     ("role", "status"), [("owner", 200), ("admin", 200), ("member", 403), ("viewer", 403)]
 )
-async def test_owners_and_admins_rename(ada, join, role, status):
+async def test_only_owners_and_admins_rename(ada, join, role, status):
     somebody = await join(ada.account_id, role)
 
     answer = await somebody.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"})
@@ -79,7 +79,7 @@ async def test_owners_and_admins_rename(ada, join, role, status):
 
 
 @pytest.mark.parametrize("name", ["", " ", "\x00", "x" * 201, 7, None])
-async def test_a_name_that_is_none_is_refused(ada, name):
+async def test_invalid_name_is_rejected(ada, name):
     answer = await ada.post("/v1/accounts", {"name": name})
 
     assert_problem(answer, 400, "invalid_request")
@@ -93,7 +93,7 @@ async def test_only_owners_delete(ada, join, role):
     assert (await ada.get("/v1/credits/balance")).status_code == 200
 
 
-async def test_a_deleted_account_is_gone_at_once_for_everybody_and_every_key(ada, join, key_of):
+async def test_deleted_account_is_hidden_at_once_from_all_members_and_keys(ada, join, key_of):
     member = await join(ada.account_id, "admin")
     key = await key_of(ada, "credits:read", "business_profiles:write")
     assert (await key.get("/v1/credits/balance")).status_code == 200
@@ -109,7 +109,7 @@ async def test_a_deleted_account_is_gone_at_once_for_everybody_and_every_key(ada
     assert (await ada.get("/v1/accounts")).json()["items"] == []
 
 
-async def test_an_owner_brings_it_back_with_everything_in_it(ada, join):
+async def test_owner_restores_the_account_with_its_content(ada, join):
     member = await join(ada.account_id, "member")
     await ada.delete(f"/v1/accounts/{ada.account_id}")
     deleted = (await ada.get("/v1/accounts?deleted=true")).json()["items"]
@@ -125,7 +125,7 @@ async def test_an_owner_brings_it_back_with_everything_in_it(ada, join):
 
 
 @pytest.mark.parametrize(("days", "status"), [(29, 200), (30, 404), (31, 404)])
-async def test_it_can_be_restored_for_thirty_days(ada, owner, days, status):
+async def test_account_can_be_restored_for_thirty_days(ada, owner, days, status):
     await ada.delete(f"/v1/accounts/{ada.account_id}")
     await owner.execute(
         "update accounts set deleted_at = now() - make_interval(days => $2) where id = $1",
@@ -139,7 +139,7 @@ async def test_it_can_be_restored_for_thirty_days(ada, owner, days, status):
     assert len((await ada.get("/v1/accounts")).json()["items"]) == (status == 200)
 
 
-async def test_nobody_but_an_owner_restores(ada, join, stranger):
+async def test_only_an_owner_restores(ada, join, stranger):
     admin = await join(ada.account_id, "admin")
     await ada.delete(f"/v1/accounts/{ada.account_id}")
 
@@ -148,7 +148,7 @@ async def test_nobody_but_an_owner_restores(ada, join, stranger):
         assert_problem(answer, 404, "account_not_found")
 
 
-async def test_keys_do_not_make_or_list_accounts(ada, key_of):
+async def test_api_keys_cannot_create_or_list_accounts(ada, key_of):
     key = await key_of(ada, "account:read")
 
     assert_problem(await key.post("/v1/accounts", {"name": "x"}), 403, "users_only")
@@ -156,7 +156,7 @@ async def test_keys_do_not_make_or_list_accounts(ada, key_of):
     assert (await key.get(f"/v1/accounts/{ada.account_id}")).json()["id"] == ada.account_id
 
 
-async def test_deleted_accounts_come_in_pages_too(ada):
+async def test_deleted_accounts_are_paged(ada):
     made = [(await ada.post("/v1/accounts", {"name": name})).json()["id"] for name in "abc"]
     for account_id in made:
         assert (await ada.delete(f"/v1/accounts/{account_id}")).status_code == 204

@@ -1,4 +1,4 @@
-"""API keys: shown once, scoped, capped, rotated, revoked."""
+"""API keys: creation, scopes, caps, rotation and revocation."""
 
 import asyncio
 import dataclasses
@@ -36,7 +36,7 @@ def hold(ledger, ada, key, credits_held, reference=None):
     )
 
 
-async def test_a_key_is_shown_once_and_kept_as_a_hash(ada, owner):
+async def test_key_is_shown_once_and_stored_as_a_hash(ada, owner):
     made = await ada.post("/v1/api-keys", BODY)
     key = made.json()
     shown = await ada.get(made.headers["location"])
@@ -56,7 +56,7 @@ async def test_a_key_is_shown_once_and_kept_as_a_hash(ada, owner):
     assert key["key"][-38:-6] not in row
 
 
-async def test_a_key_does_what_its_scopes_say_and_nothing_else(ada, key_of):
+async def test_key_is_limited_to_its_scopes(ada, key_of):
     reader = await key_of(ada, "credits:read")
 
     assert (await reader.get("/v1/credits/balance")).json()["account_id"] == ada.account_id
@@ -68,13 +68,13 @@ async def test_a_key_does_what_its_scopes_say_and_nothing_else(ada, key_of):
 
 
 @pytest.mark.parametrize("scope", ["members:manage", "api_keys:manage", "account:delete", "everything", ""])
-async def test_no_key_is_made_that_could_act_on_people_or_keys(ada, scope):
+async def test_scope_that_manages_members_or_keys_is_rejected(ada, scope):
     answer = await ada.post("/v1/api-keys", {**BODY, "scopes": [scope]})
 
     assert_problem(answer, 400, "invalid_request")
 
 
-async def test_a_key_has_one_account_whatever_the_header_says(ada, stranger, key_of):
+async def test_key_cannot_choose_another_account(ada, stranger, key_of):
     key = await key_of(ada)
 
     assert (await key.choosing(ada.account_id).get("/v1/credits/balance")).status_code == 200
@@ -83,7 +83,7 @@ async def test_a_key_has_one_account_whatever_the_header_says(ada, stranger, key
     )
 
 
-async def test_a_key_writes_where_its_scopes_allow_and_the_record_says_who(ada, key_of):
+async def test_key_with_write_scope_writes_and_is_recorded_as_creator(ada, key_of):
     key = await key_of(ada, "business_profiles:write", "business_profiles:read")
 
     made = await key.post("/v1/business-profiles", {"name": "By a key"})
@@ -92,7 +92,7 @@ async def test_a_key_writes_where_its_scopes_allow_and_the_record_says_who(ada, 
     assert made.json()["created_by"] == f"api_key:{key.user_id}"
 
 
-async def test_keys_come_in_pages_newest_first_with_those_that_are_over(ada):
+async def test_keys_are_paged_newest_first_including_revoked_ones(ada):
     for name in ("one", "two", "three"):
         made = (await ada.post("/v1/api-keys", {**BODY, "name": name})).json()
     await ada.delete(f"/v1/api-keys/{made['id']}")
@@ -105,7 +105,7 @@ async def test_keys_come_in_pages_newest_first_with_those_that_are_over(ada):
     assert second["next_cursor"] is None
 
 
-async def test_a_revoked_key_is_refused_by_every_process_within_five_seconds(ada, key_of, client_of, place):
+async def test_revoked_key_is_rejected_by_every_process_within_five_seconds(ada, key_of, client_of, place):
     key = await key_of(ada)
     async with build(place) as another:
         clients = (key.client, client_of(another))
@@ -116,7 +116,7 @@ async def test_a_revoked_key_is_refused_by_every_process_within_five_seconds(ada
 
         assert [answer.status_code for answer in answers] == [204, 204]
         for client in clients:
-            # The database refuses at once what a process may still remember.
+            # The database rejects the key at once, although a process may cache it.
             balance = await client.get("/v1/credits/balance", headers=key.headers)
             assert balance.status_code in (401, 404)
 
@@ -126,7 +126,7 @@ async def test_a_revoked_key_is_refused_by_every_process_within_five_seconds(ada
             await until(is_refused, timeout_s=5)
 
 
-async def test_a_rotated_key_serves_on_for_the_overlap(ada, key_of, client):
+async def test_rotated_key_stays_valid_for_the_overlap(ada, key_of, client):
     old = await key_of(ada, "credits:read", project="proj_1", credits_per_month_max=7)
 
     made = await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {"overlap_seconds": 600})
@@ -141,7 +141,7 @@ async def test_a_rotated_key_serves_on_for_the_overlap(ada, key_of, client):
     assert timedelta(minutes=9) < expires_at - datetime.now(UTC) <= timedelta(minutes=10)
 
 
-async def test_without_an_overlap_the_old_key_ends_at_once(ada, key_of):
+async def test_rotation_without_overlap_ends_the_old_key_at_once(ada, key_of):
     old = await key_of(ada)
 
     await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {"overlap_seconds": 0})
@@ -151,7 +151,7 @@ async def test_without_an_overlap_the_old_key_ends_at_once(ada, key_of):
     assert_problem(await ada.patch(f"/v1/api-keys/{old.user_id}", {"name": "x"}), 409, "api_key_is_over")
 
 
-async def test_a_key_is_changed_field_by_field(ada, key_of):
+async def test_patch_changes_only_the_sent_fields(ada, key_of):
     key = await key_of(ada, credits_per_month_max=5, project="proj_1")
 
     capless = await ada.patch(f"/v1/api-keys/{key.user_id}", {"credits_per_month_max": None})
@@ -162,7 +162,7 @@ async def test_a_key_is_changed_field_by_field(ada, key_of):
 
 
 @pytest.mark.parametrize("days", [-1, 0, 5 * 366 + 1])
-async def test_an_expiry_in_the_past_or_beyond_five_years_is_refused(ada, days):
+async def test_expiry_in_the_past_or_after_five_years_is_rejected(ada, days):
     expires_at = (datetime.now(UTC) + timedelta(days=days)).isoformat()
 
     answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": expires_at})
@@ -170,14 +170,14 @@ async def test_an_expiry_in_the_past_or_beyond_five_years_is_refused(ada, days):
     assert_problem(answer, 422, "expiry_invalid")
 
 
-async def test_an_expired_key_is_refused(ada, key_of, owner):
+async def test_expired_key_is_rejected(ada, key_of, owner):
     key = await key_of(ada, expires_at=(datetime.now(UTC) + timedelta(days=1)).isoformat())
     await owner.execute("update api_keys set expires_at = now() where id = $1", key.user_id)
 
     assert_problem(await key.get("/v1/credits/balance"), 401, "api_key_invalid")
 
 
-async def test_the_last_use_is_noted_in_time(ada, key_of):
+async def test_last_use_is_recorded(ada, key_of):
     key = await key_of(ada)
     await key.get("/v1/credits/balance")
 
@@ -187,7 +187,7 @@ async def test_the_last_use_is_noted_in_time(ada, key_of):
     assert await until(noted)
 
 
-async def test_an_account_has_so_many_valid_keys_and_no_more(ada, owner):
+async def test_number_of_valid_keys_is_limited_for_concurrent_requests(ada, owner):
     account_id = uuid.UUID(ada.account_id)
     await owner.execute(
         """
@@ -207,7 +207,7 @@ async def test_an_account_has_so_many_valid_keys_and_no_more(ada, owner):
 
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_members_and_viewers_have_nothing_to_do_with_keys(ada, join, key_of, role):
+async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
     somebody, key = await join(ada.account_id, role), await key_of(ada)
 
     for answer in (
@@ -221,7 +221,7 @@ async def test_members_and_viewers_have_nothing_to_do_with_keys(ada, join, key_o
         assert_problem(answer, 403, "permission_missing")
 
 
-async def test_a_test_key_places_no_hold(ada, key_of, ledger):
+async def test_test_key_places_no_hold(ada, key_of, ledger):
     key = await key_of(ada, mode="test")
 
     with pytest.raises(KeyNeverSpends):
@@ -230,7 +230,7 @@ async def test_a_test_key_places_no_hold(ada, key_of, ledger):
     assert (await ada.get("/v1/credits/balance")).json()["credits_held"] == 0
 
 
-async def test_what_a_key_spends_in_a_month_stays_within_its_cap(ada, key_of, ledger):
+async def test_monthly_spending_of_a_key_stays_within_its_cap(ada, key_of, ledger):
     key = await key_of(ada, credits_per_month_max=10)
     await hold(ledger, ada, key, 6, "first")
 
@@ -242,7 +242,7 @@ async def test_what_a_key_spends_in_a_month_stays_within_its_cap(ada, key_of, le
     assert (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["credits_spent_this_month"] == 10
 
 
-async def test_what_is_released_settled_low_or_refunded_may_be_spent_again(ada, key_of, ledger):
+async def test_released_unspent_and_refunded_credits_do_not_count_against_the_cap(ada, key_of, ledger):
     key = await key_of(ada, credits_per_month_max=10)
     account_id = AccountId(uuid.UUID(ada.account_id))
     await hold(ledger, ada, key, 10, "released")
@@ -257,7 +257,7 @@ async def test_what_is_released_settled_low_or_refunded_may_be_spent_again(ada, 
     assert (await hold(ledger, ada, key, 7)).credits_moved == 7
 
 
-async def test_a_cap_holds_in_a_race_and_over_a_rotation(ada, key_of, ledger):
+async def test_cap_holds_for_concurrent_holds_and_after_a_rotation(ada, key_of, ledger):
     old = await key_of(ada, credits_per_month_max=10)
     new = (await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {})).json()
     keys = [old, type(old)(old.client, "", {})]
@@ -271,7 +271,7 @@ async def test_a_cap_holds_in_a_race_and_over_a_rotation(ada, key_of, ledger):
     assert len([outcome for outcome in outcomes if not isinstance(outcome, Exception)]) == 10
 
 
-async def test_last_months_spending_does_not_count(ada, key_of, ledger, owner):
+async def test_spending_of_last_month_does_not_count(ada, key_of, ledger, owner):
     key = await key_of(ada, credits_per_month_max=10)
     await hold(ledger, ada, key, 10)
     await owner.execute(
@@ -283,7 +283,7 @@ async def test_last_months_spending_does_not_count(ada, key_of, ledger, owner):
     assert (await hold(ledger, ada, key, 10)).credits_moved == 10
 
 
-async def test_a_repeated_hold_counts_once(ada, key_of, ledger):
+async def test_repeated_hold_counts_once(ada, key_of, ledger):
     key = await key_of(ada, credits_per_month_max=10)
 
     first, again = await hold(ledger, ada, key, 10, "same"), await hold(ledger, ada, key, 10, "same")
@@ -292,13 +292,13 @@ async def test_a_repeated_hold_counts_once(ada, key_of, ledger):
 
 
 class Untouchable:
-    """Whoever asks this for anything fails."""
+    """Fails the test on any access."""
 
     def __getattr__(self, name):
         raise AssertionError(f"asked for {name}")
 
 
-async def test_a_mistyped_key_costs_no_query(ada, key_of, application, client_of):
+async def test_mistyped_key_costs_no_query(ada, key_of, application, client_of):
     text = (await key_of(ada)).headers["Authorization"]
     callers = Credentials(application.door.callers.verifier, Untouchable(), Untouchable(), 0, utc_now)
     door = dataclasses.replace(application.door, callers=callers)

@@ -1,4 +1,4 @@
-"""A POST may be repeated: one effect, the same answer byte for byte."""
+"""Idempotency keys of POST requests: one effect and equal responses."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ async def accounts_of(person):
     return [one["name"] for one in (await person.get("/v1/accounts")).json()["items"]]
 
 
-async def test_the_same_request_again_brings_the_same_bytes_and_one_effect(ada):
+async def test_repeated_request_has_one_effect_and_the_same_response(ada):
     headers = keyed()
 
     first = await ada.post("/v1/accounts", BODY, headers=headers)
@@ -52,7 +52,7 @@ async def test_32_parallel_posts_with_one_key_have_one_effect_and_equal_bodies(a
     assert (await accounts_of(ada)).count("Once") == 1
 
 
-async def test_a_key_made_twice_is_one_key_shown_twice_and_never_kept_in_the_clear(ada, owner):
+async def test_repeated_key_creation_returns_one_key_and_stores_no_plain_text(ada, owner):
     headers = keyed()
     body = {"name": "k", "scopes": ["credits:read"]}
 
@@ -68,7 +68,7 @@ async def test_a_key_made_twice_is_one_key_shown_twice_and_never_kept_in_the_cle
     assert headers["Idempotency-Key"] not in kept
 
 
-async def test_another_body_path_or_account_under_the_same_key_is_refused(ada):
+async def test_other_body_path_or_account_with_the_same_key_is_rejected(ada):
     headers = keyed()
     second = (await ada.post("/v1/accounts", BODY, headers=headers)).json()["id"]
 
@@ -82,7 +82,7 @@ async def test_another_body_path_or_account_under_the_same_key_is_refused(ada):
     assert "Twice" not in await accounts_of(ada)
 
 
-async def test_two_principals_may_use_the_same_key(ada, stranger):
+async def test_two_principals_can_use_the_same_key(ada, stranger):
     headers = keyed()
 
     answers = [await person.post("/v1/accounts", BODY, headers=headers) for person in (ada, stranger)]
@@ -92,18 +92,18 @@ async def test_two_principals_may_use_the_same_key(ada, stranger):
 
 
 @pytest.mark.parametrize("key", ["short", "x" * 15, "x" * 256, "blank in the middle!", "\x7f" * 20, "ü" * 20])
-async def test_a_key_that_is_none_is_refused(ada, key):
+async def test_malformed_idempotency_key_is_rejected(ada, key):
     answer = await ada.post("/v1/accounts", BODY, headers={"Idempotency-Key": key.encode("latin-1")})
 
     assert_problem(answer, 422, "idempotency_key_invalid")
 
 
 @pytest.mark.parametrize("key", ["x" * 16, "x" * 255, "!~" * 20])
-async def test_keys_of_any_sensible_form_are_taken(ada, key):
+async def test_idempotency_key_of_16_to_255_characters_is_accepted(ada, key):
     assert (await ada.post("/v1/accounts", BODY, headers=keyed(key))).status_code == 201
 
 
-async def test_a_refusal_is_repeated_too(ada):
+async def test_error_response_is_replayed(ada):
     headers = keyed()
 
     first = await ada.post("/v1/accounts", {"name": ""}, headers=headers)
@@ -118,12 +118,12 @@ async def key_row(owner, person, key):
     return await owner.fetchrow("select * from traffic.idempotency_keys where id = $1", key_id)
 
 
-async def test_while_the_first_is_under_way_the_second_is_told_to_wait(ada, owner, monkeypatch):
+async def test_concurrent_request_with_the_same_key_gets_409(ada, owner, monkeypatch):
     monkeypatch.setattr(idempotency, "WAIT_S_MAX", 0.1)
     headers = keyed()
     transaction = owner.transaction()
     await transaction.start()
-    # The user's lock, which the creation of an account needs.
+    # The user's lock, which account creation needs.
     await owner.execute(
         "select pg_advisory_xact_lock(hashtextextended('accounts of ' || $1::uuid, 0))", ada.user_id
     )
@@ -141,10 +141,10 @@ async def test_while_the_first_is_under_way_the_second_is_told_to_wait(ada, owne
     assert (await ada.post("/v1/accounts", BODY, headers=headers)).content == (await first).content
 
 
-async def test_an_attempt_that_crashed_after_its_effect_is_continued_and_not_doubled(ada, owner):
+async def test_retry_continues_an_attempt_that_crashed_after_its_effect(ada, owner):
     headers = keyed()
     first = await ada.post("/v1/accounts", BODY, headers=headers)
-    # As a process leaves it that died between the effect and the answer, half a minute ago.
+    # The state after a process crashed between the effect and the response, half a minute ago.
     await owner.execute(
         "update traffic.idempotency_keys set answer = null, locked_until = now() where effect_id = $1",
         uuid.UUID(first.json()["id"]),
@@ -157,7 +157,7 @@ async def test_an_attempt_that_crashed_after_its_effect_is_continued_and_not_dou
     assert (await accounts_of(ada)).count("Once") == 1
 
 
-async def test_a_crashed_attempt_to_make_a_key_ends_with_one_key_that_works(ada, owner, client):
+async def test_retry_after_a_crashed_key_creation_returns_one_working_key(ada, owner, client):
     headers, body = keyed(), {"name": "k", "scopes": ["credits:read"]}
     lost = (await ada.post("/v1/api-keys", body, headers=headers)).json()
     await owner.execute(
@@ -176,7 +176,7 @@ async def test_a_crashed_attempt_to_make_a_key_ends_with_one_key_that_works(ada,
     assert working == [200, 401]
 
 
-async def test_a_crashed_attempt_blocks_its_key_for_less_than_a_minute():
+async def test_crashed_attempt_blocks_its_key_for_less_than_a_minute():
     assert idempotency.WORK_S_MAX < idempotency.LOCK_S < 60
 
 
@@ -184,7 +184,7 @@ async def test_a_crashed_attempt_blocks_its_key_for_less_than_a_minute():
     ("error", "code"),
     [(Exception("broken"), "internal_error"), (type("Down", (Unavailable,), {"code": "down"})(), "down")],
 )
-async def test_a_failure_of_ours_is_not_kept(ada, application, monkeypatch, error, code):
+async def test_server_error_is_not_stored(ada, application, monkeypatch, error, code):
     headers = keyed()
 
     async def fail(*_, **__):
@@ -199,7 +199,7 @@ async def test_a_failure_of_ours_is_not_kept(ada, application, monkeypatch, erro
     assert again.status_code == 201
 
 
-async def test_after_a_day_the_key_may_be_used_anew(ada, owner):
+async def test_key_can_be_reused_after_a_day(ada, owner):
     headers = keyed()
     first = await ada.post("/v1/accounts", BODY, headers=headers)
     await owner.execute(
@@ -214,7 +214,7 @@ async def test_after_a_day_the_key_may_be_used_anew(ada, owner):
     assert other.json()["id"] != first.json()["id"]
 
 
-async def test_a_handler_that_takes_longer_than_its_lock_is_stopped(ada, application, monkeypatch):
+async def test_handler_that_exceeds_its_lock_is_stopped(ada, application, monkeypatch):
     monkeypatch.setattr(idempotency, "WORK_S_MAX", 0.05)
     headers = keyed()
 
@@ -230,7 +230,7 @@ async def test_a_handler_that_takes_longer_than_its_lock_is_stopped(ada, applica
     assert (await ada.post("/v1/accounts", BODY, headers=headers)).status_code == 201
 
 
-async def test_only_posts_are_kept(ada, owner):
+async def test_only_posts_are_stored(ada, owner):
     headers = keyed()
 
     await ada.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"}, headers=headers)

@@ -1,4 +1,4 @@
-"""Who am I, and the first time anybody asks."""
+"""Identity endpoints and the first request of a new user."""
 
 import asyncio
 import uuid
@@ -11,7 +11,7 @@ from tests.core.auth.conftest import Person
 from tests.core.problems import assert_problem
 
 
-async def test_a_token_is_verified_by_asking(ada):
+async def test_verify_returns_the_caller(ada):
     answer = await ada.get("/v1/auth/verify")
 
     assert answer.status_code == 200
@@ -23,7 +23,7 @@ async def test_a_token_is_verified_by_asking(ada):
     }
 
 
-async def test_me_is_the_person_the_account_and_what_they_may_do(ada):
+async def test_me_returns_the_user_the_account_and_the_permissions(ada):
     me = (await ada.get("/v1/me")).json()
 
     assert (me["kind"], me["id"], me["email"]) == ("user", str(ada.user_id), ada.email)
@@ -35,7 +35,7 @@ async def test_me_is_the_person_the_account_and_what_they_may_do(ada):
     assert "account:delete" in me["permissions"]
 
 
-async def test_me_of_a_viewer_shows_what_viewers_may_do(ada, join):
+async def test_me_of_a_viewer_lists_the_viewers_permissions(ada, join):
     viewer = await join(ada.account_id, "viewer")
 
     me = (await viewer.get("/v1/me")).json()
@@ -51,7 +51,7 @@ async def test_me_of_a_viewer_shows_what_viewers_may_do(ada, join):
     ]
 
 
-async def test_me_with_several_accounts_and_no_choice_names_none(ada):
+async def test_me_with_several_accounts_and_no_choice_has_no_account(ada):
     await ada.post("/v1/accounts", {"name": "Second"})
 
     me = (await ada.get("/v1/me")).json()
@@ -59,12 +59,12 @@ async def test_me_with_several_accounts_and_no_choice_names_none(ada):
     assert (me["account"], me["permissions"]) == (None, [])
 
 
-async def test_me_in_a_strangers_account_is_not_found(ada, stranger):
+async def test_me_in_a_foreign_account_is_not_found(ada, stranger):
     assert_problem(await ada.choosing(stranger.account_id).get("/v1/me"), 404, "account_not_found")
     assert_problem(await ada.choosing(uuid.uuid4()).get("/v1/me"), 404, "account_not_found")
 
 
-async def test_me_of_a_key_shows_its_scopes(ada, key_of):
+async def test_me_of_an_api_key_lists_its_scopes(ada, key_of):
     key = await key_of(ada, "credits:read", project="proj_1", mode="test")
 
     me = (await key.get("/v1/me")).json()
@@ -74,9 +74,9 @@ async def test_me_of_a_key_shows_its_scopes(ada, key_of):
     assert me["permissions"] == ["credits:read"]
 
 
-async def test_32_parallel_first_sights_make_one_account_with_one_bonus(client, bearer, owner):
+async def test_32_parallel_first_requests_create_one_account_with_one_bonus(client, bearer, owner):
     email = f"{uuid.uuid4().hex}@example.com"
-    # As many tokens as requests, so that none is remembered for another.
+    # One token per request, so that no request uses a cached token.
     headers = [bearer(email) for _ in range(32)]
 
     answers = await asyncio.gather(*(client.get("/v1/credits/balance", headers=one) for one in headers))
@@ -93,7 +93,7 @@ async def test_32_parallel_first_sights_make_one_account_with_one_bonus(client, 
     )
 
 
-async def test_a_user_whose_account_is_gone_for_good_gets_no_second_bonus(ada, owner, bearer, client):
+async def test_user_whose_account_was_purged_gets_no_second_bonus(ada, owner, bearer, client):
     await owner.execute("delete from accounts where id = $1", uuid.UUID(ada.account_id))
 
     me = (await client.get("/v1/me", headers=bearer(ada.email))).json()
@@ -104,7 +104,7 @@ async def test_a_user_whose_account_is_gone_for_good_gets_no_second_bonus(ada, o
     assert created.status_code == 201
 
 
-async def test_a_changed_address_is_taken_up(owner, person, client, bearer):
+async def test_changed_email_address_is_stored(owner, person, client, bearer):
     ada = await person()
     await owner.execute("update sign_ups set email = 'old@example.com' where user_id = $1", ada.user_id)
 
@@ -115,7 +115,7 @@ async def test_a_changed_address_is_taken_up(owner, person, client, bearer):
 
 @pytest.fixture
 def with_claims(client, place):
-    """A function: the person again, with a genuine token that has more claims."""
+    """Factory that returns the person with a genuine token that has additional claims."""
     kid = local_issuer(place.settings).jwk["kid"]
     signing_key = (place.settings.data_dir / "identity" / "es256.pem").read_text()
 
@@ -128,7 +128,7 @@ def with_claims(client, place):
     return make
 
 
-async def test_api_key_id_claim_of_a_token_opens_no_account(ada, stranger, key_of, with_claims):
+async def test_api_key_id_claim_of_a_token_gives_no_access(ada, stranger, key_of, with_claims):
     key = await key_of(ada, "credits:read")
 
     intruder = with_claims(stranger, api_key_id=str(key.user_id))

@@ -1,4 +1,4 @@
-"""Invitations: a link to an address makes whoever signs in with it a member."""
+"""Invitations by e-mail: sending, accepting, withdrawing and limits."""
 
 import dataclasses
 import uuid
@@ -12,7 +12,7 @@ from tests.core.problems import assert_problem
 
 
 class Postbox:
-    """Stands where the identity service's mail does; the real one has its own tests on the wire."""
+    """Fake of the identity service's mail, which has its own integration tests."""
 
     def __init__(self):
         self.letters = []
@@ -53,7 +53,7 @@ def accept(person, token):
     return person.post("/v1/invitations/accept", {"token": token})
 
 
-async def test_whoever_was_invited_and_accepts_is_a_member(ada, person, postbox):
+async def test_invited_user_who_accepts_is_a_member(ada, person, postbox):
     grace = await person()
 
     sent = await ada.post(invitations_of(ada), {"email": grace.email, "role": "admin"})
@@ -78,7 +78,7 @@ async def test_whoever_was_invited_and_accepts_is_a_member(ada, person, postbox)
     assert (await ada.get(invitations_of(ada))).json()["items"] == []
 
 
-async def test_to_accept_again_is_harmless_and_for_others_no_use(ada, person, postbox, stranger):
+async def test_accepting_again_is_idempotent_and_other_users_are_rejected(ada, person, postbox, stranger):
     grace = await person()
     await ada.post(invitations_of(ada), {"email": grace.email})
     await accept(grace, postbox.token())
@@ -89,7 +89,7 @@ async def test_to_accept_again_is_harmless_and_for_others_no_use(ada, person, po
     assert_problem(await accept(stranger, postbox.token()), 403, "invitation_for_somebody_else")
 
 
-async def test_an_address_is_the_same_in_any_case(ada, person, postbox):
+async def test_invited_address_is_case_insensitive(ada, person, postbox):
     grace = await person(f"{uuid.uuid4().hex}@Example.com")
 
     await ada.post(invitations_of(ada), {"email": grace.email.upper()})
@@ -97,7 +97,7 @@ async def test_an_address_is_the_same_in_any_case(ada, person, postbox):
     assert (await accept(grace, postbox.token())).status_code == 200
 
 
-async def test_a_removed_member_does_not_come_back_with_the_old_link(ada, person, postbox):
+async def test_removed_member_cannot_rejoin_with_the_old_link(ada, person, postbox):
     grace = await person()
     await ada.post(invitations_of(ada), {"email": grace.email})
     await accept(grace, postbox.token())
@@ -120,7 +120,7 @@ async def test_invitations_sent_by_a_removed_member_are_closed(ada, join, person
     assert (await ada.get(invitations_of(ada))).json()["items"] == []
 
 
-async def test_a_second_invitation_ends_the_first_link(ada, person, postbox):
+async def test_second_invitation_invalidates_the_first_link(ada, person, postbox):
     grace = await person()
     first = (await ada.post(invitations_of(ada), {"email": grace.email, "role": "viewer"})).json()
     second = (await ada.post(invitations_of(ada), {"email": grace.email, "role": "member"})).json()
@@ -130,7 +130,7 @@ async def test_a_second_invitation_ends_the_first_link(ada, person, postbox):
     assert (await accept(grace, postbox.token(1))).json()["role"] == "member"
 
 
-async def test_a_withdrawn_an_expired_and_an_invented_link_do_not_work(ada, person, postbox, owner):
+async def test_withdrawn_expired_and_unknown_links_are_not_found(ada, person, postbox, owner):
     grace, alan = await person(), await person()
     withdrawn = (await ada.post(invitations_of(ada), {"email": grace.email})).json()
     await ada.post(invitations_of(ada), {"email": alan.email})
@@ -144,7 +144,7 @@ async def test_a_withdrawn_an_expired_and_an_invented_link_do_not_work(ada, pers
     assert_problem(await ada.delete(f"{invitations_of(ada)}/{withdrawn['id']}"), 404, "invitation_not_found")
 
 
-async def test_a_withdrawn_invitation_does_not_let_in_whoever_has_the_link(ada, person, postbox):
+async def test_withdrawn_invitation_adds_no_member(ada, person, postbox):
     grace = await person()
     invitation = (await ada.post(invitations_of(ada), {"email": grace.email})).json()
     await ada.delete(f"{invitations_of(ada)}/{invitation['id']}")
@@ -154,7 +154,7 @@ async def test_a_withdrawn_invitation_does_not_let_in_whoever_has_the_link(ada, 
     assert len((await ada.get(f"/v1/accounts/{ada.account_id}/members")).json()["items"]) == 1
 
 
-async def test_mail_that_fails_leaves_the_invitation_and_a_repetition_sends_it(ada, person, postbox):
+async def test_invitation_survives_a_failed_mail_and_a_retry_sends_it(ada, person, postbox):
     grace = await person()
     postbox.is_broken = True
 
@@ -169,7 +169,7 @@ async def test_mail_that_fails_leaves_the_invitation_and_a_repetition_sends_it(a
     assert (await accept(grace, postbox.token())).status_code == 200
 
 
-async def test_one_key_sends_one_letter(ada, postbox):
+async def test_one_idempotency_key_sends_one_mail(ada, postbox):
     headers = {"Idempotency-Key": str(uuid.uuid4())}
 
     answers = [
@@ -180,7 +180,7 @@ async def test_one_key_sends_one_letter(ada, postbox):
     assert len(postbox.letters) == 1
 
 
-async def test_a_member_need_not_be_invited(ada, join):
+async def test_inviting_a_member_is_a_conflict(ada, join):
     member = await join(ada.account_id, "member")
 
     assert_problem(await ada.post(invitations_of(ada), {"email": member.email}), 409, "already_member")
@@ -196,7 +196,7 @@ async def test_a_member_need_not_be_invited(ada, join):
         ("viewer", "viewer", "permission_missing"),
     ],
 )
-async def test_who_may_invite_as_what(ada, join, postbox, role, invited_as, code):
+async def test_role_of_the_inviter_limits_the_invited_role(ada, join, postbox, role, invited_as, code):
     somebody = await join(ada.account_id, role)
 
     answer = await somebody.post(
@@ -222,12 +222,12 @@ async def test_who_may_invite_as_what(ada, join, postbox, role, invited_as, code
         "a" * 250 + "@x.org",
     ],
 )
-async def test_what_is_no_address_is_refused(ada, email, postbox):
+async def test_invalid_address_is_rejected(ada, email, postbox):
     assert_problem(await ada.post(invitations_of(ada), {"email": email}), 400, "invalid_request")
     assert postbox.letters == []
 
 
-async def test_open_invitations_come_in_pages_and_are_so_many_at_the_most(ada, monkeypatch):
+async def test_open_invitations_are_paged_and_limited(ada, monkeypatch):
     monkeypatch.setattr(invitations_module, "OPEN_MAX", 3)
     answers = [await ada.post(invitations_of(ada), {"email": f"{number}@example.com"}) for number in range(4)]
 
@@ -239,7 +239,7 @@ async def test_open_invitations_come_in_pages_and_are_so_many_at_the_most(ada, m
     assert emails == ["2@example.com", "1@example.com", "0@example.com"]
 
 
-async def test_the_invitations_of_others_are_not_there(ada, stranger):
+async def test_foreign_invitations_are_not_found(ada, stranger):
     theirs = (await stranger.post(invitations_of(stranger), {"email": "x@example.com"})).json()
 
     for answer in (
@@ -251,7 +251,7 @@ async def test_the_invitations_of_others_are_not_there(ada, stranger):
     assert_problem(await ada.delete(f"{invitations_of(ada)}/{theirs['id']}"), 404, "invitation_not_found")
 
 
-async def test_the_token_is_kept_as_a_hash(ada, postbox, owner):
+async def test_token_is_stored_as_a_hash(ada, postbox, owner):
     await ada.post(invitations_of(ada), {"email": "canary@example.com"})
 
     kept = await owner.fetchval("select string_agg(to_jsonb(i)::text, '') from invitations as i")

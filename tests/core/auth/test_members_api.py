@@ -1,4 +1,4 @@
-"""Members: seen by all, changed by some, and never without an owner."""
+"""Members of an account: listing, role changes and removal."""
 
 import asyncio
 import uuid
@@ -30,7 +30,7 @@ async def test_members_see_each_other(ada, join):
     ]
 
 
-async def test_members_come_in_pages(ada, join):
+async def test_members_are_paged(ada, join):
     for _ in range(3):
         await join(ada.account_id, "member")
 
@@ -41,7 +41,7 @@ async def test_members_come_in_pages(ada, join):
     assert len({one["user_id"] for one in first["items"] + second["items"]}) == 4
 
 
-async def test_a_changed_role_holds_at_once(ada, join):
+async def test_role_change_takes_effect_at_once(ada, join):
     member = await join(ada.account_id, "member")
     assert_problem(await member.get("/v1/api-keys"), 403, "permission_missing")
 
@@ -56,7 +56,7 @@ async def test_a_changed_role_holds_at_once(ada, join):
     assert as_viewer.json()["facts"] == {"permission": "api_keys:read", "role": "viewer"}
 
 
-async def test_a_removed_member_is_out_at_once(ada, join):
+async def test_removed_member_loses_access_at_once(ada, join):
     admin = await join(ada.account_id, "admin")
     assert (await admin.get("/v1/api-keys")).status_code == 200
 
@@ -68,7 +68,7 @@ async def test_a_removed_member_is_out_at_once(ada, join):
     assert_problem(await admin.get(members_of(ada)), 404, "account_not_found")
 
 
-async def test_a_viewer_leaves_but_removes_nobody(ada, join):
+async def test_viewer_can_leave_but_cannot_remove_others(ada, join):
     viewer, other = await join(ada.account_id, "viewer"), await join(ada.account_id, "viewer")
 
     refused = await viewer.delete(f"{members_of(ada)}/{other.user_id}")
@@ -79,14 +79,14 @@ async def test_a_viewer_leaves_but_removes_nobody(ada, join):
     assert len((await ada.get(members_of(ada))).json()["items"]) == 2
 
 
-async def test_the_last_owner_stays_and_says_why(ada, join):
+async def test_last_owner_cannot_leave_or_change_role(ada, join):
     await join(ada.account_id, "admin")
 
     assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}"), 409, "last_owner")
     assert_problem(await ada.patch(f"{members_of(ada)}/{ada.user_id}", {"role": "viewer"}), 409, "last_owner")
 
 
-async def test_two_owners_who_leave_at_once_leave_one_behind(ada, join, owner):
+async def test_two_owners_who_leave_concurrently_leave_one_owner(ada, join, owner):
     second = (await join(ada.account_id, "owner")).choosing(ada.account_id)
 
     answers = await asyncio.gather(
@@ -98,7 +98,7 @@ async def test_two_owners_who_leave_at_once_leave_one_behind(ada, join, owner):
     assert await owner.fetchval(owners, uuid.UUID(ada.account_id)) == 1
 
 
-async def test_an_admin_neither_makes_nor_touches_owners(ada, join):
+async def test_admin_cannot_create_or_change_owners(ada, join):
     admin, member = await join(ada.account_id, "admin"), await join(ada.account_id, "member")
 
     assert_problem(await admin.delete(f"{members_of(ada)}/{ada.user_id}"), 403, "owners_only")
@@ -110,7 +110,7 @@ async def test_an_admin_neither_makes_nor_touches_owners(ada, join):
     )
 
 
-async def test_somebody_elses_account_and_an_unknown_one_look_the_same(ada, stranger):
+async def test_foreign_and_unknown_accounts_get_the_same_response(ada, stranger):
     foreign = await ada.get(members_of(stranger))
     unknown = await ada.get(f"/v1/accounts/{uuid.uuid4()}/members")
 
@@ -118,14 +118,14 @@ async def test_somebody_elses_account_and_an_unknown_one_look_the_same(ada, stra
     assert {**foreign.json(), "request_id": ""} == {**unknown.json(), "request_id": ""}
 
 
-async def test_an_unknown_member_is_not_found(ada, stranger):
+async def test_unknown_member_is_not_found(ada, stranger):
     for user_id in (uuid.uuid4(), stranger.user_id):
         assert_problem(await ada.delete(f"{members_of(ada)}/{user_id}"), 404, "member_not_found")
         answer = await ada.patch(f"{members_of(ada)}/{user_id}", {"role": "viewer"})
         assert_problem(answer, 404, "member_not_found")
 
 
-async def test_an_unknown_role_is_refused(ada, join):
+async def test_unknown_role_is_rejected(ada, join):
     member = await join(ada.account_id, "member")
 
     answer = await ada.patch(f"{members_of(ada)}/{member.user_id}", {"role": "god"})
@@ -146,13 +146,13 @@ async def test_keys_of_a_removed_member_are_revoked_unless_kept(ada, join, key_o
     (affected,) = answer.json()["api_keys"]
     assert (affected["id"], affected["revoked_at"] is None) == (str(made.user_id), status == 200)
     assert (await ada.get(f"/v1/api-keys/{made.user_id}")).json().items() >= affected.items()
-    # The database refuses a revoked key at once; a process may remember it for three seconds.
+    # The database rejects a revoked key at once; a process may cache it for three seconds.
     assert (await made.get("/v1/credits/balance")).status_code in {status, 401 if status == 404 else 200}
     assert (await of_ada.get("/v1/credits/balance")).status_code == 200
 
 
 @pytest.mark.battery
-async def test_key_of_a_removed_member_is_refused_within_five_seconds(ada, join, key_of):
+async def test_key_of_a_removed_member_is_rejected_within_five_seconds(ada, join, key_of):
     admin = await join(ada.account_id, "admin")
     key = await key_of(admin)
     assert (await key.get("/v1/auth/verify")).status_code == 200
@@ -166,14 +166,14 @@ async def test_key_of_a_removed_member_is_refused_within_five_seconds(ada, join,
 
 
 @pytest.mark.parametrize("choice", ["", "?api_keys=keep"])
-async def test_refused_removal_changes_no_key(ada, key_of, choice):
+async def test_rejected_removal_changes_no_key(ada, key_of, choice):
     key = await key_of(ada)
 
     assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}{choice}"), 409, "last_owner")
     assert (await key.get("/v1/credits/balance")).status_code == 200
 
 
-async def test_unknown_choice_for_keys_is_refused(ada, join):
+async def test_unknown_choice_for_keys_is_rejected(ada, join):
     admin = await join(ada.account_id, "admin")
 
     answer = await ada.delete(f"{members_of(ada)}/{admin.user_id}?api_keys=forget")
@@ -182,7 +182,7 @@ async def test_unknown_choice_for_keys_is_refused(ada, join):
     assert (await admin.get("/v1/api-keys")).status_code == 200
 
 
-async def test_member_removed_while_making_a_key_makes_none(ada, join, addresses, owner):
+async def test_member_removed_during_key_creation_gets_no_key(ada, join, addresses, owner):
     admin = await join(ada.account_id, "admin")
     connection, account_id = await asyncpg.connect(addresses.owner), uuid.UUID(ada.account_id)
     async with connection.transaction():

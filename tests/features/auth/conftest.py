@@ -1,4 +1,4 @@
-"""A door without anything behind it: who is asked remembers it."""
+"""Fakes of the authentication ports that record their calls."""
 
 import uuid
 from datetime import timedelta
@@ -12,7 +12,7 @@ USER_ID = uuid.UUID("7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11")
 
 
 class Verifier:
-    """Accepts every token and says of each what ``claims`` says."""
+    """Accepts every token and returns ``claims`` for each."""
 
     generation = 0
 

@@ -1,4 +1,4 @@
-"""API keys as text: what is made can be read, and nothing else can."""
+"""Format of API keys: issued keys are readable, all other texts are rejected."""
 
 import re
 import string
@@ -19,7 +19,7 @@ BODY, CHECKSUM = KEY[:-6], KEY[-6:]
 
 
 @given(st.uuids(), st.sampled_from(["live", "test"]))
-def test_an_issued_key_reads_back(key_id, mode):
+def test_issued_key_reads_back(key_id, mode):
     issued = issue(key_id, mode)
 
     presented = read_key(issued.text)
@@ -29,7 +29,7 @@ def test_an_issued_key_reads_back(key_id, mode):
     assert re.fullmatch(rf"osl_{mode}_[0-9A-Za-z]{{22}}_[0-9A-Za-z]{{38}}", issued.text)
 
 
-def test_no_two_secrets_are_alike():
+def test_secrets_are_unique():
     key_id = uuid.uuid4()
 
     assert len({issue(key_id, "live").text for _ in range(100)}) == 100
@@ -71,12 +71,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_what_is_not_a_key_is_refused(text):
+def test_malformed_key_is_rejected(text):
     with pytest.raises(ApiKeyInvalid):
         read_key(text)
 
 
-def test_the_largest_number_is_refused_even_with_a_right_checksum():
+def test_id_above_128_bits_is_rejected_with_a_correct_checksum():
     text = "osl_live_" + "z" * 22 + "_" + "0" * 32
 
     with pytest.raises(ApiKeyInvalid):
@@ -84,14 +84,14 @@ def test_the_largest_number_is_refused_even_with_a_right_checksum():
 
 
 def checksum(text):
-    """The test's own reckoning."""
+    """Independent computation of the checksum."""
     alphabet = string.digits + string.ascii_uppercase + string.ascii_lowercase
     number = zlib.crc32(text.encode())
     return "".join(alphabet[number // 62**place % 62] for place in range(5, -1, -1))
 
 
 @pytest.mark.parametrize("position", range(len(KEY)))
-def test_a_single_wrong_character_is_noticed(position):
+def test_one_wrong_character_is_detected(position):
     other = "1" if KEY[position] != "1" else "2"
 
     with pytest.raises(ApiKeyInvalid):
@@ -99,7 +99,7 @@ def test_a_single_wrong_character_is_noticed(position):
 
 
 @pytest.mark.parametrize("lifetime", [timedelta(seconds=1), timedelta(days=365), LIFETIME_MAX])
-def test_an_expiry_lies_in_the_future(lifetime):
+def test_future_expiry_is_accepted(lifetime):
     assert check_expiry(NOON + lifetime, NOON) is None
     assert check_expiry(None, NOON) is None
 
@@ -107,6 +107,6 @@ def test_an_expiry_lies_in_the_future(lifetime):
 @pytest.mark.parametrize(
     "lifetime", [timedelta(0), timedelta(seconds=-1), LIFETIME_MAX + timedelta(seconds=1)]
 )
-def test_any_other_expiry_is_refused(lifetime):
+def test_past_or_too_late_expiry_is_rejected(lifetime):
     with pytest.raises(ExpiryInvalid):
         check_expiry(NOON + lifetime, NOON)

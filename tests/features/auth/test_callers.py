@@ -1,4 +1,4 @@
-"""From a header to a caller, with a verifier and a sign-up desk that count how often they are asked."""
+"""Conversion of access tokens to callers, with fakes that count their calls."""
 
 import uuid
 from datetime import timedelta
@@ -12,7 +12,7 @@ from tests.features.auth.conftest import USER_ID
 from tests.support import NOON
 
 
-async def test_caller_is_the_tokens_subject_and_its_claims_name_no_more(callers, verifier):
+async def test_caller_is_the_tokens_subject_and_its_claims_are_sub_and_role(callers, verifier):
     verifier.claims["api_key_id"] = str(uuid.uuid4())
 
     caller = await callers.identify("Bearer t")
@@ -22,9 +22,7 @@ async def test_caller_is_the_tokens_subject_and_its_claims_name_no_more(callers,
 
 
 @pytest.mark.parametrize(("seconds", "verifications"), [(0, 1), (60, 1), (3_599, 1), (3_600, 2)])
-async def test_a_verified_token_is_remembered_until_it_expires(
-    callers, verifier, clock, seconds, verifications
-):
+async def test_verified_token_is_cached_until_it_expires(callers, verifier, clock, seconds, verifications):
     first = await callers.identify("Bearer t")
     clock.now += timedelta(seconds=seconds)
 
@@ -35,7 +33,7 @@ async def test_a_verified_token_is_remembered_until_it_expires(
 
 
 @pytest.mark.parametrize(("seconds", "verifications"), [(19, 1), (20, 2)])
-async def test_nothing_is_remembered_beyond_its_expiry(callers, verifier, clock, seconds, verifications):
+async def test_token_is_not_cached_beyond_its_expiry(callers, verifier, clock, seconds, verifications):
     verifier.claims["exp"] = int((NOON + timedelta(seconds=20)).timestamp())
     await callers.identify("Bearer t")
 
@@ -45,7 +43,7 @@ async def test_nothing_is_remembered_beyond_its_expiry(callers, verifier, clock,
     assert len(verifier.tokens) == verifications
 
 
-async def test_the_bonus_is_asked_for_once_per_verification(callers, sign_ups, clock):
+async def test_sign_up_is_called_once_per_verification(callers, sign_ups, clock):
     await callers.identify("Bearer t")
     await callers.identify("Bearer t")
     clock.now += timedelta(hours=1)
@@ -54,7 +52,7 @@ async def test_the_bonus_is_asked_for_once_per_verification(callers, sign_ups, c
     assert sign_ups.seen == [(USER_ID, "", "My account", 25)] * 2
 
 
-async def test_two_tokens_are_two_memories(callers, verifier):
+async def test_tokens_are_cached_separately(callers, verifier):
     await callers.identify("Bearer one")
     verifier.claims = {**verifier.claims, "sub": str(uuid.uuid4())}
 
@@ -64,7 +62,7 @@ async def test_two_tokens_are_two_memories(callers, verifier):
     assert other.user_id != USER_ID
 
 
-async def test_the_memory_is_bounded_and_forgets_the_oldest(callers, verifier, monkeypatch):
+async def test_cache_is_bounded_and_evicts_the_oldest_token(callers, verifier, monkeypatch):
     monkeypatch.setattr(callers_module, "REMEMBERED_MAX", 3)
     for number in range(4):
         await callers.identify(f"Bearer {number}")
@@ -77,7 +75,7 @@ async def test_the_memory_is_bounded_and_forgets_the_oldest(callers, verifier, m
 
 
 @pytest.mark.parametrize("authorization", ["Bearer t", "bearer t", "BEARER t", "bEaReR  t "])
-async def test_the_scheme_is_read_in_any_case(callers, verifier, authorization):
+async def test_scheme_is_case_insensitive(callers, verifier, authorization):
     await callers.identify(authorization)
 
     assert verifier.tokens == ["t"]
@@ -86,7 +84,7 @@ async def test_the_scheme_is_read_in_any_case(callers, verifier, authorization):
 @pytest.mark.parametrize(
     "authorization", ["", "t", "Basic dTpw", "Bearer", "Bearert", " Bearer t", "Token t"]
 )
-async def test_another_scheme_or_none_is_refused_without_verification(callers, verifier, authorization):
+async def test_other_or_missing_scheme_is_rejected_without_verification(callers, verifier, authorization):
     with pytest.raises(TokenInvalid):
         await callers.identify(authorization)
 
@@ -94,7 +92,7 @@ async def test_another_scheme_or_none_is_refused_without_verification(callers, v
 
 
 @pytest.mark.parametrize(("length", "verifications"), [(8_192, 1), (8_193, 0), (1_000_000, 0)])
-async def test_a_header_of_more_than_8_kilobytes_is_not_even_verified(
+async def test_header_above_8_kilobytes_is_rejected_without_verification(
     callers, verifier, length, verifications
 ):
     authorization = "Bearer ".ljust(length, "x")
@@ -108,7 +106,7 @@ async def test_a_header_of_more_than_8_kilobytes_is_not_even_verified(
     assert len(verifier.tokens) == verifications
 
 
-async def test_a_refused_token_is_not_remembered(callers, verifier, sign_ups):
+async def test_rejected_token_is_not_cached(callers, verifier, sign_ups):
     verifier.claims["role"] = "anon"
     with pytest.raises(TokenInvalid):
         await callers.identify("Bearer t")
@@ -133,9 +131,7 @@ async def test_a_refused_token_is_not_remembered(callers, verifier, sign_ups):
         ({}, False),
     ],
 )
-async def test_only_what_the_identity_service_writes_makes_an_operator(
-    callers, verifier, claims, is_operator
-):
+async def test_only_app_metadata_makes_an_operator(callers, verifier, claims, is_operator):
     verifier.claims |= claims
 
     caller = await callers.identify("Bearer t")
@@ -154,7 +150,7 @@ async def test_only_what_the_identity_service_writes_makes_an_operator(
         ({"email": "a" * 300 + "@example.com"}, "a" * 200),
     ],
 )
-async def test_an_account_is_named_after_the_address_and_not_endlessly(
+async def test_account_is_named_after_the_address_up_to_200_characters(
     callers, verifier, sign_ups, claims, name
 ):
     verifier.claims |= claims
@@ -164,7 +160,7 @@ async def test_an_account_is_named_after_the_address_and_not_endlessly(
     assert [(user, account) for user, _, account, _ in sign_ups.seen] == [(USER_ID, name)]
 
 
-async def test_a_withdrawn_signing_key_makes_everything_be_verified_anew(callers, verifier):
+async def test_withdrawn_signing_key_invalidates_the_cache(callers, verifier):
     await callers.identify("Bearer t")
     verifier.generation += 1
     await callers.identify("Bearer t")

@@ -1,4 +1,4 @@
-"""What verified claims say about a caller."""
+"""Claims of a verified token."""
 
 import msgspec
 import pytest
@@ -18,7 +18,7 @@ CLAIMS = {"sub": "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11", "role": "authenticated"
         ({}, ""),
     ],
 )
-def test_addresses_are_compared_in_one_spelling(claims, email):
+def test_email_is_normalized(claims, email):
     assert caller_of(*read_claims({**CLAIMS, **claims})).email == email
 
 
@@ -36,6 +36,6 @@ def test_database_claims_are_subject_and_role_only(claims):
     assert msgspec.json.decode(caller.claims) == {"sub": CLAIMS["sub"], "role": "authenticated"}
 
 
-def test_an_anonymous_sign_in_is_no_caller():
+def test_anonymous_token_is_rejected():
     with pytest.raises(TokenAnonymous):
         read_claims({**CLAIMS, "is_anonymous": True})

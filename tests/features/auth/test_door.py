@@ -1,4 +1,4 @@
-"""Who has just been here is not asked again, for a second."""
+"""Authentication caches a context for one second."""
 
 import uuid
 
@@ -56,14 +56,14 @@ def door(callers, clock):
     return Authentication(callers, Access(), clock)
 
 
-async def test_a_visit_is_the_caller_the_account_and_its_plan(door):
+async def test_context_contains_the_caller_the_account_and_its_plan(door):
     visit = await door.visit(b"Bearer user", None)
 
     assert (visit.caller, visit.account_id, visit.plan) == (USER, ACCOUNT, "pro")
     assert visit.counted_as == f"user:{USER.id}"
 
 
-async def test_without_an_account_the_free_plan_counts(door, monkeypatch):
+async def test_caller_without_an_account_has_the_free_plan(door, monkeypatch):
     monkeypatch.setattr(Access, "standing", None)
 
     visit = await door.visit(b"Bearer user", None)
@@ -72,7 +72,7 @@ async def test_without_an_account_the_free_plan_counts(door, monkeypatch):
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(0.0, 1), (0.9, 1), (1.0, 2)])
-async def test_a_visitor_is_remembered_for_a_second(door, callers, clock, seconds, times):
+async def test_context_is_cached_for_one_second(door, callers, clock, seconds, times):
     await door.visit(b"Bearer user", None)
     clock.now_s += seconds
     await door.visit(b"Bearer user", None)
@@ -80,7 +80,7 @@ async def test_a_visitor_is_remembered_for_a_second(door, callers, clock, second
     assert len(callers.asked) == times
 
 
-async def test_refusals_are_not_remembered(door, callers):
+async def test_rejection_is_not_cached(door, callers):
     for _ in range(2):
         with pytest.raises(TokenInvalid):
             await door.visit(b"Bearer nobody", None)
@@ -88,7 +88,7 @@ async def test_refusals_are_not_remembered(door, callers):
     assert len(callers.asked) == 2
 
 
-async def test_each_choice_of_account_is_a_visit_of_its_own(door):
+async def test_contexts_are_cached_per_chosen_account(door):
     other = uuid.uuid4()
 
     visits = [await door.visit(b"Bearer user", account) for account in (None, str(other).encode())]
@@ -96,22 +96,22 @@ async def test_each_choice_of_account_is_a_visit_of_its_own(door):
     assert [visit.caller.chosen_account for visit in visits] == [None, other]
 
 
-async def test_a_key_has_the_account_it_has(door):
+async def test_api_key_cannot_choose_another_account(door):
     assert (await door.visit(b"Bearer key", str(ACCOUNT).encode())).caller == KEY
     with pytest.raises(AccountNotFound):
         await door.visit(b"Bearer key", str(uuid.uuid4()).encode())
 
 
 @pytest.mark.parametrize("header", [b"", b"x", b"\xff", b"1", b"' or 1=1"])
-async def test_an_account_that_is_no_id_is_refused(door, header):
+async def test_account_header_that_is_no_uuid_is_rejected(door, header):
     with pytest.raises(AccountHeaderInvalid):
         await door.visit(b"Bearer user", header)
 
 
-async def test_so_many_visitors_are_remembered_and_no_more(door, monkeypatch):
+async def test_number_of_cached_contexts_is_bounded(door, monkeypatch):
     monkeypatch.setattr(door_module, "REMEMBERED_MAX", 10)
 
     for _ in range(25):
         await door.visit(b"Bearer user", str(uuid.uuid4()).encode())
 
-    assert len(door._known) <= 10  # noqa: SLF001  memory has no other sign
+    assert len(door._known) <= 10  # noqa: SLF001  the size of the cache is not visible otherwise

@@ -1,4 +1,4 @@
-"""From an API key to a caller, with a key ring that counts how often it is asked."""
+"""Conversion of API keys to callers, with a lookup that counts its calls."""
 
 import uuid
 from datetime import timedelta
@@ -15,7 +15,7 @@ from tests.support import NOON
 
 @pytest.fixture
 def issued(key_ring):
-    """A key that the ring knows."""
+    """A key that the lookup finds."""
     issued = issue(uuid.uuid4(), "live")
     key_ring.known[issued.id] = StoredApiKey(key=api_key(issued.id), secret_hash=issued.secret_hash)
     return issued
@@ -40,7 +40,7 @@ def api_key(key_id, **changes):
     return ApiKey(**{**values, **changes})
 
 
-async def test_a_key_is_a_principal_of_its_own(callers, key_ring, issued):
+async def test_api_key_is_a_principal_of_its_own(callers, key_ring, issued):
     caller = await callers.identify(f"Bearer {issued.text}")
 
     key = key_ring.known[issued.id].key
@@ -51,7 +51,7 @@ async def test_a_key_is_a_principal_of_its_own(callers, key_ring, issued):
 
 
 @pytest.mark.parametrize("position", [9, 20, 31, 50, -1])
-async def test_a_mistyped_key_costs_no_query(callers, key_ring, issued, position):
+async def test_mistyped_key_costs_no_query(callers, key_ring, issued, position):
     text = list(issued.text)
     text[position] = "1" if text[position] != "1" else "2"
 
@@ -60,7 +60,7 @@ async def test_a_mistyped_key_costs_no_query(callers, key_ring, issued, position
     assert key_ring.asked == []
 
 
-async def test_a_wrong_secret_under_a_known_id_is_refused(callers, issued):
+async def test_wrong_secret_with_a_known_id_is_rejected(callers, issued):
     guess = issue(issued.id, "live")
 
     with pytest.raises(ApiKeyInvalid):
@@ -78,7 +78,7 @@ async def test_a_wrong_secret_under_a_known_id_is_refused(callers, issued):
     ],
     ids=str,
 )
-async def test_a_key_that_is_over_or_of_another_mode_is_refused(callers, key_ring, issued, changes):
+async def test_invalid_key_or_key_of_another_mode_is_rejected(callers, key_ring, issued, changes):
     key_ring.known[issued.id] = StoredApiKey(
         key=api_key(issued.id, **changes), secret_hash=issued.secret_hash
     )
@@ -87,7 +87,7 @@ async def test_a_key_that_is_over_or_of_another_mode_is_refused(callers, key_rin
         await callers.identify(f"Bearer {issued.text}")
 
 
-async def test_an_unknown_key_is_refused_as_a_wrong_one_is(callers, issued):
+async def test_unknown_key_and_wrong_secret_get_the_same_error(callers, issued):
     stranger = issue(uuid.uuid4(), "live")
     wrong = issue(issued.id, "live")
 
@@ -100,17 +100,17 @@ async def test_an_unknown_key_is_refused_as_a_wrong_one_is(callers, issued):
     assert refusals[0] == refusals[1]
 
 
-async def test_a_revoked_key_is_refused_within_five_seconds(callers, key_ring, clock, issued):
+async def test_revoked_key_is_rejected_within_five_seconds(callers, key_ring, clock, issued):
     await callers.identify(f"Bearer {issued.text}")
     revoked = api_key(issued.id, revoked_at=clock.now)
     key_ring.known[issued.id] = StoredApiKey(key=revoked, secret_hash=issued.secret_hash)
 
-    clock.now += timedelta(seconds=4)  # and one more at the door
+    clock.now += timedelta(seconds=4)  # Authentication caches for one more second
     with pytest.raises(ApiKeyInvalid):
         await callers.identify(f"Bearer {issued.text}")
 
 
-async def test_a_key_is_looked_up_once_in_a_while_and_its_use_noted(callers, key_ring, clock, issued):
+async def test_key_is_cached_for_seconds_and_its_use_recorded(callers, key_ring, clock, issued):
     for _ in range(100):
         await callers.identify(f"Bearer {issued.text}")
     clock.now += timedelta(seconds=5)
@@ -120,7 +120,7 @@ async def test_a_key_is_looked_up_once_in_a_while_and_its_use_noted(callers, key
     assert key_ring.uses == [(issued.id, NOON), (issued.id, clock.now)]
 
 
-async def test_a_key_is_not_remembered_beyond_its_expiry(callers, key_ring, clock, issued):
+async def test_key_is_not_cached_beyond_its_expiry(callers, key_ring, clock, issued):
     soon = api_key(issued.id, expires_at=NOON + timedelta(seconds=1))
     key_ring.known[issued.id] = StoredApiKey(key=soon, secret_hash=issued.secret_hash)
     await callers.identify(f"Bearer {issued.text}")

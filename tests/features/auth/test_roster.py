@@ -1,4 +1,4 @@
-"""Who may change whom: every role against every role."""
+"""Rules for changing members, for every pair of roles."""
 
 import itertools
 import uuid
@@ -19,22 +19,22 @@ FULL = MembershipList(
 )
 
 
-def test_every_permission_stands_in_the_table_once():
+def test_every_permission_is_in_the_table_once():
     assert set(ALLOWED) == set(Permission.__args__)
     assert all(len(set(roles)) == len(roles) for roles in ALLOWED.values())
 
 
-def test_a_higher_role_may_do_all_that_a_lower_one_may():
+def test_higher_role_has_all_permissions_of_a_lower_one():
     for permission, roles in ALLOWED.items():
         assert roles == ROLES[: len(roles)], permission
 
 
-def test_what_every_role_may_do_is_what_a_viewer_may_do():
+def test_permissions_of_every_role_are_those_of_a_viewer():
     assert {permission for permission, roles in ALLOWED.items() if "viewer" in roles} == FOR_EVERY_ROLE
 
 
 @pytest.mark.parametrize(("actor", "target", "role"), list(itertools.product(ROLES, ROLES, ROLES)))
-def test_roles_are_changed_by_admins_and_owners_and_owners_by_owners(actor, target, role):
+def test_only_admins_and_owners_change_roles_and_only_owners_change_owners(actor, target, role):
     def change():
         FULL.check_change(USERS[actor], SECOND[target], role)
         return True
@@ -50,7 +50,7 @@ def test_roles_are_changed_by_admins_and_owners_and_owners_by_owners(actor, targ
 
 
 @pytest.mark.parametrize(("actor", "target"), list(itertools.product(ROLES, ROLES)))
-def test_members_are_removed_by_admins_and_owners_and_owners_by_owners(actor, target):
+def test_only_admins_and_owners_remove_members_and_only_owners_remove_owners(actor, target):
     def remove():
         FULL.check_removal(USERS[actor], SECOND[target])
         return True
@@ -66,11 +66,11 @@ def test_members_are_removed_by_admins_and_owners_and_owners_by_owners(actor, ta
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_everybody_may_leave(role):
+def test_every_member_may_leave(role):
     assert FULL.check_removal(USERS[role], USERS[role]) is None
 
 
-def test_the_last_owner_neither_leaves_nor_steps_down():
+def test_last_owner_cannot_leave_or_change_role():
     roster = MembershipList({USERS["owner"]: "owner", USERS["admin"]: "admin"})
 
     with pytest.raises(LastOwner):
@@ -81,7 +81,7 @@ def test_the_last_owner_neither_leaves_nor_steps_down():
 
 
 @pytest.mark.parametrize("act", ["change", "remove", "give"])
-def test_a_stranger_is_told_that_there_is_no_account(act):
+def test_non_member_gets_account_not_found(act):
     acts = {
         "change": lambda: FULL.check_change(STRANGER, USERS["viewer"], "viewer"),
         "remove": lambda: FULL.check_removal(STRANGER, USERS["viewer"]),
@@ -92,7 +92,7 @@ def test_a_stranger_is_told_that_there_is_no_account(act):
         acts[act]()
 
 
-def test_nobody_is_changed_who_is_not_there():
+def test_change_of_an_unknown_member_raises_member_not_found():
     with pytest.raises(MemberNotFound):
         FULL.check_change(USERS["owner"], STRANGER, "viewer")
     with pytest.raises(MemberNotFound):
@@ -102,11 +102,11 @@ def test_nobody_is_changed_who_is_not_there():
 @pytest.mark.parametrize(
     ("name", "tidy"), [("a", "a"), ("  two   words ", "two words"), ("焼き", "焼き"), ("x" * 200, "x" * 200)]
 )
-def test_a_name_is_kept_without_idle_blanks(name, tidy):
+def test_white_space_in_a_name_is_collapsed(name, tidy):
     assert tidy_name(name) == tidy
 
 
 @pytest.mark.parametrize("name", ["", " ", "\t\n", "x" * 201, "a\x00b", "a\x7fb", "\x9bx"], ids=ascii)
-def test_a_name_that_is_none_is_refused(name):
+def test_invalid_name_is_rejected(name):
     with pytest.raises(NameInvalid):
         tidy_name(name)

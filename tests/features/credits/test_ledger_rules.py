@@ -1,4 +1,4 @@
-"""What a caller is told before the ledger is asked."""
+"""Checks of a ledger change before it reaches the database."""
 
 import uuid
 
@@ -11,31 +11,31 @@ from features.credits.domain.ledger import CREDITS_MAX, check_credits, check_ref
 
 
 @pytest.mark.parametrize("credits_moved", [1, 2, CREDITS_MAX])
-def test_credits_within_bounds_pass(credits_moved):
+def test_credits_within_bounds_are_accepted(credits_moved):
     assert check_credits(credits_moved) is None
 
 
 @pytest.mark.parametrize("credits_moved", [0, -1, CREDITS_MAX + 1, 2**70, -(2**70)])
-def test_credits_out_of_bounds_are_refused(credits_moved):
+def test_credits_out_of_bounds_are_rejected(credits_moved):
     with pytest.raises(LedgerChangeInvalid, match="whole numbers from 1 to 1000000000000"):
         check_credits(credits_moved)
 
 
 @pytest.mark.parametrize("reference", ["r", "run:5b1c", "Ünïcode 日本", "=cmd()", "a b", "r" * 200])
-def test_a_printable_reference_passes(reference):
+def test_printable_reference_is_accepted(reference):
     assert check_reference(reference) is None
 
 
 @pytest.mark.parametrize(
     "reference", ["", "r" * 201, "a\nb", "a\0b", "\t", "\u202e", "\ud800", "\x7f", "a\u2028"]
 )
-def test_an_empty_endless_or_unprintable_reference_is_refused(reference):
+def test_empty_long_or_unprintable_reference_is_rejected(reference):
     with pytest.raises(LedgerChangeInvalid, match="1 to 200 printable characters"):
         check_reference(reference)
 
 
 class NoLedger:
-    """Fails the test that gets this far."""
+    """Fails the test on any call."""
 
     def __getattr__(self, name):
         pytest.fail(f"the ledger was asked to {name}")
@@ -70,6 +70,6 @@ RIGHT = {
     ],
     ids=lambda value: ascii(value) if isinstance(value, dict) else value.__name__,
 )
-async def test_a_movement_that_cannot_be_right_never_reaches_the_ledger(move, wrong):
+async def test_invalid_ledger_change_does_not_reach_the_ledger(move, wrong):
     with pytest.raises(LedgerChangeInvalid):
         await move(ACCOUNT_ID, **{**RIGHT[move], **wrong})

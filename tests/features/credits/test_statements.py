@@ -1,4 +1,4 @@
-"""Pages and exports of a ledger that is a list, and cursors that strangers made up."""
+"""Pages and exports of statements, and hostile cursors."""
 
 import uuid
 
@@ -35,7 +35,7 @@ def entry_at(position):
 
 
 class ListedEntries:
-    """A reader of entries 1 to ``count`` that counts how often it is asked."""
+    """Reader of the entries 1 to ``count`` that records its calls."""
 
     def __init__(self, count):
         self.count = count
@@ -61,14 +61,14 @@ def positions(entries):
         (200, 1, [200], True),
     ],
 )
-async def test_there_is_a_next_page_exactly_if_an_entry_is_left(count, limit, shown, has_next):
+async def test_next_page_exists_exactly_if_entries_are_left(count, limit, shown, has_next):
     page = await Statements(ListedEntries(count)).page(CALLER, EVERY_KIND, cursor=None, limit=limit)
 
     assert positions(page.entries) == shown
     assert (page.next_cursor is not None) is has_next
 
 
-async def test_following_the_cursors_shows_every_entry_once():
+async def test_following_the_cursors_returns_every_entry_once():
     statements = Statements(ListedEntries(7))
 
     seen, cursor = [], None
@@ -82,7 +82,7 @@ async def test_following_the_cursors_shows_every_entry_once():
     assert seen == [7, 6, 5, 4, 3, 2, 1]
 
 
-async def test_the_reader_is_asked_for_the_caller_the_filter_and_one_more_than_the_page():
+async def test_page_reads_one_entry_more_than_its_limit():
     reader = ListedEntries(0)
     only = EntryFilter(kind="hold", since=NOON)
 
@@ -91,7 +91,7 @@ async def test_the_reader_is_asked_for_the_caller_the_filter_and_one_more_than_t
     assert reader.questions == [(CALLER, only, 5, 3)]
 
 
-async def test_a_foreign_cursor_is_refused_before_the_reader_is_asked():
+async def test_invalid_cursor_is_rejected_without_a_query():
     reader = ListedEntries(3)
 
     with pytest.raises(CursorInvalid):
@@ -101,7 +101,7 @@ async def test_a_foreign_cursor_is_refused_before_the_reader_is_asked():
 
 
 @pytest.mark.parametrize(("count", "questions"), [(0, 1), (2, 1), (3, 2), (6, 3), (7, 3)])
-async def test_everything_comes_in_chunks_and_ends(monkeypatch, count, questions):
+async def test_export_is_read_in_chunks_to_the_end(monkeypatch, count, questions):
     monkeypatch.setattr(statements_module, "EXPORT_CHUNK", 3)
     reader = ListedEntries(count)
 
@@ -125,7 +125,7 @@ async def test_entries_appended_during_an_export_do_not_shift_it(monkeypatch):
 
 @settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**18 - 1))
-def test_a_cursor_comes_back_as_the_position_it_was(position):
+def test_cursor_decodes_to_its_position(position):
     cursor = encode_cursor(position)
 
     assert decode_cursor(cursor) == position
@@ -174,14 +174,14 @@ def opaque(text):
     ],
     ids=lambda cursor: ascii(cursor[:30]),
 )
-def test_a_hostile_cursor_is_refused(cursor):
+def test_hostile_cursor_is_rejected(cursor):
     with pytest.raises(CursorInvalid):
         decode_cursor(cursor)
 
 
 @settings(deadline=None)
 @given(st.text() | st.text(alphabet="ABCDEFcpPDEyMz019-_=", max_size=12) | st.text().map(opaque))
-def test_any_text_is_a_position_or_refused_and_nothing_else(text):
+def test_any_text_is_a_valid_position_or_rejected(text):
     try:
         position = decode_cursor(text)
     except CursorInvalid:

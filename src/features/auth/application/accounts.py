@@ -12,7 +12,7 @@ OWNED_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """A user's accounts. Another account brings no bonus: that is for new users."""
+    """A user's accounts. An additional account gets no bonus: the bonus is for new users."""
 
     accounts: ports.Accounts
 
@@ -21,7 +21,9 @@ class Accounts:
         return page_of(found, limit, lambda account: Cursor(account.created_at, account.id))
 
     async def deleted(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
-        """Last deleted first. All are read, and the page is cut from them: they are few."""
+        """Return a page of the deleted accounts, last deleted first. The query reads all of them, because
+        they are few.
+        """
         before = decode_place(cursor)
         found = [
             account
@@ -37,7 +39,7 @@ class Accounts:
         return account
 
     async def create(self, caller: Caller, account_id: AccountId, name: str) -> Account:
-        """Repeatable by id."""
+        """Create an account. Idempotent by id; raises TooManyAccounts."""
         created = await self.accounts.create(
             account_id, owner=caller.user_id, name=tidy_name(name), accounts_max=OWNED_MAX
         )
@@ -50,7 +52,7 @@ class Accounts:
         return await self.get(caller, account_id)
 
     async def delete(self, account_id: AccountId) -> None:
-        """It is hidden at once, and gone for good after thirty days."""
+        """Hide the account at once; it is purged after thirty days."""
         await self.accounts.delete(account_id)
 
     async def restore(self, caller: Caller, account_id: AccountId) -> Account:

@@ -31,8 +31,9 @@ class ApiKeys:
     now: Clock
 
     async def create(self, caller: Caller, key_id: UUID, mode: Mode, settings: KeySettings) -> NewKey:
-        """Repeatable by id: what a repetition shows is a new secret, and the first one, which cannot have
-        reached anybody, ends.
+        """Create a key. Idempotent by id: a retry returns a new secret and invalidates the first one.
+
+        The first secret cannot have reached the client, because its response was lost.
         """
         check_expiry(settings.expires_at, self.now())
         issued = issue(key_id, mode)
@@ -54,8 +55,9 @@ class ApiKeys:
         return await self._add(caller, issued, key)
 
     async def rotate(self, caller: Caller, old_id: UUID, new_id: UUID, overlap: timedelta) -> NewKey:
-        """A new key with the same settings; the old one serves on for the overlap, so that nothing that
-        uses it stands still. What both spend counts against one cap.
+        """Create a key with the same settings and expire the old one after the overlap.
+
+        The overlap gives clients time to switch. Both keys count against one monthly cap.
         """
         old = await self.get(caller, old_id)
         now = self.now()
@@ -71,7 +73,7 @@ class ApiKeys:
         return new
 
     async def _add(self, caller: Caller, issued: IssuedApiKey, key: ApiKey) -> NewKey:
-        """The role is checked under the account's lock: a removal that came first leaves no key behind."""
+        """Add the key. The role is checked under the account's lock, so a removed member cannot add a key."""
         async with self.keys.transaction():
             roster = await self.members.lock(key.account_id)
             roster.check(caller.user_id, "api_keys:manage")
@@ -95,7 +97,7 @@ class ApiKeys:
         return await self.keys.credits_spent(key.account_id, key.id)
 
     async def change(self, caller: Caller, key_id: UUID, changes: dict[str, Any]) -> ApiKey:
-        """What ``changes`` does not name stays."""
+        """Change the fields in ``changes``; other fields keep their values."""
         key = await self.get(caller, key_id)
         if not key.is_valid(self.now()):
             raise ApiKeyEnded
@@ -105,7 +107,7 @@ class ApiKeys:
         return await self.keys.change(key, msgspec.structs.replace(settings, name=tidy_name(settings.name)))
 
     async def revoke(self, caller: Caller, key_id: UUID) -> None:
-        """Every process refuses it within five seconds, and the database at once. Repeatable."""
+        """Revoke the key: the database rejects it at once, every process within five seconds. Idempotent."""
         if await self.keys.revoke(_account(caller), key_id) is None:
             raise ApiKeyNotFound
 

@@ -18,8 +18,9 @@ REMEMBERED_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """What the middleware asks: who it is, for which account, and whether they may pass. A visitor is
-    remembered for a second, because most who come have just been here.
+    """Authentication for the middleware: the caller and its account.
+
+    A context is cached for one second, because most callers send several requests in a row.
     """
 
     callers: Credentials
@@ -30,8 +31,8 @@ class Authentication:
     )
 
     async def visit(self, authorization: bytes, account: bytes | None) -> AuthContext:
-        """From the headers' values to who is there. Raises Unauthenticated, or what is wrong with the
-        account.
+        """Identify the caller from the header values. Raises Unauthenticated, AccountHeaderInvalid or
+        AccountNotFound.
         """
         known = self._known.get((authorization, account))
         if known is not None and self.now_s() < known[1]:
@@ -65,6 +66,6 @@ def _for_account(caller: Caller, header: bytes) -> Caller:
     account_id = AccountId(UUID(text))
     if caller.kind == "user":
         return replace(caller, chosen_account=account_id)
-    if account_id != caller.chosen_account:  # a key has one account, whatever is asked for
+    if account_id != caller.chosen_account:  # a key belongs to exactly one account
         raise AccountNotFound
     return caller

@@ -13,7 +13,7 @@ from shared.clock import Clock
 from shared.ids import AccountId
 from shared.permissions import Permission
 
-# Besides permissions. Which routes carry them is checked at start.
+# Route policies other than permissions. The routes are checked against them at start-up.
 MARKS = ("signed_in", "users_only", "operators_only")
 REMEMBERED_FOR = timedelta(seconds=60)
 REMEMBERED_MAX = 10_000
@@ -21,7 +21,7 @@ REMEMBERED_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """The guard: whether a caller may pass. Every request to a route that is not public asks it."""
+    """Authorization of a caller. The middleware calls it for every request to a route that is not public."""
 
     standings: Memberships
     now: Clock
@@ -30,9 +30,10 @@ class Authorization:
     )
 
     async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
-        """The caller, with the account they act for where it had to be looked up. ``access`` is the
-        route's mark, ``account_id`` the account in its path. Roles are read anew each time: what changes,
-        changes at once.
+        """Authorize the caller and return it with its account. Raises Forbidden or NotFound.
+
+        ``access`` is the route's policy and ``account_id`` the account in its path. The role is read on every
+        request, so a role change takes effect at once.
         """
         if is_permission(access):
             return await self._admit_with(access, caller, account_id)
@@ -63,7 +64,7 @@ class Authorization:
         return replace(caller, chosen_account=standing.account_id)
 
     async def remembered_standing(self, caller: Caller) -> Membership | None:
-        """Good enough for counting: up to a minute old."""
+        """Return the membership from a cache of up to a minute; this is exact enough for rate limits."""
         place = (caller.id, caller.chosen_account)
         known = self._known.get(place)
         if known is not None and self.now() < known[1]:

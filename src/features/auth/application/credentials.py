@@ -15,15 +15,17 @@ from shared.ids import UserId
 
 SCHEME = "bearer "
 CREDENTIAL_LENGTH_MAX = 8_192
-# A revoked key has to be refused by every process within five seconds.
+# Every process must reject a revoked key within five seconds.
 KEY_REMEMBERED_FOR = timedelta(seconds=3)
 REMEMBERED_MAX = 10_000
 
 
 @dataclass(slots=True)
 class Credentials:
-    """From an Authorization header to a caller. A verified token is remembered until it expires, so its
-    signature is checked, and a new user signed up, once and not per request; a key for a few seconds.
+    """Conversion of an Authorization header to a caller, with a cache.
+
+    A verified token is cached until it expires, so its signature check and the sign-up of a new user happen
+    once. A key is cached for a few seconds.
     """
 
     verifier: TokenVerifier
@@ -47,7 +49,7 @@ class Credentials:
         return await self._verify(authorization)
 
     async def is_operator(self, authorization: str) -> bool:
-        """Whether a valid token of an operator is presented. Needs no database, which may be down."""
+        """Return whether the token is valid and belongs to an operator. Works while the database is down."""
         if len(authorization) > CREDENTIAL_LENGTH_MAX or not authorization.lower().startswith(SCHEME):
             return False
         try:

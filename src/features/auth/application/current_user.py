@@ -13,8 +13,8 @@ class CurrentUser:
     accounts: ports.Accounts
 
     async def standing(self, caller: Caller) -> tuple[Account | None, list[Permission]]:
-        """The account the caller acts for, and what they may do there. Raises AccountNotFound for an
-        account that was chosen and is not theirs.
+        """Return the caller's account and permissions. Raises AccountNotFound if the chosen account is not
+        the caller's.
         """
         standing = await self.standings.of(caller)
         if standing is None:

@@ -31,8 +31,9 @@ class Invitations:
     async def invite(
         self, caller: Caller, account_id: AccountId, invitation_id: UUID, *, email: str, role: Role
     ) -> Invitation:
-        """Repeatable: an address that is invited again gets a new link, and the old one ends. When the
-        mail cannot be sent the invitation stays, unsent, and to repeat the request is the remedy.
+        """Invite an address. Idempotent: a second invitation replaces the link of the first.
+
+        If the mail cannot be sent, the invitation is stored as unsent and the caller repeats the request.
         """
         email = tidy_email(email)
         token = new_token()
@@ -74,8 +75,9 @@ class Invitations:
             raise InvitationNotFound
 
     async def accept(self, caller: Caller, token: str) -> Account:
-        """Repeatable: whoever has accepted is shown the account again. The link reached an address, and
-        only whoever signs in with that address may use it.
+        """Accept an invitation. Idempotent: a second call returns the account again.
+
+        Only a user who signs in with the invited address can accept.
         """
         async with self.members.transaction():
             invitation = await self.invitations.lock_by_token(token_hash(token))
@@ -87,6 +89,6 @@ class Invitations:
                 await self.members.add(invitation.account_id, caller.user_id, invitation.role)
                 await self.invitations.close(invitation)
         account = await self.accounts.get(caller, invitation.account_id)
-        if account is None:  # accepted once, and removed since
+        if account is None:  # accepted earlier and removed since
             raise AccountNotFound
         return account

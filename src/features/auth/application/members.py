@@ -12,16 +12,16 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What the removal of a member affects besides the membership."""
+    """Keys and invitations affected by the removal of a member."""
 
-    api_keys: tuple[ApiKey, ...]  # valid ones that the member created: revoked, or kept
-    invitations: tuple[Invitation, ...]  # open ones that the member sent: closed
+    api_keys: tuple[ApiKey, ...]  # valid keys that the member created: revoked or kept
+    invitations: tuple[Invitation, ...]  # open invitations that the member sent: closed
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """Who belongs to an account. Rules are checked under its lock, so that two changes at once cannot
-    leave it without an owner.
+    """The members of an account. Rules are checked under the account's lock, so that two concurrent changes
+    cannot remove the last owner.
     """
 
     members: ports.Members
@@ -33,7 +33,7 @@ class Members:
     ) -> Page[Member]:
         after = decode_place(cursor)
         found = await self.members.list(caller, account_id, after=after, members_max=limit + 1)
-        if not found and after is None:  # an account has a member: this one is not the caller's
+        if not found and after is None:  # each account has a member, so the caller cannot see this one
             raise AccountNotFound
         return page_of(found, limit, lambda member: Cursor(member.created_at, member.user_id))
 
@@ -46,8 +46,9 @@ class Members:
     async def remove(
         self, caller: Caller, account_id: AccountId, user_id: UserId, *, keep_keys: bool
     ) -> Removal:
-        """To remove oneself is to leave. The member's invitations and keys end in the same transaction;
-        with ``keep_keys`` the keys stay valid.
+        """Remove a member, or leave when the caller is the member.
+
+        The member's invitations and keys end in the same transaction; with ``keep_keys`` the keys stay valid.
         """
         async with self.members.transaction():
             roster = await self.members.lock(account_id)

@@ -17,12 +17,13 @@ from shared.pagination import Cursor
 class TokenVerifier(Protocol):
     @property
     def generation(self) -> int:
-        """Changes when a signing key is withdrawn: what was verified before has to be verified again."""
+        """Counter that changes when a signing key is withdrawn: earlier verifications are then void."""
         ...
 
     async def verify(self, token: str) -> dict[str, Any]:
-        """The claims of a token that is genuine, current and for us; Unauthenticated otherwise.
-        Raises IdentityUnavailable while that cannot be told.
+        """Return the claims of a token that is genuine, current and issued for us.
+
+        Raises Unauthenticated otherwise, and IdentityUnavailable while the token cannot be verified.
         """
         ...
 
@@ -31,7 +32,7 @@ class SignUps(Protocol):
     async def first_sight(
         self, user_id: UserId, *, email: str, account_name: str, bonus_credits: int
     ) -> None:
-        """Give a new user an account and the bonus, once. Repeatable."""
+        """Create the account and the bonus of a new user, once. Idempotent."""
         ...
 
 
@@ -41,38 +42,38 @@ class StoredApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKeyLookup(Protocol):
-    """Keys as the door sees them, before it is known whose they are."""
+    """Lookup of keys for authentication, before the caller is known."""
 
     async def find(self, key_id: UUID) -> StoredApiKey | None:
-        """None for a key of a deleted account as well."""
+        """Find a key. Returns None for a key of a deleted account as well."""
         ...
 
     def note_use(self, key: ApiKey, at: datetime) -> None:
-        """Written down some time later."""
+        """Record the time of use with a write-behind."""
         ...
 
 
 class Memberships(Protocol):
     async def of(self, caller: Caller) -> Membership | None:
-        """In the account meant, now. None when it is not the caller's."""
+        """Return the caller's current membership of the chosen account; None when it is not the caller's."""
         ...
 
 
 class Accounts(Protocol):
-    """What a caller may see, and what a user may own."""
+    """Accounts that a caller can see or owns."""
 
     async def mine(self, caller: Caller, *, before: Cursor | None, accounts_max: int) -> list[Account]:
-        """Newest first."""
+        """Return the caller's accounts, newest first."""
         ...
 
     async def get(self, caller: Caller, account_id: AccountId) -> Account | None: ...
 
     async def deleted(self, user_id: UserId) -> list[Account]:
-        """Those that the user owns and may restore."""
+        """Return the deleted accounts that the user owns and can restore."""
         ...
 
     async def create(self, account_id: AccountId, *, owner: UserId, name: str, accounts_max: int) -> bool:
-        """False when the user owns as many already. Repeatable by id."""
+        """Create an account. Returns False when the user owns ``accounts_max`` already. Idempotent by id."""
         ...
 
     async def rename(self, account_id: AccountId, name: str) -> None: ...
@@ -80,7 +81,7 @@ class Accounts(Protocol):
     async def delete(self, account_id: AccountId) -> None: ...
 
     async def restore(self, account_id: AccountId, owner: UserId) -> bool:
-        """False when there is nothing this owner could restore."""
+        """Restore an account. Returns False when the owner has no such deleted account."""
         ...
 
 
@@ -88,17 +89,17 @@ class Members(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[None]: ...
 
     async def lock(self, account_id: AccountId) -> MembershipList:
-        """Nobody else changes the members until the transaction ends. Empty when there is no account."""
+        """Lock the members until the transaction ends and return their roles; empty without an account."""
         ...
 
     async def list(
         self, caller: Caller, account_id: AccountId, *, after: Cursor | None, members_max: int
     ) -> list[Member]:
-        """In the order in which they joined."""
+        """Return the members in the order in which they joined."""
         ...
 
     async def add(self, account_id: AccountId, user_id: UserId, role: Role) -> None:
-        """Whoever is a member already keeps their role."""
+        """Add a member. An existing member keeps the role."""
         ...
 
     async def change_role(self, account_id: AccountId, user_id: UserId, role: Role) -> Member: ...
@@ -120,7 +121,7 @@ class Invitations(Protocol):
         invited_by: UserId,
         expires_at: datetime,
     ) -> Invitation:
-        """A second invitation of an address takes the place of the first, whose link ends."""
+        """Open an invitation. It replaces an earlier invitation of the address, whose link ends."""
         ...
 
     async def count_open(self, account_id: AccountId) -> int: ...
@@ -130,17 +131,17 @@ class Invitations(Protocol):
     async def list(
         self, caller: Caller, account_id: AccountId, *, before: Cursor | None, invitations_max: int
     ) -> list[Invitation]:
-        """Those that wait for an answer, newest first."""
+        """Return the open invitations, newest first."""
         ...
 
     async def withdraw(self, account_id: AccountId, invitation_id: UUID) -> bool: ...
 
     async def withdraw_of(self, account_id: AccountId, inviter: UserId) -> tuple[Invitation, ...]:
-        """Close the open invitations that a user sent, and return them."""
+        """Close the open invitations that a user sent and return them."""
         ...
 
     async def lock_by_token(self, token_hash: bytes) -> Invitation | None:
-        """An open one whose time is not over, or one that this very token has closed."""
+        """Return and lock an open, unexpired invitation, or one that was accepted with this token."""
         ...
 
     async def close(self, invitation: Invitation) -> None: ...
@@ -148,14 +149,15 @@ class Invitations(Protocol):
 
 class InvitationMail(Protocol):
     async def send(self, email: str, *, link: str, account_name: str, inviter: str) -> None:
-        """Have the identity service invite the address; existing users get a sign-in link.
+        """Send an invitation through the identity service; existing users get a sign-in link.
+
         Raises InvitationNotSent.
         """
         ...
 
 
 class KeySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a key's maker decides. ``credits_per_month_max``: None is no cap."""
+    """Settings of a key that its creator chooses. ``credits_per_month_max``: None means no cap."""
 
     name: str
     scopes: list[Scope]
@@ -170,35 +172,35 @@ class ApiKeys(Protocol):
     async def lock_and_count_valid(self, account_id: AccountId) -> int: ...
 
     async def add(self, issued: IssuedApiKey, key: ApiKey) -> ApiKey:
-        """With the same id again, the secret is replaced: the first one never reached anybody."""
+        """Add a key. The same id again replaces the secret, because the first one was never delivered."""
         ...
 
     async def list(
         self, caller: Caller, account_id: AccountId, *, before: Cursor | None, keys_max: int
     ) -> list[ApiKey]:
-        """Newest first, the ones that are over too."""
+        """Return the keys, newest first, including revoked and expired ones."""
         ...
 
     async def get(self, caller: Caller, account_id: AccountId, key_id: UUID) -> ApiKey | None: ...
 
     async def credits_spent(self, account_id: AccountId, key_id: UUID) -> int:
-        """In this month, by the key and those it replaced."""
+        """Return the credits spent this month by the key and the keys it replaced."""
         ...
 
     async def change(self, key: ApiKey, settings: KeySettings) -> ApiKey: ...
 
     async def expire(self, key: ApiKey, at: datetime) -> ApiKey:
-        """No later than that; a key that ends sooner keeps its time."""
+        """Expire the key at that time; a key that expires sooner keeps its expiry."""
         ...
 
     async def revoke(self, account_id: AccountId, key_id: UUID) -> ApiKey | None:
-        """From now on. Repeatable: the first time stays."""
+        """Revoke the key now. Idempotent: the first revocation time stays."""
         ...
 
     async def valid_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
-        """The keys that a user created and that are neither revoked nor expired."""
+        """Return the keys that a user created and that are neither revoked nor expired."""
         ...
 
     async def revoke_of(self, account_id: AccountId, creator: UserId) -> tuple[ApiKey, ...]:
-        """Revoke those keys, and return them."""
+        """Revoke the valid keys that a user created and return them."""
         ...

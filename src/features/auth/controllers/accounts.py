@@ -1,4 +1,4 @@
-"""A user's accounts."""
+"""HTTP handlers for a user's accounts."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Keys for programs that act for an account."""
+"""HTTP handlers for API keys."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Any
@@ -42,7 +42,7 @@ class ApiKeyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ApiKeyPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays; null takes a cap, an expiry or a project away."""
+    """Omitted fields keep their values; null removes a cap, an expiry or a project."""
 
     name: Name | msgspec.UnsetType = msgspec.UNSET
     scopes: Scopes | msgspec.UnsetType = msgspec.UNSET

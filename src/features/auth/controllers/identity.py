@@ -1,4 +1,4 @@
-"""Who the caller is, as the service sees it."""
+"""HTTP handlers that describe the caller."""
 
 from typing import Any
 from uuid import UUID

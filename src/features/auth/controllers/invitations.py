@@ -1,4 +1,4 @@
-"""Who is asked to join an account."""
+"""HTTP handlers for invitations."""
 
 from datetime import datetime
 from typing import Annotated, Any

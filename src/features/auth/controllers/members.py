@@ -1,4 +1,4 @@
-"""Who belongs to an account."""
+"""HTTP handlers for the members of an account."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -47,8 +47,8 @@ class MembersResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberRemovalResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """`api_keys`: the valid keys that the member created; `revoked_at` is null where they were kept.
-    `invitations`: the open ones that the member sent, closed now.
+    """`api_keys`: the valid keys that the member created; `revoked_at` is null if they were kept.
+    `invitations`: the open invitations that the member sent, now closed.
     """
 
     api_keys: list[ApiKeyResponse]

@@ -1,7 +1,7 @@
 """API keys: ``osl_live_<id>_<secret><checksum>``.
 
-The id is for looking it up and for logs, the secret is kept by its owner alone, and the checksum tells a
-mistyped key, or a secret scanner's find, without asking anybody.
+The id is for lookups and logs, only the owner has the secret, and the checksum detects a mistyped key without
+a database query; secret scanners use it as well.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ PREFIX = "osl_"
 LIFETIME_MAX = timedelta(days=5 * 366)
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _ID_LENGTH = 22  # 128 bits
-_SECRET_LENGTH = 32  # 190 bits: a plain hash is enough
+_SECRET_LENGTH = 32  # 190 bits: a plain hash is sufficient
 _CHECKSUM_LENGTH = 6  # 32 bits
 _KEY = re.compile(
     rf"(?P<checked>osl_(?P<mode>live|test)_(?P<id>[0-9A-Za-z]{{{_ID_LENGTH}}})_"
@@ -33,7 +33,7 @@ _KEY = re.compile(
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about a key but the key."""
+    """An API key without its secret."""
 
     account_id: AccountId
     id: UUID
@@ -51,7 +51,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hint(self) -> str:
-        """Enough to recognise a key by, not to use it."""
+        """Prefix that identifies the key but cannot be used as a key."""
         return f"{PREFIX}{self.mode}_{_base62(self.id.int, _ID_LENGTH)}_..."
 
     def is_valid(self, at: datetime) -> bool:
@@ -59,7 +59,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PresentedApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key as somebody sends it, its checksum right."""
+    """A key from a request whose checksum is correct."""
 
     id: UUID
     mode: Mode
@@ -67,7 +67,7 @@ class PresentedApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssuedApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A new key: ``text`` is shown once, ``secret_hash`` is kept."""
+    """A new key: ``text`` is shown once, ``secret_hash`` is stored."""
 
     id: UUID
     text: str
@@ -81,7 +81,7 @@ def issue(key_id: UUID, mode: Mode) -> IssuedApiKey:
 
 
 def read_key(text: str) -> PresentedApiKey:
-    """Raises ApiKeyMistyped unless it is well formed; whether it is known is not asked here."""
+    """Parse a key. Raises ApiKeyMistyped if it is malformed; does not check whether the key exists."""
     match = _KEY.fullmatch(text)
     if match is None or _checksum(match["checked"]) != match["checksum"]:
         raise ApiKeyMistyped

@@ -1,4 +1,4 @@
-"""What a verified token says about its bearer."""
+"""Claims of a verified access token."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -12,11 +12,11 @@ from shared.caller import Caller
 ROLE = "authenticated"
 OPERATOR = "operator"
 NAME_LENGTH_MAX = 200
-NUL = "\\u0000"  # as JSON writes it
+NUL = "\\u0000"  # its JSON escape
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of Supabase's claims we read. Of these, the database sees ``sub`` and ``role`` only."""
+    """The Supabase claims that we read. The database gets only ``sub`` and ``role``."""
 
     sub: UUID
     exp: int
@@ -31,14 +31,16 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account_name(self) -> str:
-        """What the first account of a new user is called until its owner renames it."""
+        """Name of a new user's first account."""
         return (self.email.partition("@")[0] or "My account")[:NAME_LENGTH_MAX]
 
 
 def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
-    """The claims, and the JSON that the database decides by: only claims named here, because others (an
-    ``api_key_id``) may have a meaning there. Refuses tokens that are well signed but not meant for a
-    signed-in user, or that hold text which no database can keep.
+    """Return the claims and the JSON that the database authorizes by.
+
+    The JSON contains only ``sub`` and ``role``, because other claims (an ``api_key_id``) have a meaning in
+    the database. Raises TokenInvalid or TokenAnonymous for a token that is not for a signed-in user or that
+    contains a NUL character, which PostgreSQL cannot store.
     """
     try:
         claims = msgspec.convert(verified, Claims)
@@ -54,10 +56,12 @@ def read_claims(verified: dict[str, Any]) -> tuple[Claims, str]:
 
 
 def caller_of(claims: Claims, text: str) -> Caller:
-    """app_metadata is written by the identity service alone, so an operator cannot name themself."""
+    """Return the caller. Only the identity service writes app_metadata, so users cannot make themselves
+    operators.
+    """
     return Caller(
         id=claims.sub,
-        email=claims.email.strip().lower(),  # compared with invitations
+        email=claims.email.strip().lower(),  # invitations are compared by this address
         claims=text,
         is_operator=claims.app_metadata.get("oslira_role") == OPERATOR,
     )

@@ -25,7 +25,7 @@ class TokenExpired(Unauthenticated):
 
 
 class ApiKeyInvalid(Unauthenticated):
-    """Mistyped, unknown, expired or revoked: a stranger is not told which."""
+    """The key is mistyped, unknown, expired or revoked; the response does not reveal which."""
 
     code = "api_key_invalid"
 
@@ -34,7 +34,7 @@ class ApiKeyInvalid(Unauthenticated):
 
 
 class ApiKeyMistyped(ApiKeyInvalid):
-    """Told by its checksum, for the price of a checksum: nobody is asked, and nothing is counted."""
+    """The checksum is wrong. Detecting this needs no query, so the request is not counted."""
 
     is_counted = False
 

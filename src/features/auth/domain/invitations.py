@@ -1,4 +1,4 @@
-"""Invitations: a link that reaches an e-mail address makes whoever signs in with it a member."""
+"""Invitations: a link sent to an e-mail address that lets the user with that address join an account."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ from shared.ids import AccountId, UserId
 PREFIX = "osl_invite_"
 LIFETIME = timedelta(days=7)
 EMAIL_LENGTH_MAX = 254
-# Whether an address exists, only a mail can tell; this keeps out what no mail server would take.
+# Only a mail shows whether an address exists; this rejects addresses that no mail server accepts.
 EMAIL_PATTERN = r"^[A-Za-z0-9.!#$%&*+/=?^_{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$"
 
 
@@ -32,7 +32,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tidy_email(email: str) -> str:
-    """Addresses are compared in lower case, as the identity service keeps them."""
+    """Normalize to lower case, as the identity service does. Raises EmailInvalid."""
     tidy = email.strip().lower()
     if len(tidy) > EMAIL_LENGTH_MAX or not re.fullmatch(EMAIL_PATTERN, tidy):
         raise EmailInvalid
@@ -40,7 +40,7 @@ def tidy_email(email: str) -> str:
 
 
 def new_token() -> str:
-    """Begins like nothing else, so that logs and secret scanners recognise it."""
+    """Return a token whose prefix logs and secret scanners recognise."""
     return PREFIX + secrets.token_urlsafe(32)
 
 

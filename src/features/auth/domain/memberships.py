@@ -1,4 +1,4 @@
-"""The members of an account, and the rules for changing them."""
+"""Members of an account and the rules for changing them."""
 
 import re
 from datetime import datetime
@@ -19,7 +19,7 @@ from shared.ids import AccountId, UserId
 from shared.permissions import Permission
 
 NAME_LENGTH_MAX = 200
-# No control characters, and something to see at its beginning.
+# No control characters, and a visible first character.
 NAME_PATTERN = r"^[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$"
 RESTORABLE_DAYS = 30
 
@@ -28,7 +28,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     id: AccountId
     name: str
     plan: str
-    role: Role | None  # the caller's; None for a key
+    role: Role | None  # the caller's role; None for a key
     created_at: datetime
     deleted_at: datetime | None = None
 
@@ -41,7 +41,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a caller stands in an account: with which role, on which plan."""
+    """A caller's role in an account and the account's plan."""
 
     account_id: AccountId
     role: Role | None  # None for a key, which has scopes instead
@@ -49,12 +49,14 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MembershipList(msgspec.Struct, frozen=True):
-    """Everybody's role, read under the account's lock: decisions made on it are true when they act."""
+    """The roles of all members, read under the account's lock, so that checks hold until the transaction
+    ends.
+    """
 
     roles: dict[UUID, Role]
 
     def check(self, actor: UserId, permission: Permission) -> Role:
-        """The actor's role, which has to allow it. Strangers are told that there is no such account."""
+        """Return the actor's role. Raises PermissionMissing, or AccountNotFound if the actor is no member."""
         role = self.roles.get(actor)
         if role is None:
             raise AccountNotFound
@@ -63,7 +65,7 @@ class MembershipList(msgspec.Struct, frozen=True):
         return role
 
     def check_may_give(self, actor: UserId, role: Role) -> None:
-        """Whether the actor may make somebody that."""
+        """Raise OwnersOnly or PermissionMissing unless the actor may assign the role."""
         own_role = self.check(actor, "members:manage")
         if role == "owner" and own_role != "owner":
             raise OwnersOnly
@@ -75,7 +77,9 @@ class MembershipList(msgspec.Struct, frozen=True):
             self._check_not_last(member)
 
     def check_removal(self, actor: UserId, member: UserId) -> None:
-        """Everybody may leave; to remove others takes a role."""
+        """Check a removal. Every member may leave, except the last owner; removing others needs
+        members:manage.
+        """
         self.check(actor, "members:read")
         if actor != member:
             self.check(actor, "members:manage")
@@ -95,7 +99,7 @@ class MembershipList(msgspec.Struct, frozen=True):
 
 
 def tidy_name(name: str) -> str:
-    """Runs of blanks become one."""
+    """Collapse white space. Raises NameInvalid."""
     tidy = " ".join(name.split())
     if len(name) > NAME_LENGTH_MAX or not re.fullmatch(NAME_PATTERN, tidy):
         raise NameInvalid

@@ -1,4 +1,4 @@
-"""What each role may do: this table, and nothing beside it."""
+"""Permissions of each role, in one table."""
 
 from typing import Literal, TypeGuard, get_args
 
@@ -20,19 +20,19 @@ ALLOWED: dict[Permission, tuple[Role, ...]] = {
     "business_profiles:read": ("owner", "admin", "member", "viewer"),
     "business_profiles:write": ("owner", "admin", "member"),
     "runs:read": ("owner", "admin", "member", "viewer"),
-    "runs:write": ("owner", "admin", "member"),  # start, cancel, retry: what spends credits
+    "runs:write": ("owner", "admin", "member"),  # start, cancel, retry: operations that spend credits
     "leads:read": ("owner", "admin", "member", "viewer"),
     "leads:write": ("owner", "admin", "member"),
     "billing:read": ("owner", "admin"),
-    "billing:manage": ("owner", "admin"),  # what spends money
+    "billing:manage": ("owner", "admin"),  # operations that spend money
     "webhooks:read": ("owner", "admin"),
-    "webhooks:manage": ("owner", "admin"),  # where the account's data is sent
+    "webhooks:manage": ("owner", "admin"),  # destinations of the account's data
 }
 
-# What every member may do needs no look at the role: row level security knows who is a member.
+# These permissions need no role lookup: row level security checks the membership.
 FOR_EVERY_ROLE = frozenset(permission for permission, roles in ALLOWED.items() if roles == ROLES)
 
-# A key is for work, not for people: it cannot invite, rename, delete, or make more keys.
+# API keys are for programs: they cannot invite, rename, delete or create keys.
 Scope = Literal[
     "account:read",
     "credits:read",

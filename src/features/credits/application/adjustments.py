@@ -7,14 +7,14 @@ from shared.ids import AccountId
 
 @dataclass(frozen=True, slots=True)
 class Adjustments:
-    """Corrections by hand, in either direction. Every call may be repeated."""
+    """Manual corrections of a balance, positive or negative. Every call is idempotent by ``reference``."""
 
     ledger: Ledger
 
     async def adjust(
         self, account_id: AccountId, credits_delta: int, *, reference: str, reason: str
     ) -> LedgerChange:
-        """What is taken away is taken at once; it cannot be more than there is."""
+        """Grant or spend credits. Raises InsufficientCredits when more is removed than is available."""
         check_credits(abs(credits_delta))
         check_reference(reference)
         check_description(reason)

@@ -14,5 +14,5 @@ class Balances:
         return await self.reader.balance(caller)
 
     async def as_of(self, caller: Caller, at: datetime) -> Balance:
-        """The balance as the ledger had it at a time. Before the first entry it is zero."""
+        """Return the balance at a past time; it is zero before the first ledger entry."""
         return await self.reader.balance_at(caller, at)

@@ -20,7 +20,7 @@ class Grants:
         expires_at: datetime | None = None,
         description: str | None = None,
     ) -> LedgerChange:
-        """Open a lot of new credits. Which kind of lot follows from the transaction type."""
+        """Open a lot of new credits. The transaction type determines the kind of the lot."""
         check_credits(credits_granted)
         check_reference(reference)
         check_description(description)

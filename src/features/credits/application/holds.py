@@ -9,7 +9,7 @@ from shared.ids import AccountId
 
 @dataclass(frozen=True, slots=True)
 class Holds:
-    """Credits set aside for work that has not happened yet. Every call may be repeated."""
+    """Credits held for work in progress. Every method is idempotent by ``reference``."""
 
     ledger: Ledger
 
@@ -23,7 +23,7 @@ class Holds:
         description: str | None = None,
         api_key_id: UUID | None = None,
     ) -> LedgerChange:
-        """With a key, its monthly cap holds as well."""
+        """Hold credits. With an API key, its monthly cap applies as well."""
         check_credits(credits_held)
         check_reference(reference)
         check_description(description)
@@ -37,14 +37,14 @@ class Holds:
         )
 
     async def settle(self, account_id: AccountId, *, reference: str, credits_spent: int) -> LedgerChange:
-        """The work was done: spend up to what was held; the rest is available again."""
+        """Spend up to the held credits after the work is done; the rest becomes available again."""
         check_reference(reference)
         if credits_spent < 0:
             raise LedgerChangeInvalid("Nothing less than 0 credits can be spent.")
         return await self.ledger.settle_hold(account_id, reference=reference, credits_spent=credits_spent)
 
     async def release(self, account_id: AccountId, *, reference: str) -> LedgerChange:
-        """The work was not done: everything held is available again."""
+        """Make all held credits available again, because the work was not done."""
         check_reference(reference)
         return await self.ledger.release_hold(account_id, reference=reference)
 
@@ -57,7 +57,7 @@ class Holds:
         reference: str,
         description: str | None = None,
     ) -> LedgerChange:
-        """Give back credits of a settled hold, to the lots they came from."""
+        """Return credits of a settled hold to the lots they came from."""
         check_credits(credits_refunded)
         check_reference(hold_reference)
         check_reference(reference)

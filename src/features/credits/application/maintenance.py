@@ -8,12 +8,12 @@ ACCOUNTS_PER_SWEEP = 500
 
 @dataclass(frozen=True, slots=True)
 class CreditMaintenance:
-    """What keeps the books honest while nobody looks."""
+    """Expiry of lots and consistency checks of the ledger."""
 
     ledger: LedgerMaintenance
 
     async def expire(self) -> tuple[int, int]:
-        """Write off every lapsed lot, in short transactions; accounts swept and credits expired."""
+        """Expire all lapsed lots in short transactions. Returns the numbers of accounts and credits."""
         accounts_swept = credits_expired = 0
         while True:
             accounts, expired = await self.ledger.expire_lots(ACCOUNTS_PER_SWEEP)
@@ -23,5 +23,5 @@ class CreditMaintenance:
                 return accounts_swept, credits_expired
 
     async def audit(self) -> list[Finding]:
-        """Compare balances, entries, lots and holds. An empty list is the only good answer."""
+        """Compare balances, entries, lots and holds. An empty list means that the ledger is consistent."""
         return await self.ledger.audit()

@@ -16,7 +16,7 @@ class EntryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreditReader(Protocol):
-    """What a caller may see of the ledger. Raises AccountNotFound or AccountNotChosen."""
+    """The part of the ledger that a caller can see. Raises AccountNotFound or AccountNotChosen."""
 
     async def balance(self, caller: Caller) -> Balance: ...
 
@@ -25,13 +25,14 @@ class CreditReader(Protocol):
     async def entries(
         self, caller: Caller, only: EntryFilter, *, before: int | None, entries_max: int
     ) -> list[Entry]:
-        """Newest first, from below the position ``before``."""
+        """Return the entries before the position ``before``, newest first."""
         ...
 
 
 class Ledger(Protocol):
-    """Every way in which credits move. Each call may be repeated: the same reference with the same
-    content changes nothing, with other content it raises ReferenceReused.
+    """All operations that change credits. Each is idempotent by reference.
+
+    The same reference with other content raises ReferenceReused.
     """
 
     async def grant(
@@ -65,7 +66,7 @@ class Ledger(Protocol):
         description: str | None,
         api_key_id: UUID | None = None,
     ) -> LedgerChange:
-        """With a key, what it spends in a month stays within its cap: ApiKeyCapReached otherwise."""
+        """Hold credits. Raises ApiKeyCapReached when the key would exceed its monthly cap."""
         ...
 
     async def settle_hold(
@@ -87,7 +88,7 @@ class Ledger(Protocol):
 
 class LedgerMaintenance(Protocol):
     async def expire_lots(self, accounts_max: int) -> tuple[int, int]:
-        """Write off lapsed lots of some accounts; how many accounts and credits it was."""
+        """Expire the lapsed lots of some accounts. Returns the numbers of accounts and credits."""
         ...
 
     async def audit(self) -> list[Finding]: ...

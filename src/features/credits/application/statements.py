@@ -18,7 +18,7 @@ class StatementPage(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The ledger as its owner reads it, newest first."""
+    """Statements of the ledger for its owner, newest entry first."""
 
     reader: CreditReader
 
@@ -26,7 +26,7 @@ class Statements:
         self, caller: Caller, only: EntryFilter, *, cursor: str | None, limit: int
     ) -> StatementPage:
         before = None if cursor is None else decode_cursor(cursor)
-        # One more than asked for tells whether there is another page.
+        # One additional entry shows whether there is another page.
         entries = await self.reader.entries(caller, only, before=before, entries_max=limit + 1)
         more = len(entries) > limit
         entries = entries[:limit]
@@ -36,8 +36,10 @@ class Statements:
         )
 
     async def everything(self, caller: Caller, only: EntryFilter) -> AsyncIterator[list[Entry]]:
-        """The whole statement in chunks. Entries never change, so what is appended meanwhile cannot
-        shift the rest; no transaction stays open while a client reads slowly.
+        """Yield the whole statement in chunks.
+
+        Entries never change, so new entries do not shift the remaining chunks, and no transaction stays open
+        while a client reads slowly.
         """
         before: int | None = None
         while True:

@@ -13,7 +13,7 @@ from shared.caller import Caller
 from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId
 
-# Not nothing, and not only spaces.
+# At least one character that is not white space.
 WRITTEN = r"^[^\x00]*[^\x00\s][^\x00]*$"
 CREDITS_TEXT = "More than 0 to give, less than 0 to take away."
 

@@ -1,4 +1,4 @@
-"""Movements made by hand, for operators. Each carries a reference, so a repeated request is harmless."""
+"""HTTP handlers for manual credit operations by operators. Each is idempotent by its reference."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ from shared.timestamps import as_utc
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
-WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL cannot keep
+WITHOUT_NUL = r"^[^\x00]*$"  # PostgreSQL cannot store NUL
 PRINTABLE = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$"
 REFERENCE_TEXT = "Names the effect; repeat it to retry."
 
@@ -35,7 +35,8 @@ Reference = Annotated[
         max_length=200,
         description=REFERENCE_TEXT,
         examples=["ticket:4711"],
-        # For the schema alone: Python's patterns know no classes of characters, and the rules refuse clearly.
+        # Only for the schema: Python's patterns have no character classes, and check_reference has a clear
+        # error.
         extra_json_schema={"description": REFERENCE_TEXT, "extra": {"pattern": PRINTABLE}},
     ),
 ]

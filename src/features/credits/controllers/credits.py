@@ -1,4 +1,4 @@
-"""What an account's members see of their credits."""
+"""HTTP handlers for the credits of an account."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -192,7 +192,7 @@ class CreditsController(Controller):
         chunks = statements.everything(
             request.user, EntryFilter(kind=kind, since=as_utc(since), until=as_utc(until))
         )
-        # The first chunk is read before the answer starts, so that a refusal is still a problem.
+        # Read the first chunk before the response starts, so that an error still becomes a problem document.
         first = await anext(chunks)
         return Stream(
             _csv(_chain(first, chunks)),

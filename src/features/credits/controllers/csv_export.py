@@ -1,4 +1,4 @@
-"""Lines of a CSV file that a spreadsheet may open without harm."""
+"""CSV lines that are safe to open in a spreadsheet."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ def csv_line(values: tuple[object, ...]) -> str:
 
 
 def _cell(value: object) -> object:
-    """A spreadsheet must not run what a tenant wrote as a formula."""
+    """Quote text that a spreadsheet would execute as a formula."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):

@@ -1,7 +1,7 @@
-"""What moves credits, and what an account looks like after it.
+"""Ledger entries, balances and the checks of a ledger change.
 
-The ledger itself is SQL (``ledger.*``): overdraft is impossible there, under any number of clients. The
-rules below are what a caller is told before it gets that far.
+The ledger itself is SQL (``ledger.*``), which prevents overdrafts for any number of concurrent clients. The
+checks below report invalid input before it reaches the database.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """One movement. Entries are never edited or removed."""
+    """One ledger entry. Entries are never changed or deleted."""
 
     position: int
     kind: Kind
@@ -42,7 +42,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LedgerChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change of the ledger did. ``repeated``: it had been done before, and nothing changed."""
+    """The result of a ledger operation. ``repeated``: it was done before, so nothing changed."""
 
     repeated: bool
     credits_moved: int
@@ -51,7 +51,7 @@ class LedgerChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A way in which the books disagree with themselves."""
+    """An inconsistency between balances, entries, lots and holds."""
 
     account_id: AccountId
     finding: str

@@ -100,8 +100,10 @@ class PostgresMemberships(ports.Memberships):
 
 
 class PostgresAccounts(ports.Accounts):
-    """Reads under row level security; a user's own deleted accounts, which it hides, and changes that the
-    guard has allowed, as the service.
+    """Accounts read under row level security.
+
+    The admin client makes the changes that Authorization has allowed, and reads a user's deleted accounts,
+    because row level security hides them.
     """
 
     def __init__(self, database: Database) -> None:

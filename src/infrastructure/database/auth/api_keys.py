@@ -25,7 +25,7 @@ update public.api_keys as k set last_used_at = greatest(k.last_used_at, u.at)
 from locked join unnest($1::uuid[], $2::timestamptz[]) as u (id, at) on u.id = locked.id
 where k.id = locked.id
 """
-# The account's row is locked, so that rivals cannot pass the limit together.
+# The lock on the account's row prevents concurrent requests from exceeding the limit.
 LOCK: LiteralString = "select id from public.accounts where id = $1 for no key update"
 COUNT_VALID: LiteralString = """
 select count(*) as found from public.api_keys

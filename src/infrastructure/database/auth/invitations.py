@@ -35,7 +35,7 @@ where account_id = $1 and closed_at is null
 order by created_at desc, id desc
 limit $4
 """
-# With another hash the link leads nowhere.
+# A random hash invalidates the link.
 WITHDRAW: LiteralString = """
 update public.invitations set closed_at = now(), token_hash = sha256(gen_random_uuid()::text::bytea)
 where account_id = $1 and id = $2 and closed_at is null

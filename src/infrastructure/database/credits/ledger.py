@@ -76,7 +76,7 @@ class PostgresCreditReader(CreditReader):
         )
         if not rows:
             raise no_account(caller)
-        return [_entry(row) for row in rows[1:]]  # the first is the header
+        return [_entry(row) for row in rows[1:]]  # the first row is the header
 
 
 def _entry(row: Record) -> Entry:

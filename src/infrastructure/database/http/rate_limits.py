@@ -1,4 +1,4 @@
-"""Limits as rows, and windows where every process sees them."""
+"""Rate limits and their windows in PostgreSQL, shared by all processes."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ from shared.middleware.rate_limits import FREE, Limit, Limits, Verdict
 
 LIMITS: LiteralString = "select plan, route_class, requests_max, window_s from public.rate_limits"
 TAKE: LiteralString = "select * from traffic.take($1, $2, $3, $4)"
-# Rows that a request holds are skipped: they are in use again.
+# Skip locked rows: a request is using them again.
 SWEEP: LiteralString = """
 delete from traffic.rate_windows where key in (
     select key from traffic.rate_windows where expires_at < now() limit $1 for update skip locked
@@ -23,11 +23,11 @@ delete from traffic.rate_windows where key in (
 returning true
 """
 LIMITS_REMEMBERED_FOR_S = 30.0
-GENERAL = "general"  # for a class of routes that has no row
+GENERAL = "general"  # for a route class without a row
 
 
 class PostgresLimits(Limits):
-    """The table is small and remembered; a change is taken up within half a minute."""
+    """Cached table of limits; a change takes effect within half a minute."""
 
     def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self._session = database.admin("rate limits")
@@ -46,7 +46,7 @@ class PostgresLimits(Limits):
         )
 
     async def _refresh(self) -> None:
-        """Without limits nobody passes; with old ones nobody waits."""
+        """Reload the limits. Raises Unavailable before the first load; later the old limits stay in use."""
         if self._table and self._reading.locked():
             return
         async with self._reading:
@@ -68,8 +68,10 @@ class PostgresLimits(Limits):
 
 
 class PostgresWindows(WindowStore):
-    """Requests that arrive together share a round trip, and those of one client a row's update. Now and
-    then what has expired is swept out, beside the requests.
+    """Windows in PostgreSQL. Concurrent requests share a round trip, and those of one client share a row
+    update.
+
+    Expired windows are purged in the background.
     """
 
     def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -81,7 +83,7 @@ class PostgresWindows(WindowStore):
         return await self._batches.ask((key, limit))
 
     async def _take_all(self, requests: list[Request]) -> list[Verdict]:
-        wanted = grouped(requests)  # rivals in the order of the keys cannot deadlock
+        wanted = grouped(requests)  # sorted by key, so that concurrent batches cannot deadlock
         rows = await self._session.fetch(
             TAKE,
             [key for (key, _), _ in wanted],

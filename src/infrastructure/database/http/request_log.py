@@ -1,4 +1,4 @@
-"""Request log: a row per request, and counts per minute where a row is too much."""
+"""Request log with a row per request, or a count per minute for requests without an account."""
 
 from typing import LiteralString
 
@@ -21,7 +21,7 @@ from unnest(
     code
 )
 """
-# Three months are kept.
+# Retention is three months.
 SWEEP: LiteralString = """
 delete from traffic.requests where ctid in (
     select ctid from traffic.requests where at < now() - interval '90 days' limit $1
@@ -30,7 +30,7 @@ returning true
 """
 
 
-# In the order of the key, so that processes that write the same rows cannot deadlock.
+# Ordered by the key, so that processes that write the same rows cannot deadlock.
 COUNT: LiteralString = """
 insert into traffic.request_counts as c (minute, method, route, status, code, requests)
 select to_timestamp(n.at_s), n.method, n.route, n.status, n.code, n.requests
@@ -41,14 +41,14 @@ on conflict (minute, method, route, status, code) do update set requests = c.req
 """
 MINUTE_S = 60
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-OTHER_METHOD = "OTHER"  # a client may send any word
-COUNTS_MAX = 10_000  # waiting while the database is away; beyond it new keys are not counted
+OTHER_METHOD = "OTHER"  # a client can send any method name
+COUNTS_MAX = 10_000  # limit while the database is unavailable; further keys are not counted
 
 Key = tuple[int, str, str, int, str]
 
 
 class RequestCounts:
-    """Counts that are added in memory and written about once a second."""
+    """Counts that are added in memory and written about once per second."""
 
     def __init__(self, session: AdminClient) -> None:
         self._session = session
