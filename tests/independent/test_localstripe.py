@@ -1,12 +1,11 @@
-"""Billing against localstripe: a Stripe that others wrote, in a process of its own.
+"""Billing against localstripe, an independent Stripe simulator in its own process.
 
-Our adapter asks it, and what it tells by its own signed webhooks goes through our intake and consumer. It has
-customers, plans, subscriptions, invoices, refunds and events. It lacks what would make the rest of billing
-run here: prices (it has plans, which our shapes read), checkout sessions, the portal, schedules, invoice
-previews and disputes. Refunds happen, but it tells nobody of one. It ignores idempotency keys. It writes its
-documents as of 2017, whatever version is asked for, and knows neither `payments` of an invoice nor `schedule`
-of a subscription, so that nobody may ask to see them. An event is sent once, a second after it happened, and
-never again. The simulator of our own stands in for all of these.
+Our adapter reads from localstripe, and its signed webhooks pass through our receiver and event processor. It
+supports customers, plans, subscriptions, invoices, refunds and events. It lacks prices (stripe_mapping reads
+its plans instead), checkout sessions, the portal, schedules, invoice previews and disputes. It sends no event
+for a refund and ignores idempotency keys. Its documents have the form of 2017 whatever version is requested;
+they have neither `payments` of an invoice nor `schedule` of a subscription, so the tests must not expand
+these. It sends an event once, after one second, and does not retry. Our own simulator covers all of these.
 """
 
 import asyncio
@@ -37,14 +36,14 @@ CARD = {"number": "4242424242424242", "exp_month": 12, "exp_year": 2030, "cvc": 
 
 class OldDesk(StripeApi):
     async def get(self, path, **params):
-        """Without the parts that nobody had in 2017."""
+        """Drops expansions that did not exist in 2017."""
         parts = [part for part in params.pop("expand", []) if part in KNOWN_PARTS]
         return await super().get(path, **params, **({"expand": parts} if parts else {}))
 
 
 @pytest.fixture(scope="module")
 async def localstripe():
-    """Its address."""
+    """URL of a localstripe process."""
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "localstripe", "--port", str(port), "--from-scratch"),
@@ -69,7 +68,7 @@ async def desk(localstripe):
 
 @pytest.fixture
 async def told(localstripe):
-    """Whoever it tells of events."""
+    """Server that receives localstripe's webhooks."""
     async with ScriptedServer() as listener, httpx.AsyncClient() as client:
         listener.script(http(200))
         hook = {"url": listener.url, "secret": SECRET}
@@ -109,14 +108,14 @@ class Inbox:
         self.consumption = consumption_on(database.admin("tests"), StripeQueries(desk))
 
     async def take(self, listener):
-        """Everything that was told, in whatever order, and then again; how many were new."""
+        """Receive every delivered event in reverse order, then again in order; return how many were new."""
         asked = listener.asked[::-1] + listener.asked
         return sum(
             [await self.intake.take(one.body, one.headers["stripe-signature"].encode()) for one in asked]
         )
 
     async def tell(self, kind, thing):
-        """An event that it would send if it were Stripe."""
+        """Receive a signed event that Stripe sends and localstripe does not."""
         event = {"id": f"evt_{uuid.uuid4().hex}", "object": "event", "type": kind, "livemode": False}
         event |= {"api_version": "2017-08-15", "created": int(time.time()), "data": {"object": thing}}
         body = json.dumps(event).encode()
@@ -137,7 +136,7 @@ async def inbox(database, desk, owner):
 
 
 def heard_of(subscription, listener):
-    """Types of events; the listener hears of others' subscriptions too."""
+    """Types of this subscription's events; the listener also receives those of other tests."""
     about = subscription["id"].encode()
     return {asked.json["type"] for asked in listener.asked if about in asked.body}
 
@@ -148,7 +147,7 @@ async def credits_of(owner, account_id):
     )
 
 
-async def test_what_it_has_is_read_by_our_adapter(desk, subscribed):
+async def test_adapter_reads_localstripes_objects(desk, subscribed):
     records = StripeQueries(desk)
     subscription = await records.subscription(subscribed["id"])
     invoice = await records.invoice(subscription.latest_invoice_id)
@@ -162,7 +161,7 @@ async def test_what_it_has_is_read_by_our_adapter(desk, subscribed):
     assert await records.subscription("sub_none") is None
 
 
-async def test_its_events_bring_a_plan_and_its_credits_once(told, subscribed, inbox, owner, tenant):
+async def test_events_activate_the_plan_and_grant_its_credits_once(told, subscribed, inbox, owner, tenant):
     await until(lambda: {"customer.subscription.created", PAID} <= heard_of(subscribed, told))
     new = await inbox.take(told)
     endings = await inbox.work()
@@ -173,10 +172,8 @@ async def test_its_events_bring_a_plan_and_its_credits_once(told, subscribed, in
     assert (plan, await credits_of(owner, tenant.account_id)) == ("growth", 250)
 
 
-async def test_a_refund_that_it_keeps_takes_credits_back_once_we_look(
-    told, subscribed, inbox, desk, owner, tenant
-):
-    """It tells nobody of one, so the telling is ours."""
+async def test_refund_reclaims_credits_once(told, subscribed, inbox, desk, owner, tenant):
+    """localstripe sends no event for a refund, so the test creates one."""
     await until(lambda: PAID in heard_of(subscribed, told))
     await inbox.take(told)
     await inbox.work()
@@ -191,8 +188,8 @@ async def test_a_refund_that_it_keeps_takes_credits_back_once_we_look(
     assert (before, await credits_of(owner, tenant.account_id)) == (250, 125)
 
 
-async def test_a_plan_that_is_cancelled_there_ends_here(told, subscribed, inbox, desk, owner, tenant):
-    sdk = await desk._sdk()  # noqa: SLF001  our desk never deletes
+async def test_subscription_cancelled_at_stripe_ends_the_plan(told, subscribed, inbox, desk, owner, tenant):
+    sdk = await desk._sdk()  # noqa: SLF001  a delete without idempotency key
     await sdk.call("delete", f"/v1/subscriptions/{subscribed['id']}", {}, None)
     await until(lambda: "customer.subscription.deleted" in heard_of(subscribed, told))
     await inbox.take(told)
@@ -201,7 +198,7 @@ async def test_a_plan_that_is_cancelled_there_ends_here(told, subscribed, inbox,
     assert await owner.fetchval("select plan from accounts where id = $1", tenant.account_id) == "free"
 
 
-async def test_its_list_of_events_says_what_we_were_not_told(desk, subscribed):
+async def test_event_list_contains_undelivered_events(desk, subscribed):
     now = datetime.now(UTC)
     events = StripeQueries(desk).events(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
 

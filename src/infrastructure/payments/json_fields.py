@@ -1,4 +1,4 @@
-"""Reading plain JSON that others wrote: what is absent, null or of another type is the same nothing."""
+"""Tolerant readers for Stripe's JSON: absent, null and wrongly typed fields all read as None."""
 
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 def part(document: Json, *path: str) -> Json:
-    """The object at the end of the path; an empty one when there is none."""
+    """The object at the end of the path, or an empty object."""
     for name in path:
         found = document.get(name)
         document = cast("Json", found) if isinstance(found, dict) else {}
@@ -19,14 +19,14 @@ def part(document: Json, *path: str) -> Json:
 
 
 def listed(document: Json, *path: str) -> list[Json]:
-    """The objects of a list as Stripe writes it: ``{"data": [...]}``."""
+    """The objects of a Stripe list, ``{"data": [...]}``."""
     found = part(document, *path).get("data")
     items = cast("list[object]", found) if isinstance(found, list) else []
     return [cast("Json", item) for item in items if isinstance(item, dict)]
 
 
 def identifier(value: object) -> str | None:
-    """Of what may be an id or, expanded, the thing itself."""
+    """The id from a field that contains an id or, expanded, the object itself."""
     if isinstance(value, dict):
         value = cast("Json", value).get("id")
     return value if isinstance(value, str) and value else None

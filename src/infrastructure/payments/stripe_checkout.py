@@ -1,4 +1,4 @@
-"""Where people pay: Stripe's prices, customers, checkouts and portal."""
+"""Stripe adapter for prices, customers, checkout sessions and the customer portal."""
 
 import hashlib
 from typing import Any
@@ -39,7 +39,7 @@ class StripeCheckout(CheckoutProvider):
 
     async def open_customer(self, account_id: AccountId, *, email: str) -> str:
         address = {"email": email} if email else {}
-        # With the address in the key: Stripe refuses one key for two contents.
+        # The key contains the address because Stripe rejects one idempotency key with two different bodies.
         digest = hashlib.sha256(email.encode()).hexdigest()[:16]
         made = await self._desk.post(
             "/v1/customers",
@@ -56,7 +56,8 @@ class StripeCheckout(CheckoutProvider):
             "credits": str(checkout.credits if checkout.pack is not None else 0),
         }
         mode = "payment" if checkout.pack is not None else "subscription"
-        # What is made by paying says whose it is, too. A pack is to have an invoice, as plans have anyway.
+        # The created subscription or payment carries the same metadata. A pack needs invoice_creation;
+        # a subscription always has an invoice.
         made_by_it: dict[str, Any] = {"subscription_data": {"metadata": metadata}}
         if checkout.pack is not None:
             made_by_it = {
@@ -86,7 +87,7 @@ class StripeCheckout(CheckoutProvider):
         try:
             await self._desk.post(f"{path}/expire", f"expire:{session_id}")
         except PaymentsRefused:
-            # It is over already; whether paid or not makes the difference.
+            # Stripe rejects the expiry of a closed session; only a paid one is an error.
             if checkout_of(await self._desk.get(path)).status == "complete":
                 raise CheckoutCompleted from None
 

@@ -1,4 +1,4 @@
-"""One place where Stripe is called, so that what the last call found is known."""
+"""Stripe API client that remembers the failure of the last call for the health check."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -16,7 +16,7 @@ from infrastructure.payments.json_fields import Json, listed, text
 from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
 
 API_VERSION = "2026-10-28.endive"
-# A request of ours may take 25 s; Stripe's own client tries again within it.
+# Stripe's SDK retries, and all attempts must fit into the 25 s that a request may take.
 TIMEOUT_S = 8.0
 RETRIES_MAX = 2
 PAGE_LENGTH = 100
@@ -25,7 +25,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("payments")
 
 
 class Sdk(Protocol):
-    """The StripeSdk, whose module is not imported before it is needed."""
+    """Interface of StripeSdk, whose module is imported lazily."""
 
     async def call(self, method: str, path: str, params: Mapping[str, Any], key: str | None) -> Json: ...
 
@@ -33,33 +33,33 @@ class Sdk(Protocol):
 
 
 class StripeApi:
-    """``where`` None: nobody has told us a key, and every call says so."""
+    """Calls to Stripe. ``where`` is None without a key; every call then raises BillingNotConfigured."""
 
     def __init__(self, where: EndpointResolver | None) -> None:
         self._where = where
         self._made: dict[ProviderEndpoint, Sdk] = {}
         self._making = asyncio.Lock()
-        self.failure: str | None = None  # of the last call, for the health page
+        self.failure: str | None = None  # of the last call, for the health check
 
     async def get(self, path: str, **params: Any) -> Json:  # noqa: ANN401  JSON
         return await self._call("get", path, params, None)
 
     async def find(self, path: str, **params: Any) -> Json | None:  # noqa: ANN401  JSON
-        """None: Stripe has no such thing."""
+        """Returns None if Stripe does not have the object."""
         try:
             return await self.get(path, **params)
         except StripeObjectMissing:
             return None
 
     async def post(self, path: str, key: str, **params: Any) -> Json:  # noqa: ANN401  JSON
-        """``key``: says what is meant, and the same again does nothing twice."""
+        """Idempotent by ``key``."""
         return await self._call("post", path, params, key)
 
     async def delete(self, path: str, key: str, **params: Any) -> Json:  # noqa: ANN401  JSON
         return await self._call("delete", path, params, key)
 
     async def pages(self, path: str, **params: Any) -> AsyncIterator[Json]:  # noqa: ANN401  JSON
-        """The things of a list one by one, its pages fetched as they are needed."""
+        """Iterate over a list; pages are fetched on demand."""
         after: dict[str, str] = {}
         while True:
             page = await self.get(path, limit=PAGE_LENGTH, **params, **after)
@@ -97,7 +97,7 @@ class StripeApi:
 
 
 def _new(access: ProviderEndpoint) -> Sdk:
-    # Half a second, which nobody needs to wait for who never pays.
+    # The import takes half a second, so processes that never call Stripe avoid it.
     from infrastructure.payments.stripe_sdk import StripeSdk  # noqa: PLC0415
 
     return StripeSdk(access)

@@ -1,8 +1,8 @@
-"""Stripe's objects, as JSON, in our words.
+"""Mapping of Stripe's JSON objects to snapshots.
 
-In 2025 Stripe moved what a period is from the subscription to its items, and much of the invoice below
-``parent``, ``pricing`` and ``payments``. Events are written in the version their endpoint was made with,
-so both forms are read; where it costs nothing also the one before prices, which says ``plan``.
+In 2025 Stripe moved the period from the subscription to its items, and much of the invoice below
+``parent``, ``pricing`` and ``payments``. Events have the API version of their webhook endpoint, so both
+forms are supported; where it is simple, also the older form with ``plan`` instead of ``price``.
 """
 
 from datetime import datetime
@@ -31,12 +31,12 @@ from infrastructure.payments.json_fields import (
 )
 from shared.ids import AccountId
 
-SURPLUS = "surplus"  # metadata of a subscription that we end because there is another
+SURPLUS = "surplus"  # metadata key of a subscription that is cancelled because the account has another
 SCHEDULE_OPEN = ("active", "not_started")
 
 
 def subscription_of(document: Json) -> SubscriptionSnapshot:
-    """``is_paid`` needs the latest invoice expanded: an id alone does not say that it is."""
+    """``is_paid`` requires the latest invoice expanded, because an id does not contain its status."""
     kind = "subscription"
     items = listed(document, "items")
     item = items[0] if items else {}
@@ -69,7 +69,7 @@ def invoice_of(document: Json) -> InvoiceSnapshot:
     kind = "invoice"
     status = _invoice_status(document)
     line = _billed_line(document)
-    # A proration's period begins with the change, so it is not the subscription's.
+    # A proration's period begins with the change, so it differs from the subscription's period.
     period = {} if line is None or _is_proration(line) else part(line, "period")
     created_at = required(instant(document.get("created") or document.get("date")), kind, "created")
     due_cents = required(number(document.get("amount_due")), kind, "amount_due")
@@ -152,7 +152,7 @@ def _account_of(document: Json) -> AccountId | None:
 
 
 def _price_of(document: Json) -> str | None:
-    """Of an item or a line."""
+    """Price id of a subscription item or an invoice line."""
     return (
         identifier(part(document, "pricing", "price_details").get("price"))
         or identifier(document.get("price"))
@@ -161,8 +161,8 @@ def _price_of(document: Json) -> str | None:
 
 
 def _pays_for(invoice: Json, price_id: str) -> bool:
-    """A paid invoice that bills another price pays for another plan: one that somebody changed since,
-    without a bill.
+    """Whether the invoice is paid and bills this price. An invoice for another price is from before a plan
+    change that was made without an invoice.
     """
     prices = {_price_of(line) for line in listed(invoice, "lines")} - {None}
     return bool(invoice) and _invoice_status(invoice) == "paid" and (not prices or price_id in prices)
@@ -195,7 +195,7 @@ def _subscription_of_invoice(invoice: Json) -> str | None:
 
 
 def _billed_line(invoice: Json) -> Json | None:
-    """The dearest: of an upgrade, the larger plan's."""
+    """The line with the largest amount; for an upgrade this is the larger plan's line."""
     lines = [line for line in listed(invoice, "lines") if _price_of(line) is not None]
     return max(lines, key=lambda line: number(line.get("amount")) or 0, default=None)
 
@@ -208,7 +208,7 @@ def _is_proration(line: Json) -> bool:
 
 
 def _payment_of_invoice(invoice: Json) -> str | None:
-    """The intent, and where there is none yet in that version, the charge."""
+    """The payment intent, or the charge in API versions without payment intents."""
     own = identifier(invoice.get("payment_intent")) or identifier(invoice.get("charge"))
     payments = listed(invoice, "payments")
     payments.sort(key=lambda payment: payment.get("status") != "paid")

@@ -1,4 +1,4 @@
-"""What Stripe has now."""
+"""Stripe adapter for reading objects and lists."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from infrastructure.payments.stripe_mapping import (
     subscription_of,
 )
 
-# Without these, whether a period is paid and what comes after it are only ids.
+# Without expansion these fields are ids, which contain neither the payment status nor the next plan.
 SUBSCRIPTION_PARTS = ["latest_invoice", "schedule"]
 INVOICE_PARTS = ["payments"]
 

@@ -1,4 +1,4 @@
-"""Stripe's own client. Importing this takes half a second: do it late."""
+"""Adapter of Stripe's SDK. Import it lazily: the import takes half a second."""
 
 import asyncio
 import logging
@@ -22,14 +22,14 @@ from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.tls import default_ssl_context
 from shared.errors import DomainError
 
-# It tells others' texts and addresses with customers in them at a level that we print.
+# At level INFO the SDK logs Stripe's texts and URLs with customer ids.
 logging.getLogger("stripe").setLevel(logging.ERROR)
 
 MISSING = "resource_missing"
 
 
 class _Http(HTTPClient):
-    """As the SDK's own, which hands httpx the form in a way that httpx warns of."""
+    """Replacement of the SDK's HTTP client, which passes the form to httpx in a deprecated way."""
 
     name = "httpx"
 
@@ -54,8 +54,8 @@ class _Http(HTTPClient):
 
 
 class StripeSdk(Sdk):
-    """Plain JSON in and out, by the SDK's way for requests of one's own: no answer is turned into objects of
-    a version that the shapes then have to look behind.
+    """Plain JSON in and out by the SDK's raw requests, so that stripe_mapping does not depend on the SDK's
+    versioned object classes.
     """
 
     def __init__(self, access: ProviderEndpoint) -> None:
@@ -75,7 +75,7 @@ class StripeSdk(Sdk):
                 method, path, **params, **options
             )
         except stripe.StripeError as error:
-            # Without a cause: its text is Stripe's, with addresses and customers in it.
+            # No cause, because Stripe's text contains URLs and customer ids.
             raise _in_our_words(error) from None
         return cast("Json", reply.data)
 

@@ -1,4 +1,4 @@
-"""What a subscription at Stripe is about to be."""
+"""Stripe adapter for plan changes, cancellations and refunds of subscriptions."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -19,7 +19,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         self._desk = desk
 
     async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
-        # Nothing is written, though it is a POST: the key only keeps the rule that every POST has one.
+        # This POST writes nothing; it has a key only because every POST of StripeApi requires one.
         preview = await self._desk.post(
             "/v1/invoices/create_preview",
             f"preview:{change.subscription.stripe_subscription_id}:{price_id}:{change.at.timestamp():.0f}",
@@ -78,7 +78,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         path, key = f"/v1/subscriptions/{subscription_id}", f"cancel_now:{subscription_id}"
         try:
             return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
-        except StripeObjectMissing:  # none that could be cancelled: it is, already
+        except StripeObjectMissing:  # Stripe answers 404 for a subscription that is already cancelled
             found = await self._desk.get(path, expand=SUBSCRIPTION_PARTS)
             return subscription_of(found)
 
@@ -90,7 +90,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         )
 
     async def give_back(self, payment_id: str) -> None:
-        # Before 2025 some invoices name a charge and no payment intent.
+        # Before 2025 some invoices have a charge and no payment intent.
         of = "charge" if payment_id.startswith("ch_") else "payment_intent"
         try:
             await self._desk.post(
@@ -106,7 +106,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
 
 
 def _upgraded(change: PlanChange, price_id: str) -> dict[str, Any]:
-    """The same words in the preview as in the deed, so that the amount is the same."""
+    """Parameters shared by preview and upgrade, so that both compute the same amount."""
     return {
         "items": [{"id": change.subscription.stripe_item_id, "price": price_id}],
         "proration_behavior": "always_invoice",
@@ -115,7 +115,7 @@ def _upgraded(change: PlanChange, price_id: str) -> dict[str, Any]:
 
 
 def _phase_start(schedule: Json, subscription: SubscriptionSnapshot) -> int:
-    """Of the phase that is under way: Stripe refuses to move it."""
+    """Start of the current phase, which Stripe does not allow to move."""
     starts = [number(phase.get("start_date")) for phase in cast("list[Json]", schedule.get("phases") or [])]
     ends_at = subscription.period_end.timestamp()
     begun = [start for start in starts if start is not None and start < ends_at]

@@ -1,4 +1,4 @@
-"""Billing over HTTP, with the simulated Stripe behind Stripe's own client."""
+"""Fixtures for billing over HTTP, with Stripe's SDK connected to the simulated Stripe."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Somebody who buys, and what happens at Stripe meanwhile."""
+"""Test customer that buys over HTTP and pays at the simulated Stripe."""
 
 import uuid
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BILLING = "/v1/billing"
 
 @dataclass
 class Customer:
-    """Somebody with an account, and Stripe's news of it, which only come when a test fetches them."""
+    """A caller with an account. Stripe's events are not delivered; hear() applies Stripe's state."""
 
     http: httpx.AsyncClient
     headers: dict[str, str]
@@ -49,14 +49,14 @@ class Customer:
         )
 
     async def pay(self, checkout):
-        """As Stripe has it afterwards."""
+        """Pay the checkout and return Stripe's snapshot of it."""
         session_id = await self.session_of(checkout)
         answer = await self.control.post(f"/sessions/{session_id}/pay", json={})
         assert answer.status_code == 200, answer.text
         return await self.records.checkout(session_id)
 
     async def hear(self, subscription_id):
-        """As the news of it would be taken in."""
+        """Apply the subscription's current state, as the processing of an event would."""
         seen_at = await self.book.now()
         snapshot = await self.records.subscription(subscription_id)
         return await self.book.apply_subscription(self.account_id, snapshot, seen_at)
@@ -86,7 +86,7 @@ class Customer:
         assert answer.status_code == 204, answer.text
 
     async def fault(self, route, status):
-        """Stripe refuses there once."""
+        """Make the simulated Stripe fail once on the route."""
         address = str(self.control.base_url).replace("/_stripe/", "/_faults")
         fault = {"route": f"/stripe/v1/{route}", "kind": "status", "times": 1, "status": status}
         answer = await self.control.post(address, json=fault)

@@ -13,13 +13,13 @@ KEPT = ("authorization", "content-type", "idempotency-key", "stripe-version", "s
 
 
 class DelayingProxy:
-    """Forwards Stripe's API to the simulator and the simulator's webhooks to the application. Each way takes
-    0 to ``delay_s_max`` seconds, so that requests and events overtake each other.
+    """Forwards Stripe's API to the simulator and the simulator's webhooks to the application. Each direction
+    takes 0 to ``delay_s_max`` seconds, so that requests and events overtake each other.
     """
 
     def __init__(self, stripe_url):
         self.stripe_url = stripe_url
-        self.application = None  # an HTTP client of it, once it is built
+        self.application = None  # HTTP client of the application, set once it is built
         self.delay_s_max = 0.0
         self._random = random.Random()
         self._serving = {}

@@ -1,4 +1,4 @@
-"""The way to the till, and what became of it."""
+"""Checkouts of plans and packs."""
 
 import asyncio
 import uuid
@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 
-async def test_the_public_sees_what_is_sold(client):
+async def test_offers_are_public(client):
     offers = (await client.get("/v1/billing/plans")).json()
 
     assert [plan["name"] for plan in offers["plans"]] == ["free", "growth", "pro", "agency", "enterprise"]
@@ -20,7 +20,7 @@ async def test_the_public_sees_what_is_sold(client):
     assert offers["plans"][4]["limits"]["business_profiles_max"] is None
 
 
-async def test_a_paid_pack_brings_its_credits_once(customer):
+async def test_paid_pack_grants_its_credits_once(customer):
     before = await customer.credits()
     checkout = await customer.done("/checkout", {"pack": "small"})
     paid = await customer.pay(checkout)
@@ -33,7 +33,7 @@ async def test_a_paid_pack_brings_its_credits_once(customer):
     assert (followed["status"], followed["credits"]) == ("completed", 100)
 
 
-async def test_a_checkout_says_where_to_pay_what(customer):
+async def test_checkout_response_has_url_price_and_location(customer):
     answer = await customer.post("/checkout", {"plan": "growth"})
 
     checkout = answer.json()
@@ -43,20 +43,20 @@ async def test_a_checkout_says_where_to_pay_what(customer):
     assert checkout["expires_at"] > checkout["created_at"]
 
 
-async def test_whoever_is_at_the_till_for_a_plan_is_sent_there_again(customer):
+async def test_second_checkout_for_a_plan_returns_the_open_one(customer):
     checkouts = [await customer.done("/checkout", {"plan": "growth"}) for _ in range(2)]
 
     assert checkouts[0] == checkouts[1]
 
 
-async def test_racing_checkouts_for_a_plan_lead_to_one_till(customer):
+async def test_concurrent_checkouts_for_a_plan_share_one_session(customer):
     answers = await asyncio.gather(*(customer.post("/checkout", {"plan": "growth"}) for _ in range(4)))
 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.json()["url"] for answer in answers}) == 1
 
 
-async def test_a_till_for_another_plan_closes_the_first(customer):
+async def test_checkout_for_another_plan_expires_the_first(customer):
     first = await customer.done("/checkout", {"plan": "growth"})
     await customer.done("/checkout", {"plan": "pro"})
 
@@ -67,7 +67,7 @@ async def test_a_till_for_another_plan_closes_the_first(customer):
 
 
 @pytest.mark.parametrize("plan", ["growth", "pro"])
-async def test_a_till_where_somebody_has_just_paid_is_not_followed_by_another(customer, plan):
+async def test_checkout_is_refused_while_a_paid_one_is_not_yet_applied(customer, plan):
     await customer.pay(await customer.done("/checkout", {"plan": "growth"}))
 
     answer = await customer.post("/checkout", {"plan": plan})
@@ -75,13 +75,13 @@ async def test_a_till_where_somebody_has_just_paid_is_not_followed_by_another(cu
     assert (answer.status_code, answer.json()["code"]) == (409, "checkout_completed")
 
 
-async def test_packs_are_bought_side_by_side(customer):
+async def test_two_pack_checkouts_are_open_at_once(customer):
     checkouts = [await customer.done("/checkout", {"pack": "small"}) for _ in range(2)]
 
     assert checkouts[0]["url"] != checkouts[1]["url"]
 
 
-async def test_a_repeated_checkout_is_one(customer):
+async def test_checkout_is_idempotent_by_key(customer):
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
     answers = [await customer.post("/checkout", {"pack": "small"}, **key) for _ in range(2)]
@@ -89,7 +89,7 @@ async def test_a_repeated_checkout_is_one(customer):
     assert answers[0].json() == answers[1].json()
 
 
-async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_too(
+async def test_session_is_expired_at_stripe_if_its_checkout_was_closed_concurrently(
     application, customer, monkeypatch
 ):
     orders = application.billing.checkouts.orders
@@ -108,7 +108,7 @@ async def test_a_till_that_a_rival_closed_while_it_opened_is_closed_at_stripe_to
 
 
 @pytest.mark.parametrize("body", [{"plan": "growth"}, {"pack": "small"}])
-async def test_a_checkout_that_failed_half_way_is_continued(customer, body):
+async def test_interrupted_checkout_is_continued_by_a_retry(customer, body):
     key = {"Idempotency-Key": uuid.uuid4().hex}
     await customer.fault("checkout/sessions", 401)
 
@@ -121,7 +121,7 @@ async def test_a_checkout_that_failed_half_way_is_continued(customer, body):
     assert await customer.owner.fetchval(count, customer.account_id) == 1
 
 
-async def test_what_was_made_at_another_stripe_is_made_again(customer, owner):
+async def test_customer_and_price_of_another_stripe_account_are_recreated(customer, owner):
     await customer.done("/checkout", {"pack": "large"})
     await owner.execute(
         "update billing_prices set stripe_price_id = 'x' || gen_random_uuid() where pack = 'large'"
@@ -136,7 +136,7 @@ async def test_what_was_made_at_another_stripe_is_made_again(customer, owner):
     assert (paid.is_paid, paid.account_id) == (True, customer.account_id)
 
 
-async def test_a_till_that_has_lapsed_at_stripe_is_followed_by_a_new_one(application, customer):
+async def test_session_expired_at_stripe_is_replaced_by_a_new_one(application, customer):
     first = await customer.done("/checkout", {"plan": "growth"})
     await application.billing.checkouts.till.expire_checkout(await customer.session_of(first))
 
@@ -163,13 +163,13 @@ async def test_a_till_that_has_lapsed_at_stripe_is_followed_by_a_new_one(applica
         ({"pack": "small", "cancel_url": "http://127.0.0.1:3000/\nx"}, "return_address_foreign"),
     ],
 )
-async def test_an_order_that_cannot_be_filled_is_refused(customer, body, code):
+async def test_invalid_order_is_refused(customer, body, code):
     answer = await customer.post("/checkout", body)
 
     assert (answer.status_code, answer.json()["code"]) == (422, code)
 
 
-async def test_a_member_without_the_right_role_buys_nothing(customer, bearer, client, owner):
+async def test_member_role_cannot_buy_or_read_billing(customer, bearer, client, owner):
     headers = bearer()
     me = (await client.get("/v1/me", headers=headers)).json()
     await owner.execute(
@@ -183,7 +183,7 @@ async def test_a_member_without_the_right_role_buys_nothing(customer, bearer, cl
     assert [answer.status_code for answer in answers] == [403, 403]
 
 
-async def test_anothers_checkout_does_not_exist(customer, bearer, client):
+async def test_checkout_of_another_account_is_not_found(customer, bearer, client):
     checkout = await customer.done("/checkout", {"pack": "small"})
 
     answer = await client.get(f"/v1/billing/checkouts/{checkout['checkout_id']}", headers=bearer())

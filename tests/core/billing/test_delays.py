@@ -50,7 +50,7 @@ async def delayed_owner(delayed_addresses):
 
 @pytest.fixture(scope="module")
 async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
-    """The application with its event consumer, connected to Stripe by the proxy only."""
+    """The application with its Stripe event worker, connected to Stripe only through the proxy."""
     place = runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
@@ -74,7 +74,7 @@ async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
 
 class DelayedCustomer(Customer):
     async def subscribe(self, plan):
-        """Paid at the till; returns when the event has brought the plan."""
+        """Pay a checkout; return when the event has been applied."""
         await self.pay(await self.done("/checkout", {"plan": plan}))
         await until(lambda: self._has(plan=plan))
 
@@ -88,11 +88,11 @@ class DelayedCustomer(Customer):
         await self.settle()
 
     async def settle(self):
-        """Until every event has arrived and is processed."""
+        """Wait until every event is delivered and processed."""
         await until(self._is_settled)
 
     async def leave(self):
-        """End the subscription, which later tests would renew as well."""
+        """End the subscription, because later tests would renew it too."""
         subscription_id = await self.owner.fetchval(SUBSCRIBED, self.account_id)
         if subscription_id is not None:
             await StripeSubscriptions(self.foundation.payments.desk).cancel_now(subscription_id)

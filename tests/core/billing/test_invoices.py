@@ -21,7 +21,7 @@ async def test_an_account_without_invoices_has_an_empty_list(customer):
     assert (await customer.get("/invoices")).json() == {"items": [], "next_cursor": None}
 
 
-async def test_an_invoice_tells_what_went_back(customer):
+async def test_invoice_shows_the_refunded_amount(customer):
     book, payment_id = customer.book, f"pi_{uuid.uuid4().hex}"
     paid = invoice(status="paid", paid_cents=2900, payment_id=payment_id)
     await book.save_invoice(customer.account_id, paid, STARTED_AT)

@@ -1,4 +1,4 @@
-"""The simulated Stripe's own events, fetched from its list and worked on in any order: money in and back."""
+"""Payments, refunds and disputes from the simulated Stripe's events, processed in random order."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tests.support import until
 
 @pytest.fixture
 async def hear_all(application, owner, database):
-    """A function: everything that Stripe has written is heard, in some order; what was about an account."""
+    """Function that fetches and processes all events in random order and returns those of an account."""
     consumption = consumption_on(database.admin("tests"), application.foundation.payments.records)
     since = datetime.now(UTC) - timedelta(minutes=5)
 
@@ -38,7 +38,7 @@ async def hear_all(application, owner, database):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_a_subscription_is_there_when_its_news_are(customer, hear_all, seed):
+async def test_events_in_any_order_activate_the_subscription(customer, hear_all, seed):
     before = await customer.credits()
     checkout = await customer.done("/checkout", {"plan": "growth"})
     await customer.pay(checkout)
@@ -54,8 +54,10 @@ async def test_a_subscription_is_there_when_its_news_are(customer, hear_all, see
     assert (await customer.get("/invoices")).json()["items"][0]["status"] == "paid"
 
 
-async def test_a_second_subscription_is_ended_and_paid_back(subscriber, application, hear_all):
-    """Somebody made it at Stripe by hand. Its news wait, the comparison ends it, and then they are ticked."""
+async def test_second_subscription_is_cancelled_and_refunded(subscriber, application, hear_all):
+    """The second subscription is created by hand at Stripe. Its events are parked until subscription-sync
+    ends it; then they are processed.
+    """
     payments = application.foundation.payments
     await hear_all(subscriber.account_id)
     credits_before = await subscriber.credits()
@@ -97,7 +99,7 @@ async def test_a_second_subscription_is_ended_and_paid_back(subscriber, applicat
     await StripeSubscriptions(payments.desk).give_back(invoice.payment_id)
 
 
-async def test_a_pack_has_its_invoice(customer, hear_all):
+async def test_paid_pack_has_an_invoice(customer, hear_all):
     before = await customer.credits()
     paid = await customer.pay(await customer.done("/checkout", {"pack": "small"}))
 
@@ -110,7 +112,7 @@ async def test_a_pack_has_its_invoice(customer, hear_all):
     assert await customer.credits() - before == 100
 
 
-async def test_money_back_takes_back_what_it_bought(customer, hear_all):
+async def test_refund_and_dispute_reclaim_credits_and_a_won_dispute_restores_them(customer, hear_all):
     before = await customer.credits()
     paid = await customer.pay(await customer.done("/checkout", {"pack": "small"}))
     await hear_all(customer.account_id)
@@ -131,8 +133,8 @@ async def test_money_back_takes_back_what_it_bought(customer, hear_all):
 
 
 @pytest.mark.battery
-async def test_what_is_paid_at_the_till_is_there_in_a_moment(start, bearer):
-    """One command, nothing configured: server, consumer and the simulated Stripe."""
+async def test_payment_grants_credits_with_the_default_server(start, bearer):
+    """`serve` without configuration runs the server, the event worker and the simulated Stripe."""
     _, port = await start("serve")
     headers = bearer()
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as http:

@@ -1,4 +1,4 @@
-"""From one plan to another and to none, through Stripe's own client."""
+"""Plan changes, cancellation and resumption over HTTP, through Stripe's SDK."""
 
 import asyncio
 import dataclasses
@@ -11,7 +11,7 @@ from features.billing.domain.errors import PaymentsUnavailable
 SIGN_UP_CREDITS = 25
 
 
-async def test_a_paid_checkout_brings_the_plan_and_its_credits(customer):
+async def test_paid_checkout_activates_the_plan_and_grants_its_credits(customer):
     before = await customer.credits()
 
     await customer.subscribe("growth")
@@ -26,7 +26,7 @@ async def test_a_paid_checkout_brings_the_plan_and_its_credits(customer):
     assert await customer.credits() - before == 250
 
 
-async def test_an_upgrade_costs_what_the_preview_said_and_brings_the_difference(subscriber):
+async def test_upgrade_costs_the_previewed_amount_and_grants_the_difference(subscriber):
     before = await subscriber.credits()
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
 
@@ -52,7 +52,7 @@ async def paid_last(customer):
     return (await customer.records.invoice(snapshot.latest_invoice_id)).paid_cents
 
 
-async def test_stripes_own_news_of_an_upgrade_change_nothing_more(customer):
+async def test_stripes_event_of_an_upgrade_changes_nothing_more(customer):
     subscription_id = await customer.subscribe("growth")
     await customer.change("pro")
     before = await customer.credits()
@@ -63,7 +63,7 @@ async def test_stripes_own_news_of_an_upgrade_change_nothing_more(customer):
     assert await customer.credits() == before
 
 
-async def test_an_upgrade_that_the_card_refuses_changes_nothing(subscriber):
+async def test_upgrade_with_a_declined_card_changes_nothing(subscriber):
     before = await subscriber.credits()
     await subscriber.decline()
 
@@ -74,7 +74,7 @@ async def test_an_upgrade_that_the_card_refuses_changes_nothing(subscriber):
     assert await subscriber.credits() == before
 
 
-async def test_after_a_refused_card_another_try_succeeds(subscriber):
+async def test_upgrade_succeeds_after_a_declined_card(subscriber):
     await subscriber.decline()
     await subscriber.change("pro")
 
@@ -83,7 +83,7 @@ async def test_after_a_refused_card_another_try_succeeds(subscriber):
     assert (answer.status_code, answer.json()["plan"]) == (200, "pro")
 
 
-async def test_a_downgrade_waits_for_the_end_of_the_period(subscriber):
+async def test_downgrade_is_planned_for_the_end_of_the_period(subscriber):
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
     await subscriber.done("/change-plan", {"plan": "pro", "preview_id": preview["preview_id"]})
     before = await subscriber.credits()
@@ -104,7 +104,7 @@ async def test_the_preview_of_a_downgrade_costs_nothing_now(customer):
     assert preview["effective_at"] == (await customer.subscription())["period_end"]
 
 
-async def test_a_planned_downgrade_can_become_another_one_and_be_taken_back(customer):
+async def test_planned_downgrade_can_be_replaced_and_resumed(customer):
     await customer.subscribe("agency")
 
     first = (await customer.change("growth")).json()["next_plan"]
@@ -114,7 +114,7 @@ async def test_a_planned_downgrade_can_become_another_one_and_be_taken_back(cust
     assert (first, second, resumed["next_plan"]) == ("growth", "pro", None)
 
 
-async def test_an_upgrade_takes_back_a_planned_downgrade(customer):
+async def test_upgrade_removes_a_planned_downgrade(customer):
     await customer.subscribe("pro")
     await customer.change("growth")
 
@@ -123,7 +123,7 @@ async def test_an_upgrade_takes_back_a_planned_downgrade(customer):
     assert (changed["plan"], changed["next_plan"]) == ("agency", None)
 
 
-async def test_a_refused_upgrade_shows_that_the_planned_downgrade_is_gone(customer):
+async def test_declined_upgrade_removes_the_planned_downgrade(customer):
     await customer.subscribe("pro")
     await customer.change("growth")
     await customer.decline()
@@ -134,7 +134,7 @@ async def test_a_refused_upgrade_shows_that_the_planned_downgrade_is_gone(custom
     assert (await customer.subscription())["next_plan"] is None
 
 
-async def test_a_cancelled_subscription_ends_with_its_period_and_can_be_resumed(subscriber):
+async def test_cancelled_subscription_ends_with_its_period_and_can_be_resumed(subscriber):
     cancelled = await subscriber.done("/cancel")
     resumed = await subscriber.done("/resume")
 
@@ -143,7 +143,7 @@ async def test_a_cancelled_subscription_ends_with_its_period_and_can_be_resumed(
     assert resumed["cancels_at"] is None
 
 
-async def test_cancelling_takes_back_a_planned_downgrade(customer):
+async def test_cancellation_removes_a_planned_downgrade(customer):
     await customer.subscribe("pro")
     await customer.change("growth")
 
@@ -152,7 +152,7 @@ async def test_cancelling_takes_back_a_planned_downgrade(customer):
     assert (cancelled["next_plan"], cancelled["cancels_at"]) == (None, cancelled["period_end"])
 
 
-async def test_what_cannot_be_is_refused(subscriber):
+async def test_requests_that_conflict_with_the_subscription_are_refused(subscriber):
     subscribed = [
         (await subscriber.post("/checkout", {"plan": "pro"})).json()["code"],
         (await subscriber.post("/change-plan/preview", {"plan": "growth"})).json()["code"],
@@ -176,14 +176,14 @@ async def test_what_cannot_be_is_refused(subscriber):
     assert cancelled == ["already_cancelled", "cancellation_pending"]
 
 
-async def test_without_a_paid_plan_there_is_nothing_to_change(customer):
+async def test_changes_without_a_paid_plan_are_refused(customer):
     paths = [("/change-plan/preview", {"plan": "pro"}), ("/cancel", None), ("/resume", None), ("/portal", {})]
     codes = [(await customer.post(path, body)).json()["code"] for path, body in paths]
 
     assert codes == ["no_subscription"] * 4
 
 
-async def test_a_preview_holds_for_one_change_only(subscriber):
+async def test_preview_expires_after_another_change(subscriber):
     preview = await subscriber.done("/change-plan/preview", {"plan": "agency"})
     await subscriber.change("pro")
 
@@ -192,7 +192,7 @@ async def test_a_preview_holds_for_one_change_only(subscriber):
     assert (answer.status_code, answer.json()["code"]) == (409, "preview_expired")
 
 
-async def test_a_preview_of_another_plan_does_not_hold(subscriber):
+async def test_preview_of_another_plan_is_rejected(subscriber):
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
 
     answer = await subscriber.post("/change-plan", {"plan": "agency", "preview_id": preview["preview_id"]})
@@ -200,7 +200,7 @@ async def test_a_preview_of_another_plan_does_not_hold(subscriber):
     assert answer.json()["code"] == "preview_expired"
 
 
-async def test_minutes_after_the_preview_an_upgrade_costs_what_the_preview_said(subscriber):
+async def test_upgrade_minutes_after_the_preview_costs_the_previewed_amount(subscriber):
     preview = await subscriber.done("/change-plan/preview", {"plan": "enterprise"})
     await subscriber.control.post("/advance", json={"seconds": 300})
 
@@ -209,7 +209,7 @@ async def test_minutes_after_the_preview_an_upgrade_costs_what_the_preview_said(
     assert await paid_last(subscriber) == preview["due_now_cents"]
 
 
-async def test_a_repeated_change_is_one_change(subscriber):
+async def test_plan_change_is_idempotent_by_key(subscriber):
     before = await subscriber.credits()
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
     body = {"plan": "pro", "preview_id": preview["preview_id"]}
@@ -221,7 +221,7 @@ async def test_a_repeated_change_is_one_change(subscriber):
     assert await subscriber.credits() - before == 1250
 
 
-async def test_the_portal_is_stripes_own_page(subscriber):
+async def test_portal_returns_stripes_url(subscriber):
     answer = await subscriber.post("/portal", {})
 
     assert answer.status_code == 201
@@ -229,7 +229,7 @@ async def test_the_portal_is_stripes_own_page(subscriber):
 
 
 class ReadsBeforeWrites:
-    """Stripe's terms, with an event that is processed before each write but after the change has begun."""
+    """SubscriptionProvider that processes an event before each write, after the change has begun."""
 
     def __init__(self, terms, process_event):
         self._terms, self._process_event = terms, process_event
@@ -252,7 +252,7 @@ class ReadsBeforeWrites:
         ("pro", ["/cancel", "/resume"], ("pro", None, False)),
     ],
 )
-async def test_change_is_shown_though_an_event_was_processed_meanwhile(
+async def test_change_is_shown_although_an_event_is_processed_concurrently(
     application, client_of, customer, plan, steps, expected
 ):
     subscription_id = await customer.subscribe(plan)
@@ -270,7 +270,7 @@ async def test_change_is_shown_though_an_event_was_processed_meanwhile(
 
 
 class ResponseLost:
-    """Stripe's terms, of which the first upgrade is carried out and its response is lost."""
+    """SubscriptionProvider whose upgrade succeeds at Stripe but loses the response."""
 
     def __init__(self, terms):
         self._terms, self.lost = terms, 0
@@ -305,7 +305,7 @@ BURST = ("pro", "agency", "enterprise")
 
 
 @pytest.mark.parametrize("count", [2, 18])
-async def test_of_previews_used_at_the_same_time_one_is_carried_out(subscriber, count):
+async def test_one_of_several_concurrent_changes_is_made(subscriber, count):
     before = await subscriber.credits()
     plans = [BURST[place % len(BURST)] for place in range(count)]
     previews = [await subscriber.done("/change-plan/preview", {"plan": plan}) for plan in plans]

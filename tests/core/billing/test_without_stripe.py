@@ -1,4 +1,4 @@
-"""Where nobody has told us a key, and where Stripe does not answer."""
+"""Billing without a Stripe key, and the health check after a failed call."""
 
 import dataclasses
 
@@ -19,13 +19,13 @@ def without_stripe(application, client_of):
     return client_of(dataclasses.replace(application, billing=billing_on(foundation)))
 
 
-async def test_without_a_key_nothing_can_be_bought(without_stripe, bearer):
+async def test_checkout_without_a_key_is_not_configured(without_stripe, bearer):
     answer = await without_stripe.post("/v1/billing/checkout", headers=bearer(), json={"pack": "small"})
 
     assert (answer.status_code, answer.json()["code"]) == (503, "billing_not_configured")
 
 
-async def test_without_a_key_everything_can_be_read(without_stripe, bearer):
+async def test_reads_work_without_a_key(without_stripe, bearer):
     headers = bearer()
     paths = ["plans", "subscription", "invoices"]
 
@@ -42,7 +42,7 @@ async def test_without_a_key_everything_can_be_read(without_stripe, bearer):
         ("production", "absent", "nothing can be bought; set STRIPE_SECRET_KEY"),
     ],
 )
-async def test_health_tells_what_stripe_there_is(place, environment, mode, found):
+async def test_health_check_reports_the_stripe_mode(place, environment, mode, found):
     settings = msgspec.structs.replace(place.settings, environment=environment)
 
     told_mode, probe = payment_probe(settings, StripeApi(None))["stripe"]
@@ -50,7 +50,7 @@ async def test_health_tells_what_stripe_there_is(place, environment, mode, found
     assert (told_mode, await probe()) == (mode, found)
 
 
-async def test_health_tells_what_the_last_call_found(place):
+async def test_health_check_reports_the_failure_of_the_last_call(place):
     desk = StripeApi(None)
     desk.failure = "key_refused"
     _, probe = payment_probe(place.settings, desk)["stripe"]

@@ -1,4 +1,4 @@
-"""What a change of plans is, and for how long a preview of it holds."""
+"""Rules of plan changes and the validity of their previews."""
 
 import uuid
 from datetime import timedelta
@@ -63,7 +63,7 @@ def changed(**fields):
 
 
 @pytest.mark.parametrize("age", [timedelta(0), PREVIEW_LASTS, -timedelta(seconds=30)])
-def test_a_preview_holds_for_ten_minutes(age):
+def test_preview_is_valid_for_ten_minutes(age):
     identifier = preview_id(STANDING, PRO, NOON - age)
 
     check_preview(identifier, STANDING, PRO, NOON)
@@ -72,7 +72,7 @@ def test_a_preview_holds_for_ten_minutes(age):
 
 
 @pytest.mark.parametrize("age", [PREVIEW_LASTS + timedelta(seconds=1), -timedelta(minutes=1)])
-def test_a_preview_from_another_time_does_not_hold(age):
+def test_expired_or_future_preview_is_rejected(age):
     with pytest.raises(PreviewExpired):
         check_preview(preview_id(STANDING, PRO, NOON - age), STANDING, PRO, NOON)
 
@@ -87,7 +87,7 @@ def test_a_preview_from_another_time_does_not_hold(age):
         changed(next_plan="growth"),
     ],
 )
-def test_a_preview_of_what_has_changed_since_does_not_hold(subscription):
+def test_preview_is_rejected_after_the_subscription_changed(subscription):
     identifier = preview_id(STANDING, PRO, NOON)
     now = msgspec.structs.replace(STANDING, subscription=subscription)
 
@@ -95,26 +95,26 @@ def test_a_preview_of_what_has_changed_since_does_not_hold(subscription):
         check_preview(identifier, now, PRO, NOON)
 
 
-def test_anothers_preview_does_not_hold():
+def test_preview_of_another_account_is_rejected():
     identifier = preview_id(msgspec.structs.replace(STANDING, account_id=uuid.uuid4()), PRO, NOON)
 
     with pytest.raises(PreviewExpired):
         check_preview(identifier, STANDING, PRO, NOON)
 
 
-def test_a_larger_plan_begins_now_and_brings_the_difference():
+def test_upgrade_starts_now_and_grants_the_difference():
     change = planned_change(SUBSCRIPTION, GROWTH, PRO, NOON)
 
     assert (change.direction, change.effective_at, change.credits_now) == ("upgrade", NOON, 1250)
 
 
-def test_a_plan_that_was_larger_before_within_the_period_brings_nothing_more():
+def test_upgrade_grants_nothing_if_the_period_already_granted_more():
     change = planned_change(changed(credits_granted=5000), GROWTH, PRO, NOON)
 
     assert change.credits_now == 0
 
 
-def test_a_smaller_plan_begins_with_the_next_period():
+def test_downgrade_starts_with_the_next_period():
     subscription = changed(plan="pro")
 
     change = planned_change(subscription, PRO, GROWTH, NOON)
@@ -124,12 +124,12 @@ def test_a_smaller_plan_begins_with_the_next_period():
 
 
 @pytest.mark.parametrize("status", ["past_due", "unpaid", "paused"])
-def test_who_owes_money_does_not_change_the_plan(status):
+def test_overdue_subscription_cannot_change_the_plan(status):
     with pytest.raises(PaymentOverdue, match=status):
         planned_change(changed(status=status), GROWTH, PRO, NOON)
 
 
-def test_another_amount_is_another_price():
+def test_lookup_key_depends_on_the_amount():
     offer = Offer(
         kind="pack", name="small", title="100 credits", credits=100, price_cents=1500, currency="usd"
     )

@@ -1,4 +1,4 @@
-"""What becomes of a call when Stripe does not do what was asked."""
+"""Errors, retries, idempotency and pagination of the Stripe client."""
 
 import uuid
 
@@ -28,18 +28,18 @@ async def desk(simulators):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """No pause before another try."""
+    """Retries without backoff."""
     monkeypatch.setattr("stripe.HTTPClient.INITIAL_DELAY", 0.0)
     monkeypatch.setattr("stripe.HTTPClient.MAX_DELAY", 0.0)
 
 
-async def test_the_version_is_the_one_that_the_sdk_was_made_for():
-    import stripe  # noqa: PLC0415  half a second
+async def test_api_version_matches_the_sdk():
+    import stripe  # noqa: PLC0415  the import takes half a second
 
     assert stripe.api_version == API_VERSION
 
 
-async def test_a_repeated_post_is_one(desk):
+async def test_post_is_idempotent_by_key(desk):
     key = uuid.uuid4().hex
 
     first, second = [await desk.post("/v1/customers", key, email="a@example.com") for _ in range(2)]
@@ -47,7 +47,7 @@ async def test_a_repeated_post_is_one(desk):
     assert first["id"] == second["id"]
 
 
-async def test_a_key_that_was_used_for_something_else_is_refused(desk):
+async def test_idempotency_key_with_another_body_is_refused(desk):
     key = uuid.uuid4().hex
     await desk.post("/v1/customers", key, email="a@example.com")
 
@@ -55,7 +55,7 @@ async def test_a_key_that_was_used_for_something_else_is_refused(desk):
         await desk.post("/v1/customers", key, email="b@example.com")
 
 
-async def test_what_stripe_does_not_have_is_none(desk):
+async def test_find_returns_none_and_get_raises_for_an_unknown_id(desk):
     assert await desk.find("/v1/subscriptions/sub_nobody") is None
     with pytest.raises(StripeObjectMissing):
         await desk.get("/v1/subscriptions/sub_nobody")
@@ -66,7 +66,7 @@ async def test_what_stripe_does_not_have_is_none(desk):
 @pytest.mark.parametrize(
     ("status", "reason"), [(401, "key_refused"), (429, "rate_limited"), (503, "answered_503")]
 )
-async def test_what_is_worth_another_try_says_so_without_stripes_words(desk, simulators, status, reason):
+async def test_retryable_failure_is_unavailable_without_stripes_text(desk, simulators, status, reason):
     await simulators.fault("/stripe", status=status, times=None)
 
     with capture_logs() as logs, pytest.raises(PaymentsUnavailable) as refusal:
@@ -79,7 +79,7 @@ async def test_what_is_worth_another_try_says_so_without_stripes_words(desk, sim
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_hiccup_is_nobodys_trouble(desk, simulators):
+async def test_short_failure_is_retried(desk, simulators):
     await simulators.fault("/stripe", status=503, times=2)
 
     made = await desk.post("/v1/customers", uuid.uuid4().hex, email="a@example.com")
@@ -88,7 +88,7 @@ async def test_a_hiccup_is_nobodys_trouble(desk, simulators):
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_nobody_there_is_no_answer():
+async def test_refused_connection_is_reported_as_no_answer():
     address = f"http://127.0.0.1:{free_port()}"
 
     async def where():
@@ -100,12 +100,12 @@ async def test_nobody_there_is_no_answer():
     await desk.close()
 
 
-async def test_without_a_key_every_call_says_so():
+async def test_call_without_a_key_raises_billing_not_configured():
     with pytest.raises(BillingNotConfigured):
         await StripeApi(None).get("/v1/customers/cus_1")
 
 
-async def test_a_list_is_read_to_its_end(desk, monkeypatch):
+async def test_pages_returns_every_item_of_a_list(desk, monkeypatch):
     monkeypatch.setattr("infrastructure.payments.stripe_client.PAGE_LENGTH", 2)
     made = [
         (await desk.post("/v1/customers", uuid.uuid4().hex, email="a@example.com"))["id"] for _ in range(5)

@@ -1,4 +1,4 @@
-"""The same thing in each of the forms that Stripe has given it."""
+"""Mapping of Stripe's objects in every supported API version."""
 
 import uuid
 from datetime import UTC, datetime
@@ -101,7 +101,7 @@ def without(document, name):
 
 
 @pytest.mark.parametrize("document", [OLD, OLDEST])
-def test_a_subscription_is_the_same_in_every_form(document):
+def test_subscription_maps_equally_from_every_api_version(document):
     snapshot = subscription_of(NEW)
 
     assert subscription_of(document) == snapshot
@@ -111,7 +111,7 @@ def test_a_subscription_is_the_same_in_every_form(document):
 
 
 @pytest.mark.parametrize("document", [OLD_INVOICE, OLDEST_INVOICE])
-def test_an_invoice_is_the_same_in_every_form(document):
+def test_invoice_maps_equally_from_every_api_version(document):
     snapshot = invoice_of(NEW_INVOICE)
 
     assert invoice_of(document) == snapshot
@@ -123,7 +123,7 @@ def test_an_invoice_is_the_same_in_every_form(document):
 @pytest.mark.parametrize(
     ("invoice", "is_paid"),
     [
-        ("in_1", False),  # an id alone says nothing
+        ("in_1", False),  # an id does not contain the status
         (None, False),
         ({"id": "in_1", "status": "open"}, False),
         ({"id": "in_1", "status": "draft"}, False),
@@ -133,7 +133,7 @@ def test_an_invoice_is_the_same_in_every_form(document):
         ({"id": "in_1", "paid": False}, False),
     ],
 )
-def test_a_period_is_paid_when_its_invoice_is_and_bills_that_price(invoice, is_paid):
+def test_period_is_paid_if_its_paid_invoice_bills_the_price(invoice, is_paid):
     assert subscription_of({**NEW, "latest_invoice": invoice}).is_paid == is_paid
 
 
@@ -145,7 +145,7 @@ def test_a_period_is_paid_when_its_invoice_is_and_bills_that_price(invoice, is_p
         ({"cancel_at_period_end": True, "cancel_at": END}, END),
     ],
 )
-def test_a_cancellation_is_known_by_its_instant(fields, cancels_at):
+def test_cancellation_maps_to_its_time(fields, cancels_at):
     assert subscription_of({**NEW, **fields}).cancels_at == datetime.fromtimestamp(cancels_at, UTC)
 
 
@@ -157,7 +157,7 @@ def test_a_cancellation_is_known_by_its_instant(fields, cancels_at):
         ({"status": "released"}, None),
     ],
 )
-def test_what_follows_a_period_is_told_by_its_schedule(schedule, next_price_id):
+def test_next_price_is_read_from_the_open_schedule(schedule, next_price_id):
     phases = [
         {"start_date": START, "items": [{"price": "price_1"}]},
         {"start_date": END, "items": [{"price": "price_2"}]},
@@ -167,7 +167,7 @@ def test_what_follows_a_period_is_told_by_its_schedule(schedule, next_price_id):
     assert (snapshot.schedule_id, snapshot.next_price_id) == ("sub_sched_1", next_price_id)
 
 
-def test_an_upgrades_invoice_names_the_larger_plan_and_no_period_of_its_own():
+def test_upgrade_invoice_has_the_larger_plans_price_and_no_period():
     lines = [
         {"amount": -1400, "period": LINE_PERIOD, "price": {"id": "price_1"}, "proration": True},
         {"amount": 4900, "period": LINE_PERIOD, "price": {"id": "price_2"}, "proration": True},
@@ -201,14 +201,14 @@ def test_an_upgrades_invoice_names_the_larger_plan_and_no_period_of_its_own():
         (dispute_of, {"amount": 5}, "id"),
     ],
 )
-def test_what_no_rule_can_do_without_is_missed(read, document, field):
+def test_missing_required_field_raises_shape_unknown(read, document, field):
     with pytest.raises(StripeShapeUnknown) as refusal:
         read(document)
 
     assert refusal.value.field == field
 
 
-def test_a_checkout_says_what_was_promised_and_to_whom():
+def test_checkout_maps_account_and_credits_from_its_metadata():
     checkout_id = uuid.uuid4()
     snapshot = checkout_of(
         {
@@ -229,12 +229,12 @@ def test_a_checkout_says_what_was_promised_and_to_whom():
 
 
 @pytest.mark.parametrize("account_id", ["not-a-uuid", "", None, 5])
-def test_an_account_that_is_none_of_ours_is_none(account_id):
+def test_invalid_account_id_maps_to_none(account_id):
     assert subscription_of({**NEW, "metadata": {"account_id": account_id}}).account_id is None
 
 
 @pytest.mark.parametrize("paid_by", [{"payment_intent": "pi_1"}, {"payment_intent": None, "charge": "pi_1"}])
-def test_money_that_goes_back_names_its_payment(paid_by):
+def test_refund_maps_its_payment(paid_by):
     snapshot = refund_of({"id": "re_1", "amount": 500, "status": "pending", **paid_by})
 
     assert (snapshot.payment_id, snapshot.returned_cents, snapshot.status) == ("pi_1", 500, "pending")

@@ -7,7 +7,7 @@ from features.billing.domain.payment_errors import PackUnknown, PlanNotSold, Pla
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """What is sold, and Stripe's price for each."""
+    """Plans and packs on offer, each with its Stripe price."""
 
     offers: OfferStore
     till: CheckoutProvider
@@ -37,17 +37,17 @@ class Catalog:
         raise PackUnknown(name)
 
     async def price_id(self, offer: Offer) -> str:
-        """Published at the first sale, if it was not before."""
+        """Return the stored Stripe price id; publish the offer first if it has none."""
         known = await self.offers.price_id(offer)
         return known or (await self.published(offer)).price_id
 
     async def publish(self) -> list[Published]:
-        """Tell Stripe of everything that is sold. May be repeated, at another Stripe too."""
+        """Publish every offer with a price at Stripe. Idempotent, also with a new Stripe account."""
         items = [*await self.offers.plans(), *await self.offers.packs()]
         return [await self.published(offer_of(item)) for item in items if item.price_cents > 0]
 
     async def published(self, offer: Offer) -> Published:
-        """Stripe's price of it as Stripe has it now, made when there is none."""
+        """Find the price at Stripe, or create it, and store its id if it differs from the stored one."""
         known, price_id = await self.offers.price_id(offer), await self.till.publish(offer)
         if price_id != known:
             await self.offers.keep_price(offer, price_id)

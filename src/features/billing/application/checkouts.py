@@ -20,7 +20,7 @@ RIVALS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Checkouts:
-    """The way to Stripe's till and back. Nothing is bought here: Stripe's word for it comes later."""
+    """Stripe checkout sessions for plans and packs. Credits are granted later, by Stripe's events."""
 
     views: BillingQueries
     orders: Orders
@@ -32,8 +32,8 @@ class Checkouts:
     async def open_plan(
         self, caller: Caller, checkout_id: UUID, plan: str, *, success_url: str | None, cancel_url: str | None
     ) -> Checkout:
-        """Whoever is at the till for this plan already is sent there again; for another plan, that till is
-        closed first. So nobody pays for two.
+        """Return the account's open checkout if it is for the same plan; expire one for another plan first.
+        An account therefore has at most one payable plan checkout. Idempotent by ``checkout_id``.
         """
         standing = await self.views.standing(caller)
         offer = offer_of(await self.catalogue.sold_plan(plan))
@@ -86,7 +86,7 @@ class Checkouts:
         except StripeObjectMissing:
             session = await self._session_at_another_stripe(caller, checkout, offer, customer_id)
         opened = await self.orders.opened(checkout, session)
-        if opened is None:  # a rival for another plan has closed it: nobody may pay here
+        if opened is None:  # a concurrent request for another plan closed it, so its session must not be paid
             await self.till.expire_checkout(session.id)
             raise CheckoutClosed
         return opened
@@ -94,21 +94,21 @@ class Checkouts:
     async def _session_at_another_stripe(
         self, caller: Caller, checkout: Checkout, offer: Offer, unknown_id: str
     ) -> OpenSession:
-        """What is known here was made at another Stripe: at the simulator, or with a test key."""
+        """Recreate customer and price: the stored ids are from another Stripe (simulator, test key)."""
         made = await self.till.open_customer(checkout.account_id, email=caller.email)
         customer_id = await self.orders.replace_customer(checkout.account_id, unknown_id, made)
         price_id = (await self.catalogue.published(offer)).price_id
         return await self.till.open_checkout(checkout, customer_id=customer_id, price_id=price_id)
 
     async def _is_payable(self, checkout: Checkout) -> bool:
-        """One that Stripe has not been told of yet is; of the others Stripe knows."""
+        """A checkout without a Stripe session is payable; otherwise Stripe's session status decides."""
         if checkout.stripe_session_id is None:
             return True
         found = await self.records.checkout(checkout.stripe_session_id)
         return found is not None and found.status == "open"
 
     async def _expire(self, checkout: Checkout) -> None:
-        """Raises CheckoutCompleted when somebody has paid there."""
+        """Raises CheckoutCompleted when the session is already paid."""
         if checkout.stripe_session_id is not None:
             await self.till.expire_checkout(checkout.stripe_session_id)
         await self.orders.close(checkout, "expired")
@@ -141,7 +141,7 @@ class Checkouts:
         )
 
     def _own_address(self, field: str, address: str | None, path: str) -> str:
-        """Of the frontend and nobody else: who pays is not to be sent to a stranger's page."""
+        """Accept only addresses of the frontend, to prevent an open redirect after the payment."""
         own = urlsplit(self.frontend_url)
         if address is None:
             return self.frontend_url + path

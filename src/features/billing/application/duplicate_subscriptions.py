@@ -10,8 +10,8 @@ IN_FORCE = frozenset({"active", "trialing"})
 
 @dataclass(frozen=True, slots=True)
 class DuplicateSubscriptions:
-    """A subscription beside another one: somebody pays twice and gets nothing for it. It is ended, and what
-    was paid for it goes back. How far that has come is kept at Stripe: whoever is interrupted goes on.
+    """Cancels and refunds the second subscription of an account, which is billed but grants no credits.
+    The progress is stored in Stripe's metadata, so an interrupted run continues where it stopped.
     """
 
     looks: ReconciliationQueries
@@ -19,8 +19,8 @@ class DuplicateSubscriptions:
     ends: SubscriptionEnds
 
     async def end(self, account_id: AccountId, snapshot: SubscriptionSnapshot) -> int | None:
-        """The cents that went back. None: the other one is not in force at Stripe either, so which of them is
-        meant is for the next news, or for a person, to say.
+        """Return the refunded cents. Return None if the other subscription is not active at Stripe either:
+        the next event or an operator decides which of the two is kept.
         """
         if snapshot.surplus is None and not await self._is_other_in_force(account_id):
             return None

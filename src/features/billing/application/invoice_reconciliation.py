@@ -10,16 +10,16 @@ from features.billing.domain.stripe_snapshots import InvoiceSnapshot
 from shared.errors import DomainError, Unavailable
 from shared.ids import AccountId
 
-# Longer than a month, so that each invoice is looked at again after it should have been paid.
+# Longer than a month, so that each invoice is fetched again after its due date.
 LOOK_BACK = timedelta(days=35)
-# Invoices for a whole period. That of an upgrade is for a part of one, and what it brings is the
-# subscription's to say.
+# Invoices for a whole period. An upgrade's invoice covers a part of one; its credits follow from the
+# subscription's state.
 FOR_A_PERIOD = frozenset({"subscription_create", "subscription_cycle"})
 
 
 @dataclass(frozen=True, slots=True)
 class InvoiceReconciliation:
-    """Every recent invoice as Stripe has it, and credits for every period that was paid for."""
+    """Copies recent invoices from Stripe and grants the credits of paid periods that were missed."""
 
     book: InvoiceStore
     looks: ReconciliationQueries

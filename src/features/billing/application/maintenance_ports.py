@@ -1,4 +1,4 @@
-"""What the jobs that keep us and Stripe together need."""
+"""Ports of the jobs that reconcile the database with Stripe."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -15,11 +15,11 @@ AccountStanding = Literal["active", "deleted", "gone"]
 
 class RenewalStore(SubscriptionStore, Protocol):
     async def renewable(self, subscriptions_max: int) -> list[Renewable]:
-        """Of both clocks, those due the longest first."""
+        """Subscriptions of both clocks whose period is over, the longest overdue first."""
         ...
 
     async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
-        """How many subscriptions of our own clock were renewed, and the credits that this brought."""
+        """Renew subscriptions on our own clock; return their number and the credits granted."""
         ...
 
 
@@ -35,7 +35,7 @@ class InvoiceStore(SubscriptionSyncStore, Protocol):
     async def plan_of(self, price_id: str) -> str | None: ...
 
     async def save_invoice(self, account_id: AccountId, invoice: InvoiceSnapshot, seen_at: datetime) -> bool:
-        """Whether anything in it is news."""
+        """Return whether the stored invoice changed."""
         ...
 
     async def grant_period(
@@ -61,30 +61,30 @@ class InvoiceStore(SubscriptionSyncStore, Protocol):
 
 
 class ReconciliationQueries(Protocol):
-    """Of our own side, what is compared."""
+    """The database's side of the comparison with Stripe."""
 
     async def standing_of(self, account_id: AccountId) -> AccountStanding: ...
 
     async def row_of(self, stripe_subscription_id: str) -> UUID | None: ...
 
     async def subscription_of(self, account_id: AccountId) -> str | None:
-        """Stripe's id of the one that is not ended here."""
+        """Stripe's id of the account's subscription that has not ended in the database."""
         ...
 
     async def unseen_since(self, seen_at: datetime, subscriptions_max: int) -> list[tuple[AccountId, str]]:
-        """Subscriptions of Stripe's clock that are not ended here and that nobody has looked at since."""
+        """Running subscriptions on Stripe's clock whose last snapshot is older than ``seen_at``."""
         ...
 
 
 class SubscriptionEnds(Protocol):
-    """At Stripe. Every call may be repeated."""
+    """Immediate cancellation and refund at Stripe. Every call is idempotent."""
 
     async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot: ...
 
     async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
-        """So that its snapshots say so from now on; also when it is cancelled."""
+        """Write the marker to the metadata at Stripe; works on a cancelled subscription too."""
         ...
 
     async def give_back(self, payment_id: str) -> None:
-        """All that is left of a payment for a surplus subscription."""
+        """Refund the remaining amount of a payment for a surplus subscription."""
         ...

@@ -33,8 +33,8 @@ from shared.caller import Caller
 
 @dataclass(frozen=True, slots=True)
 class PlanChanges:
-    """Changes of a subscription that Stripe bills, one at a time for each account. What Stripe has after a
-    change is read and booked at once, so that the caller sees it before Stripe's event arrives.
+    """Changes of a subscription that Stripe bills, one at a time for each account. After a change the
+    subscription is read from Stripe and stored, so that the caller sees it before Stripe's event arrives.
     """
 
     views: BillingQueries
@@ -49,8 +49,8 @@ class PlanChanges:
         return await self._preview(standing, plan, await self.book.now())
 
     async def change(self, caller: Caller, plan: str, previewed: str, *, key: UUID) -> SubscriptionStanding:
-        """As it was previewed, or not at all. Raises PreviewExpired, also when the subscription at Stripe is
-        not the one that was previewed.
+        """Make exactly the previewed change. Raises PreviewExpired if the subscription differs from the
+        previewed one, in the database or at Stripe.
         """
         account_id = (await self.views.standing(caller)).account_id
         async with self.locks.hold(account_id):
@@ -62,17 +62,17 @@ class PlanChanges:
             except PriceUnknown:
                 raise PreviewExpired from None
             if change.is_in_place(standing.subscription):
-                return standing  # by an earlier attempt of this request, which was interrupted
+                return standing  # an earlier, interrupted attempt of this request made the change
             change = await self._checked(standing, plan, previewed)
             await self._write(caller, standing, change, found, key=key)
             return await self._reread(caller, standing)
 
     async def cancel(self, caller: Caller, *, key: UUID) -> SubscriptionStanding:
-        """With the end of what is paid for."""
+        """End the subscription at the end of the paid period. Raises AlreadyCancelled."""
         return await self._end(caller, ends=True, key=key)
 
     async def resume(self, caller: Caller, *, key: UUID) -> SubscriptionStanding:
-        """Takes back what was planned for the period's end: that it ends, or goes on smaller."""
+        """Undo a planned cancellation or downgrade. Raises NothingToResume."""
         return await self._end(caller, ends=False, key=key)
 
     async def _checked(self, standing: SubscriptionStanding, plan: str, previewed: str) -> PlanChange:
@@ -100,12 +100,12 @@ class PlanChanges:
         try:
             await self.terms.upgrade(change, price_id, key=key)
         except PaymentFailed:
-            # A smaller plan that was to follow was taken back before the card was charged.
+            # A planned downgrade was released before the card was charged, so the stored state is outdated.
             await self._reread(caller, standing)
             raise
 
     async def _end(self, caller: Caller, *, ends: bool, key: UUID) -> SubscriptionStanding:
-        """Refused only where Stripe agrees: an event that has not arrived yet is no reason."""
+        """Raises only if Stripe's state agrees with the stored one, which may lag behind by an event."""
         account_id = (await self.views.standing(caller)).account_id
         async with self.locks.hold(account_id):
             standing = await self.views.standing(caller)
@@ -137,7 +137,7 @@ class PlanChanges:
         )
 
     async def _read(self, standing: SubscriptionStanding) -> tuple[SubscriptionSnapshot, datetime]:
-        """With the time before the request: what anybody reads later is at least as new."""
+        """Return the snapshot and the database's time before the request, so a later read is never older."""
         subscription_id = standing.paid_subscription().stripe_subscription_id
         assert subscription_id is not None, "the schema says so"
         seen_at = await self.book.now()
@@ -147,8 +147,8 @@ class PlanChanges:
         return found, seen_at
 
     async def _reread(self, caller: Caller, standing: SubscriptionStanding) -> SubscriptionStanding:
-        """After a write. The write's own response would not do: its time is before the write, and an event
-        that was processed meanwhile, with the state before the write, would count as newer.
+        """Read the subscription after a write. The write's own response must not be stored: its time is
+        before the write, so an event processed meanwhile with the old state would count as newer.
         """
         return await self._booked(caller, standing, *await self._read(standing))
 

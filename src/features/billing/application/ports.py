@@ -1,4 +1,4 @@
-"""What billing needs of Stripe and of the database, in its own words."""
+"""Ports of billing to Stripe and to the database."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -31,7 +31,7 @@ class RawEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StripeReader(Protocol):
-    """What Stripe has now. None: it has no such thing. Raises Unavailable when it does not answer."""
+    """Current state at Stripe. Returns None for an unknown id; raises Unavailable if Stripe fails."""
 
     async def subscription(self, subscription_id: str) -> SubscriptionSnapshot | None: ...
 
@@ -44,7 +44,7 @@ class StripeReader(Protocol):
     async def dispute(self, dispute_id: str) -> ReversalSnapshot | None: ...
 
     def subscriptions(self) -> AsyncIterator[SubscriptionSnapshot]:
-        """All there are, page by page, the ended ones too."""
+        """All subscriptions including ended ones, fetched page by page."""
         ...
 
     def invoices(self, *, since: datetime) -> AsyncIterator[InvoiceSnapshot]: ...
@@ -52,39 +52,39 @@ class StripeReader(Protocol):
     def invoices_of(self, subscription_id: str) -> AsyncIterator[InvoiceSnapshot]: ...
 
     def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
-        """Newest first; Stripe keeps them for 30 days."""
+        """Events, newest first. Stripe keeps them for 30 days."""
         ...
 
 
 class SubscriptionStore(Protocol):
-    """What is known here of Stripe's subscriptions. Repeating a call changes nothing."""
+    """Repository of Stripe's subscriptions. Every method is idempotent."""
 
     async def now(self) -> datetime:
-        """The database's time. To be read before Stripe is asked, and handed over with the answer."""
+        """The database's time. Read it before the request to Stripe and pass it with the snapshot."""
         ...
 
     async def apply_subscription(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime
     ) -> SubscriptionResult:
-        """What is older than what is known changes nothing. Raises PriceUnknown."""
+        """Store the snapshot; one older than the stored state changes nothing. Raises PriceUnknown."""
         ...
 
 
 class SubscriptionLocks(Protocol):
     def hold(self, account_id: AccountId) -> AbstractAsyncContextManager[None]:
-        """One change of an account's subscription at a time, in all processes together; the others wait.
+        """Hold an account's lock across all processes; other callers wait.
         Raises SubscriptionBusy when the wait is too long.
         """
         ...
 
 
 class CheckoutProvider(Protocol):
-    """Where people pay. What is meant the same way twice is done once. Raises PaymentsUnavailable,
-    PaymentsRefused, or BillingNotConfigured where there is none.
+    """Stripe's prices, customers, checkout sessions and portal. Every call is idempotent. Raises
+    PaymentsUnavailable, PaymentsRefused, or BillingNotConfigured without a Stripe key.
     """
 
     async def publish(self, offer: Offer) -> str:
-        """Stripe's price of it, made when there is none."""
+        """Return the id of the offer's price at Stripe; create the price if there is none."""
         ...
 
     async def open_customer(self, account_id: AccountId, *, email: str) -> str: ...
@@ -92,33 +92,33 @@ class CheckoutProvider(Protocol):
     async def open_checkout(self, checkout: Checkout, *, customer_id: str, price_id: str) -> OpenSession: ...
 
     async def expire_checkout(self, session_id: str) -> None:
-        """Nobody pays there any more. Raises CheckoutCompleted when somebody has."""
+        """Make the session unpayable. Raises CheckoutCompleted if it is already paid."""
         ...
 
     async def open_portal(self, customer_id: str, *, return_url: str, key: UUID) -> str:
-        """The address of Stripe's own page for cards, bills and addresses."""
+        """Return the URL of Stripe's customer portal for cards, invoices and addresses."""
         ...
 
 
 class SubscriptionProvider(Protocol):
-    """What a subscription is about to be, at Stripe. ``key``: the same again does nothing twice. What a write
-    has made of the subscription is read afterwards, by StripeRecords.
+    """Changes of a subscription at Stripe, idempotent by ``key``. Writes return nothing: read the result
+    with StripeReader.
     """
 
     async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
-        """What an upgrade at that instant would cost."""
+        """Price of the upgrade if it is made at ``change.at``."""
         ...
 
     async def upgrade(self, change: PlanChange, price_id: str, *, key: UUID) -> None:
-        """Now, and paid now. Raises PaymentFailed when the card refuses; then nothing has changed."""
+        """Upgrade and charge now. Raises PaymentFailed, without any change, if the card is declined."""
         ...
 
     async def downgrade(self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID) -> None:
-        """From the period's end on."""
+        """Schedule the smaller plan for the end of the period."""
         ...
 
     async def release(self, schedule_id: str) -> None:
-        """What was planned by it does not come."""
+        """Drop the schedule and its planned change; the subscription itself continues."""
         ...
 
     async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None: ...
@@ -134,45 +134,45 @@ class OfferStore(Protocol):
         ...
 
     async def price_id(self, offer: Offer) -> str | None:
-        """Stripe's price of it, if it was published at that amount."""
+        """Id of the offer's price at Stripe; None if it was not published with this amount."""
         ...
 
     async def keep_price(self, offer: Offer, price_id: str) -> None: ...
 
 
 class Orders(Protocol):
-    """What somebody was sent to the till for."""
+    """Repository of checkouts and of the accounts' Stripe customers."""
 
     async def replace_customer(self, account_id: AccountId, unknown_id: str, customer_id: str) -> str:
-        """Where Stripe does not have the one that is known; Stripe's customer of the account from now on."""
+        """Replace a customer id that Stripe does not know; return the id that is stored afterwards."""
         ...
 
     async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
-        """Stripe's customer of the account: this one, or the one that was known before."""
+        """Store the customer id unless the account has one; return the stored id."""
         ...
 
     async def begin(self, order: Order) -> Checkout:
-        """The order's own; or, when the account is at the till for a plan already, that one. May be
-        repeated.
+        """Create the order's checkout, or return the account's open checkout for a plan. Idempotent by
+        ``order.id``.
         """
         ...
 
     async def opened(self, checkout: Checkout, session: OpenSession) -> Checkout | None:
-        """None: somebody closed it in the meantime."""
+        """Store the Stripe session. Returns None if the checkout was closed concurrently."""
         ...
 
     async def close(self, checkout: Checkout, status: Literal["expired", "failed"]) -> None:
-        """One that is completed stays so."""
+        """Close the checkout; a completed one stays completed."""
         ...
 
 
 class BillingQueries(Protocol):
-    """What a caller may see. Raises AccountNotFound or AccountNotChosen."""
+    """Reads with the caller's rights. Raises AccountNotFound or AccountNotChosen."""
 
     async def standing(self, caller: Caller) -> SubscriptionStanding: ...
 
     async def checkout(self, caller: Caller, checkout_id: UUID) -> Checkout | None: ...
 
     async def invoices(self, caller: Caller, *, after: Cursor | None, invoices_max: int) -> list[Invoice]:
-        """Newest first, from behind the place."""
+        """Invoices after the cursor, newest first."""
         ...

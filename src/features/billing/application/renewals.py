@@ -12,12 +12,12 @@ STRIPES_PER_LOOK = 500
 
 @dataclass(frozen=True, slots=True)
 class Renewals:
-    """The credits of new periods. Where our clock counts they are granted here; where Stripe's does, Stripe
-    is asked for what its event should have told us. A period's credits come once, whoever asks.
+    """Credits of new periods. Subscriptions on our own clock are renewed here; those on Stripe's clock are
+    fetched from Stripe in case its event was lost. Idempotent: each period is granted once.
     """
 
     book: RenewalStore
-    records: StripeReader | None  # None: nobody pays here
+    records: StripeReader | None  # None: billing is not configured
 
     async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
         if is_dry_run:
@@ -40,7 +40,7 @@ class Renewals:
         return tally
 
     async def _ask_stripe(self, records: StripeReader, tally: JobSummary) -> None:
-        """Each once: one for which Stripe has no new period either stays due."""
+        """Fetch each due subscription once: it stays due if Stripe has no new period either."""
         asked: set[str] = set()
         due_max = STRIPES_PER_LOOK
         while True:
@@ -66,7 +66,7 @@ class Renewals:
                 return
             applied = await self.book.apply_subscription(due.account_id, snapshot, seen_at)
         except Unavailable:
-            raise  # everybody else's answer would be the same
+            raise  # the remaining subscriptions would fail in the same way
         except DomainError as error:
             tally.note(error.code, stripe_id)
             tally.counts["failed"] += 1

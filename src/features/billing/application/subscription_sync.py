@@ -18,7 +18,7 @@ UNSEEN_PER_LOOK = 200
 
 
 class _Incomplete(Exception):
-    """Ends the transaction of a dry run, and tells what it would have brought."""
+    """Rolls back the transaction of a dry run and carries its result."""
 
     def __init__(self, applied: SubscriptionResult) -> None:
         super().__init__(applied)
@@ -27,8 +27,8 @@ class _Incomplete(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionSync:
-    """Every subscription as Stripe has it, and every one of ours that Stripe did not list. Whoever deleted
-    their account is billed no longer, and nobody is billed twice.
+    """Copies every subscription from Stripe, then fetches stored ones that Stripe did not list. Cancels the
+    subscriptions of deleted accounts and the second subscription of an account.
     """
 
     book: SubscriptionSyncStore
@@ -40,7 +40,7 @@ class SubscriptionSync:
         tally = JobSummary()
         if self.records is None:
             return tally
-        # Before the first page: what comes later on is newer than this says, never older.
+        # Read before the first page, so that every snapshot is at least as new as seen_at.
         seen_at = await self.book.now()
         async for snapshot in self.records.subscriptions():
             tally.counts["subscriptions"] += 1
@@ -57,7 +57,7 @@ class SubscriptionSync:
         is_over = snapshot.status in ("canceled", "incomplete_expired")
         standing = "gone" if account_id is None else await self.looks.standing_of(account_id)
         if account_id is None or standing == "gone":
-            # Perhaps another system's: it is not ours to end.
+            # The subscription may belong to another system, so the job must not cancel it.
             if not is_over:
                 tally.note("account_unknown", snapshot.id)
             return
@@ -72,7 +72,7 @@ class SubscriptionSync:
                 await self._end_surplus(account_id, snapshot, tally, is_dry_run=is_dry_run)
         except Unavailable:
             raise
-        except DomainError as error:  # this one's alone: the others go on
+        except DomainError as error:  # concerns this subscription only; the job continues
             tally.note(error.code, snapshot.id)
 
     async def _end_surplus(
@@ -91,7 +91,7 @@ class SubscriptionSync:
         if is_dry_run or self.ends is None:
             return snapshot, seen_at
         ended = await self.ends.cancel_now(snapshot.id)
-        return ended, await self.book.now()  # an end is final: it is still so after the request
+        return ended, await self.book.now()  # a cancellation is final, so the time after the request is valid
 
     async def _apply(
         self, account_id: AccountId, snapshot: SubscriptionSnapshot, seen_at: datetime, *, is_dry_run: bool
@@ -101,7 +101,7 @@ class SubscriptionSync:
         try:
             async with self.book.transaction():
                 applied = await self.book.apply_subscription(account_id, snapshot, seen_at)
-                raise _Incomplete(applied)  # noqa: TRY301  the transaction ends by it
+                raise _Incomplete(applied)  # noqa: TRY301  rolls back the transaction
         except _Incomplete as undone:
             return undone.applied
 

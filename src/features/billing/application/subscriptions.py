@@ -10,5 +10,5 @@ class Subscriptions:
     views: BillingQueries
 
     async def current(self, caller: Caller) -> SubscriptionStanding:
-        """Every account has one: without a paid plan, the free one's."""
+        """The account's subscription; an account without a paid plan has the free one."""
         return await self.views.standing(caller)

@@ -1,4 +1,4 @@
-"""What is sold, and the way to the till."""
+"""Routes for offers, checkouts and the customer portal."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""What a client sends."""
+"""Request schemas of billing."""
 
 from typing import Annotated
 

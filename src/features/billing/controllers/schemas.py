@@ -1,4 +1,4 @@
-"""What a client gets."""
+"""Response schemas of billing."""
 
 from datetime import datetime
 from typing import Any, Literal

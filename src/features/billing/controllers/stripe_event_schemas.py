@@ -1,4 +1,4 @@
-"""The inbox's events as operators see them."""
+"""Response schemas of the Stripe inbox, for operators."""
 
 from datetime import datetime
 from typing import Any
@@ -92,6 +92,6 @@ def opened_out(opened: OpenedEvent) -> OpenedResponse:
 
 
 def _fields(event: InboxEvent) -> dict[str, Any]:
-    """When it is due concerns nobody once it is done with."""
+    """``due_at`` has no meaning for an event that is not pending or parked, so it is hidden."""
     fields = {name: getattr(event, name) for name in EventResponse.__struct_fields__}
     return fields if event.status in ("pending", "parked") else {**fields, "due_at": None}

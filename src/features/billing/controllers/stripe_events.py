@@ -1,4 +1,4 @@
-"""What Stripe told us and what became of it, for operators."""
+"""Operators' routes for the Stripe inbox."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ from shared.timestamps import as_utc
 At = Annotated[
     datetime | None, QueryParameter(description="An instant with its offset, as 2026-11-01T00:00:00Z.")
 ]
-# The pattern is for the schema alone: what is no event's id is no event, and 404 like any other.
+# The pattern only documents the schema: a malformed id gets 404 like any unknown id.
 EventId = Annotated[str, PathParameter(schema_extra={"pattern": ID_PATTERN})]
 Type = Annotated[
     str | None, QueryParameter(pattern=TYPE_PATTERN, max_length=255, description="As `invoice.paid`.")

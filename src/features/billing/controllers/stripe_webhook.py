@@ -24,7 +24,7 @@ class ReceivedResponse(msgspec.Struct, frozen=True, kw_only=True):
 class StripeWebhookController(Controller):
     path = PATH
     tags = ("Webhooks",)
-    security = ({},)  # Stripe signs instead
+    security = ({},)  # authenticated by Stripe's signature
 
     @post(
         "/",

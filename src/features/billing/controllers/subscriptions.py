@@ -1,4 +1,4 @@
-"""The plan that an account has, and the way to another."""
+"""Routes for the subscription, plan changes and invoices."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is sold."""
+"""Plans, packs and their offers."""
 
 from typing import Literal
 
@@ -10,13 +10,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     rank: int
     monthly_credits: int
-    price_cents: int  # a month; 0: not sold
+    price_cents: int  # per month; 0: not sold
     currency: str
-    business_profiles_max: int | None  # None: as many as they like
+    business_profiles_max: int | None  # None: unlimited
     runs_at_once: int
     bulk_max: int
     light_per_hour: int
-    history_days: int | None  # None: for ever
+    history_days: int | None  # None: unlimited
 
 
 class Pack(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan or a pack as Stripe is told of it."""
+    """A plan or a pack as it is published at Stripe."""
 
     kind: Literal["plan", "pack"]
     name: str
@@ -41,7 +41,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def lookup_key(self) -> str:
-        """Stripe's price of it is found by this: another amount is another price."""
+        """Key of the offer's price at Stripe; contains the amount because Stripe's prices are immutable."""
         return f"oslira_{self.kind}_{self.name}_{self.price_cents}_{self.currency}"
 
 

@@ -1,10 +1,10 @@
-"""What went wrong with Stripe. No text of Stripe's is in any of them."""
+"""Errors of Stripe's API. None of them contains text from Stripe."""
 
 from shared.errors import NotFound, PaymentRequired, Unavailable, UpstreamFailed
 
 
 class PriceUnknown(UpstreamFailed):
-    """Somebody pays Stripe for what we have not published: an old price, or one made by hand."""
+    """A subscription has a price that we did not publish: an old one, or one created by hand."""
 
     code = "price_unknown"
 
@@ -17,7 +17,7 @@ class PriceUnknown(UpstreamFailed):
 
 
 class StripeShapeUnknown(UpstreamFailed):
-    """Stripe's answer lacks what no rule of ours can do without, in every form that we know."""
+    """Stripe's response lacks a required field in every supported API version."""
 
     code = "stripe_shape_unknown"
 
@@ -30,7 +30,7 @@ class StripeShapeUnknown(UpstreamFailed):
 
 
 class CheckoutNotOurs(UpstreamFailed):
-    """A checkout that does not say for which account it was opened."""
+    """A checkout session without an account in its metadata."""
 
     code = "checkout_not_ours"
 
@@ -54,14 +54,14 @@ class PaymentsUnavailable(Unavailable):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason  # of ours: a word, never Stripe's text
+        self.reason = reason  # our own code, never Stripe's text
 
     def __str__(self) -> str:
         return f"Payments do not answer just now ({self.reason}). Nothing was charged twice; try again."
 
 
 class PaymentsRefused(UpstreamFailed):
-    """Stripe did not take what we sent, and will not."""
+    """Stripe rejected the request; a retry would be rejected too."""
 
     code = "payments_refused"
 

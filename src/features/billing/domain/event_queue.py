@@ -1,4 +1,4 @@
-"""Events in line for work: what becomes of one that fails, and how patient we are."""
+"""Queued Stripe events, their statuses and their retry policy."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ FAILURES_MAX = 12
 PARKED_FOR_MAX = timedelta(days=3)
 BACKOFF = timedelta(seconds=5)
 BACKOFF_MAX = timedelta(hours=1)
-JITTER = 0.2  # of the backoff: what failed together does not come back together
+JITTER = 0.2  # fraction of the backoff; spreads the retries of events that failed together
 RANGE_MAX = timedelta(days=31)
 
 
@@ -39,7 +39,7 @@ class RangeInvalid(Invalid):
 
 
 class WaitsForAnotherEvent(Conflict):
-    """What an event is about is not known here yet; another event, or a person, brings it."""
+    """The event depends on data that another event, or an operator, has yet to add."""
 
     code = "awaits_another_event"
 
@@ -52,7 +52,7 @@ class WaitsForAnotherEvent(Conflict):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event changed, or why it changed nothing."""
+    """A change made by an event, or the reason for making none."""
 
     what: str
     outcome: str
@@ -60,15 +60,15 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ClaimedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One that is ours to work on. ``claim``: of this one time; whoever comes after us has another."""
+    """An event leased by this worker. ``claim`` is the fencing token: every claim has a new one."""
 
     id: str
     type: str
     payload: bytes
     claim: UUID
-    claimed_at: datetime  # by the database's clock
+    claimed_at: datetime  # database time
     received_at: datetime
-    attempts: int  # this one included
+    attempts: int  # including this one
     failures: int
 
 
@@ -90,7 +90,7 @@ class InboxEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of an event that could not be applied."""
+    """Next status and due time of an event that could not be applied."""
 
     status: Literal["pending", "parked", "dead"]
     error: str
@@ -106,7 +106,7 @@ def setback(
     is_parked: bool,
     random: Callable[[], float],  # from 0 to 1
 ) -> RetryDecision:
-    """Not counted is what is nobody's fault here: Stripe did not answer. That only makes us slower."""
+    """Decide on a retry. A failure that is not counted (Stripe did not answer) only lengthens the backoff."""
     failures = event.failures + (1 if is_counted and not is_parked else 0)
     due_in = min(BACKOFF * 2 ** min(event.attempts - 1, 20), BACKOFF_MAX) * (1 + JITTER * random())
     is_too_late = is_parked and event.claimed_at - event.received_at >= PARKED_FOR_MAX

@@ -1,4 +1,4 @@
-"""What a comparison of us with Stripe has brought."""
+"""Counts and discrepancies of a reconciliation job."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import msgspec
 
 class Discrepancy(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
-    subject: str  # Stripe's id of it
+    subject: str  # Stripe's object id
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a caller asks for and cannot have."""
+"""Errors for billing requests that the account's state or the catalog does not permit."""
 
 from shared.errors import Conflict, Invalid, NotFound
 

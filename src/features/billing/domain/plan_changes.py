@@ -1,4 +1,4 @@
-"""From one plan to another: when, and what it costs and brings."""
+"""Plan changes: direction, effective time, credits, and the preview's id."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ Direction = Literal["upgrade", "downgrade"]
 
 
 class PlanChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A change that may be made, as it would be at an instant."""
+    """A permitted change, computed for the instant ``at``."""
 
     direction: Direction
     subscription: Subscription
@@ -33,18 +33,18 @@ class PlanChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def effective_at(self) -> datetime:
-        """A smaller plan begins when what was paid for is used up."""
+        """An upgrade starts at once; a downgrade starts at the end of the paid period."""
         return self.at if self.direction == "upgrade" else self.subscription.period_end
 
     @property
     def credits_now(self) -> int:
-        """The difference to what the period has brought already."""
+        """Credits granted by an upgrade: the target's monthly credits less those granted in this period."""
         if self.direction == "downgrade":
             return 0
         return max(0, self.target.monthly_credits - self.subscription.credits_granted)
 
     def is_in_place(self, subscription: Subscription) -> bool:
-        """Whether the subscription has become what the change was to make of it."""
+        """Whether the subscription already has the change's result."""
         is_same = subscription.stripe_subscription_id == self.subscription.stripe_subscription_id
         if self.direction == "upgrade":
             return is_same and subscription.plan == self.target.name
@@ -70,14 +70,14 @@ def planned_change(subscription: Subscription, current: Plan, target: Plan, now:
         direction="upgrade" if target.rank > current.rank else "downgrade",
         subscription=subscription,
         target=target,
-        # Whole seconds, as Stripe counts; within the period, as it demands, whatever the clocks say.
+        # Stripe counts whole seconds and requires an instant within the period, even if clocks differ.
         at=max(now.replace(microsecond=0), subscription.period_start),
     )
 
 
 def preview_id(standing: SubscriptionStanding, target: Plan, at: datetime) -> str:
-    """Says when it was asked for and what of; another subscription, or the same after a change, has another.
-    There is nothing to forge: what it says is compared with what is so.
+    """Id with the preview's time and a digest of subscription and target, so that any change invalidates it.
+    It needs no signature because check_preview recomputes it from the current data.
     """
     subscription = standing.subscription
     facts = (
@@ -102,7 +102,7 @@ def asked_at(identifier: str) -> datetime:
 
 
 def check_preview(identifier: str, standing: SubscriptionStanding, target: Plan, now: datetime) -> None:
-    """Raises PreviewExpired when it does not hold any more."""
+    """Raises PreviewExpired if the preview is too old or the data has changed."""
     at = asked_at(identifier)
     is_fresh = now - PREVIEW_LASTS <= at <= now + CLOCKS_DIFFER
     if not is_fresh or preview_id(standing, target, at) != identifier:

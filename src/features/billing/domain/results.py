@@ -1,4 +1,4 @@
-"""What became of Stripe's word here."""
+"""Results of applying Stripe's state to the database."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -10,8 +10,8 @@ from shared.ids import AccountId
 
 
 class SubscriptionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """``stale``: something newer was known. ``incomplete``: it was never paid, nothing is kept.
-    ``second_subscription``: the account has another. ``surplus``: it was ended for that, and paid back.
+    """``stale``: the stored state is newer. ``incomplete``: never paid, so nothing is stored.
+    ``second_subscription``: the account has another one. ``surplus``: marked as a duplicate that is refunded.
     """
 
     outcome: Literal["done", "stale", "incomplete", "second_subscription", "surplus", "unknown_account"]
@@ -26,8 +26,8 @@ class SubscriptionResult(msgspec.Struct, frozen=True, kw_only=True):
 class ReversalResult(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Literal["done", "repeated", "unknown_payment"]
     account_id: AccountId | None
-    credits_reclaimed: int  # below 0: they came back
-    credits_short: int  # not available at that moment: owed
+    credits_reclaimed: int  # negative: restored
+    credits_short: int  # owed, because they were no longer available
 
 
 class Renewable(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +44,12 @@ class Renewable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def renewal_reference(subscription_id: UUID, period_start: datetime) -> str:
-    """Under what a period's credits were granted. The database builds the same, see billing.grant_period."""
+    """Ledger reference of a period's credits. billing.grant_period builds the same text in SQL."""
     return f"renewal:{subscription_id}:{_instant(period_start)}"
 
 
 def upgrade_reference(subscription_id: UUID, period_start: datetime, plan: str) -> str:
-    """Under what a larger plan's difference was granted within a period."""
+    """Ledger reference of the credits that an upgrade grants within a period."""
     return f"upgrade:{subscription_id}:{_instant(period_start)}:{plan}"
 
 

@@ -1,4 +1,4 @@
-"""Whether Stripe wrote what somebody sent: over the bytes as they came, before anything reads them."""
+"""Signature check of Stripe's webhook, made on the raw body before it is parsed."""
 
 import hmac
 import re
@@ -7,7 +7,7 @@ from shared.errors import Malformed
 
 TOLERANCE_S = 300
 HEADER_LENGTH_MAX = 2_000
-# As it is written is how it was signed: without zeros in front, in ASCII.
+# The timestamp is part of the signed text, so only its canonical form is accepted: ASCII, no leading zeros.
 _INSTANT = re.compile(rb"[1-9][0-9]{0,11}")
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
 
@@ -27,12 +27,12 @@ class SignatureExpired(Malformed):
 
 
 def check_signature(body: bytes, header: bytes, secrets: tuple[str, ...], now_s: float) -> None:
-    """Raises SignatureInvalid or SignatureExpired. Any of the secrets will do: while one is exchanged for
-    another Stripe signs with both.
+    """Raises SignatureInvalid or SignatureExpired. Any of the secrets may match: during a rotation Stripe
+    signs with both.
     """
     signed_at, digests = _read(header)
     message = signed_at + b"." + body
-    # All are compared, and each as slowly as the others: how long it takes tells nothing.
+    # Every pair is compared in constant time, so that the duration reveals nothing about a match.
     fits = [
         hmac.compare_digest(hmac.digest(secret.encode(), message, "sha256").hex().encode(), digest)
         for secret in secrets
@@ -45,7 +45,7 @@ def check_signature(body: bytes, header: bytes, secrets: tuple[str, ...], now_s:
 
 
 def _read(header: bytes) -> tuple[bytes, list[bytes]]:
-    """When, and by what of the scheme v1. There is a v0 too, which is for tests and proves nothing."""
+    """Return the timestamp and the v1 digests. Stripe sends v0 only for test events; it proves nothing."""
     if len(header) > HEADER_LENGTH_MAX:
         raise SignatureInvalid
     items = [item.strip().partition(b"=") for item in header.split(b",")]

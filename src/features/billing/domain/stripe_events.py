@@ -1,4 +1,4 @@
-"""What Stripe tells us of. An event says what has changed; how things stand we ask Stripe ourselves."""
+"""Stripe's events. An event only names the changed object; its current state is fetched from Stripe."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
@@ -12,7 +12,7 @@ ID_PATTERN = "^[A-Za-z0-9_]{1,255}$"
 TYPE_PATTERN = "^[a-z0-9_.]{1,255}$"
 JSON_DEPTH_MAX = 64
 
-# What an event is about, by its type. What is not here is kept and changes nothing.
+# Kind of the event's object by event type. Events of other types are stored and ignored.
 Subject = Literal["checkout", "subscription", "invoice", "charge", "refund", "dispute"]
 SUBJECTS: dict[str, Subject] = {
     "checkout.session.completed": "checkout",
@@ -61,7 +61,7 @@ class StripeEvent(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     api_version: str | None
     created_at: datetime
-    payload: bytes  # as it came
+    payload: bytes  # raw body
 
 
 class _Data(msgspec.Struct):
@@ -75,7 +75,7 @@ class _Document(msgspec.Struct, tag_field="object", tag="event"):
     data: _Data
     api_version: Annotated[str, msgspec.Meta(pattern="^[!-~]{1,100}$")] | None = None
     livemode: bool = False
-    account: str | None = None  # somebody else's, who is connected to ours
+    account: str | None = None  # a Stripe account connected to ours
 
 
 def read_event(payload: bytes) -> StripeEvent:
@@ -91,12 +91,12 @@ def read_event(payload: bytes) -> StripeEvent:
 
 
 class StripeEventContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What of an event matters to us."""
+    """Fields of an event that its processing needs."""
 
     type: str
-    subject: Subject | None  # None: nothing
-    subject_id: str  # empty: the event names none
-    charge_id: str | None  # of a refund
+    subject: Subject | None  # None: the event is ignored
+    subject_id: str  # empty: the event has no id
+    charge_id: str | None  # set for a refund
     is_live: bool
     is_for_others: bool
 
@@ -119,7 +119,7 @@ def content_of(payload: bytes) -> StripeEventContent:
 
 
 def _id_in(thing: dict[str, Any], field: str) -> str | None:
-    """The field holds an id or, expanded, the object itself."""
+    """The field contains an id or, expanded, the object itself."""
     value = thing.get(field)
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value).get("id")
@@ -127,7 +127,7 @@ def _id_in(thing: dict[str, Any], field: str) -> str | None:
 
 
 def _document(payload: bytes) -> _Document:
-    """Read whole: what is kept can be shown, also where nobody looks now."""
+    """Decode the whole payload, so that every stored event can be displayed. Raises EventMalformed."""
     if depth_exceeds(payload, JSON_DEPTH_MAX):
         raise EventMalformed
     try:

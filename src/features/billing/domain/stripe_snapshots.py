@@ -1,4 +1,4 @@
-"""What Stripe has, in our words, as it was when somebody looked."""
+"""Snapshots of Stripe's objects."""
 
 from datetime import datetime
 from typing import Literal
@@ -18,23 +18,23 @@ InvoiceStatus = Literal["draft", "open", "paid", "uncollectible", "void"]
 class SubscriptionSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     customer_id: str
-    account_id: AccountId | None  # as we noted it there
+    account_id: AccountId | None  # from the metadata
     item_id: str
     price_id: str
     status: StripeStatus
     anchor_at: datetime
     period_start: datetime
     period_end: datetime
-    is_paid: bool  # its latest invoice is
+    is_paid: bool  # refers to the latest invoice
     latest_invoice_id: str | None = None
-    next_price_id: str | None = None  # from the period's end on, by a schedule
+    next_price_id: str | None = None  # scheduled for the end of the period
     schedule_id: str | None = None
     cancels_at: datetime | None = None
-    surplus: Surplus | None = None  # we are ending it, or have: the account has another one
+    surplus: Surplus | None = None  # set when it is cancelled because the account has another one
 
     @property
     def is_about_to_change(self) -> bool:
-        """With the end of the period."""
+        """Whether a cancellation or a downgrade is planned for the end of the period."""
         return self.cancels_at is not None or self.next_price_id is not None
 
 
@@ -49,11 +49,11 @@ class InvoiceSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     paid_cents: int
     currency: str
     created_at: datetime
-    # Of the line that the subscription's period is billed by; of an upgrade, the larger plan's.
+    # From the line that bills the subscription's period; for an upgrade, the larger plan's line.
     price_id: str | None = None
     period_start: datetime | None = None
     period_end: datetime | None = None
-    payment_id: str | None = None  # the payment intent's
+    payment_id: str | None = None  # the payment intent
     hosted_url: str | None = None
     pdf_url: str | None = None
     paid_at: datetime | None = None
@@ -66,8 +66,8 @@ class CheckoutSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     status: Literal["open", "complete", "expired"]
     is_paid: bool
     account_id: AccountId | None
-    checkout_id: UUID | None  # ours
-    credits: int  # as promised when it was opened; 0 for a plan
+    checkout_id: UUID | None  # our own id, from the metadata
+    credits: int  # from the metadata, set when the session was opened; 0 for a plan
     paid_cents: int
     currency: str
     payment_id: str | None = None
@@ -75,10 +75,10 @@ class CheckoutSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReversalSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """Money that goes back: by refund, or by dispute."""
+    """A refund or a dispute."""
 
     id: str  # re_... or dp_...
     payment_id: str | None
     returned_cents: int
-    status: str  # Stripe's own word
-    is_surplus: bool = False  # of a subscription that never brought anything
+    status: str  # Stripe's status
+    is_surplus: bool = False  # refund of a duplicate subscription, which granted no credits

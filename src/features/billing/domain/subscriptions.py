@@ -1,4 +1,4 @@
-"""What an account has, and what was sent to the till for it."""
+"""Subscriptions, orders, checkouts and invoices of an account."""
 
 from datetime import datetime
 from typing import Literal
@@ -15,7 +15,7 @@ CheckoutStatus = Literal["opening", "open", "completed", "expired", "failed"]
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     plan: str
     status: str
-    clock: Literal["own", "stripe"]  # who says when a period ends
+    clock: Literal["own", "stripe"]  # decides when a period ends
     stripe_subscription_id: str | None
     stripe_item_id: str | None
     period_start: datetime
@@ -29,12 +29,12 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_about_to_change(self) -> bool:
-        """With the end of the period."""
+        """Whether a cancellation or a downgrade is planned for the end of the period."""
         return self.cancels_at is not None or self.next_plan is not None
 
 
 class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
-    """An account as billing sees it."""
+    """An account's plan, subscription and Stripe customer."""
 
     account_id: AccountId
     plan: str  # in force
@@ -52,7 +52,7 @@ class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody wants to buy, and where they come back to."""
+    """A requested purchase and its return addresses."""
 
     id: UUID
     account_id: AccountId
@@ -84,13 +84,13 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: datetime | None
 
     def is_for(self, order: Order) -> bool:
-        """The same thing at the same price."""
+        """Whether the checkout sells the order's item at the same price."""
         mine = (self.plan, self.pack, self.price_cents, self.currency)
         return mine == (order.plan, order.pack, order.price_cents, order.currency)
 
 
 class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
-    """Stripe's till, ready for somebody to pay."""
+    """A payable Stripe checkout session."""
 
     id: str
     url: str

@@ -1,4 +1,4 @@
-"""What is sold, what was ordered, and what a caller may see of it."""
+"""Postgres adapters for offers, orders and the caller's billing reads."""
 
 from collections.abc import Sequence
 from typing import Literal, LiteralString
@@ -47,17 +47,17 @@ on conflict (stripe_price_id) do update set created_at = excluded.created_at
 KEEP_CUSTOMER: LiteralString = """
 insert into public.billing_customers (account_id, stripe_customer_id) values ($1, $2) on conflict do nothing
 """
-# Only while it is the one that Stripe does not have: a rival may have been first.
+# Updates only the id that Stripe does not know, because a concurrent request may have replaced it already.
 REPLACE_CUSTOMER: LiteralString = """
 update public.billing_customers set stripe_customer_id = $3, created_at = clock_timestamp()
 where account_id = $1 and stripe_customer_id = $2
 """
 CUSTOMER: LiteralString = "select stripe_customer_id from public.billing_customers where account_id = $1"
 
-# An account stands at one till for a plan: who comes second waits here, then sees the first.
+# Serializes an account's checkouts, so that a second request sees the checkout of the first.
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('checkouts:' || $1::uuid, 0))"
 OWN: LiteralString = "select * from public.checkouts where account_id = $1 and id = $2"
-# Stripe remembers for a day what it was asked for, so for that long an opening one may be continued.
+# Stripe keeps idempotency keys for a day, so a checkout in status opening can be continued for that long.
 AT_THE_TILL: LiteralString = """
 select * from public.checkouts
 where account_id = $1 and plan is not null and status in ('opening', 'open')
@@ -70,7 +70,7 @@ insert into public.checkouts (
 ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 returning *
 """
-# Repeated, or after the news that it was paid, it stays as it is.
+# Idempotent, and keeps the status of a checkout that Stripe's event has already completed.
 OPENED: LiteralString = """
 update public.checkouts
 set status = case status when 'opening' then 'open' else status end, stripe_session_id = $3, url = $4,
@@ -182,7 +182,7 @@ class PostgresBillingQueries(BillingQueries):
 
 
 def _seen(caller: Caller, rows: Sequence[Record]) -> list[Record]:
-    """An account that has none answers with one empty row, an account that cannot be seen with none."""
+    """The SQL functions return one empty row for an account without data, and no row for a hidden account."""
     if not rows:
         raise no_account(caller)
     return [row for row in rows if row["id"] is not None]

@@ -1,4 +1,4 @@
-"""Stripe's events: kept as they came, in line for work, and ticked with what they changed."""
+"""Postgres adapter of the Stripe event queue: insert, claim, mark processed and requeue."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from infrastructure.database.clients import AdminClient, Database
 from infrastructure.resilience.micro_batcher import MicroBatcher
 from shared.ids import AccountId
 
-# In the order of their ids, so that of two statements with the same events only one waits for the other.
+# Inserts in id order, so that two statements with the same events cannot deadlock.
 ADD: LiteralString = """
 insert into public.webhook_events (stripe_event_id, type, api_version, created_at, payload)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[], $5::bytea[]) as e (
@@ -26,7 +26,7 @@ order by e.stripe_event_id
 on conflict (stripe_event_id) do nothing
 returning stripe_event_id
 """
-# Who has an event still when its claim has run out has died of it, as far as anybody can tell.
+# An expired claim counts as a failure: the worker probably died while it processed the event.
 CLAIM: LiteralString = """
 with due as (
     select stripe_event_id from public.webhook_events
@@ -46,7 +46,7 @@ HOLD: LiteralString = """
 select true from public.webhook_events
 where stripe_event_id = $1 and claimed_by = $2 and status in ('pending', 'parked') for no key update
 """
-# An account that goes at this moment does not take the tick with it.
+# If the account is deleted concurrently, the subquery returns no row and the event is still marked processed.
 TICK: LiteralString = """
 update public.webhook_events
 set status = $2, applied_at = clock_timestamp(), claimed_by = null, last_error = null,
@@ -67,7 +67,7 @@ CLAIM_FOR = timedelta(seconds=60)
 
 
 class PostgresStripeEventInserts:
-    """Those that arrive together share a statement, and so a write to the disk."""
+    """Micro-batched inserts: events that arrive together share one statement and one disk write."""
 
     def __init__(self, database: Database) -> None:
         self._session = database.admin("stripe events")
@@ -85,7 +85,7 @@ class PostgresStripeEventInserts:
             [event.created_at for event in events],
             [event.payload for event in events],
         )
-        # Sent twice in one batch it is new once.
+        # An event that occurs twice in one batch is new only once.
         new = Counter(row["stripe_event_id"] for row in rows)
         return [self._taken(new, event.id) for event in events]
 
@@ -141,7 +141,7 @@ class PostgresPaymentRecords(PaymentRecords):
             NOTE_INVOICE,
             account_id,
             subscription_id,
-            # An upgrade's bill has no period of its own: it was made within the one it changes.
+            # An upgrade's invoice has no period of its own; its creation lies within the period it changes.
             invoice.period_start or invoice.created_at,
             plan,
             invoice.period_start is None,

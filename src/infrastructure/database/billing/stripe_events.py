@@ -1,4 +1,4 @@
-"""The inbox as operators browse it, and events put in line once more."""
+"""Postgres adapter of the Stripe inbox: insert, list and replay events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -38,7 +38,7 @@ FIND: LiteralString = (
 from public.webhook_events where stripe_event_id = $1
 """
 )
-# Whoever has it now loses it, before or after it is ticked: what it changes it changes once.
+# Revokes a current claim. This is safe at any time because the effects of an event are idempotent.
 REPLAY: LiteralString = (
     """
 update public.webhook_events

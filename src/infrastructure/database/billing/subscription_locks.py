@@ -1,4 +1,4 @@
-"""Leases that keep changes of one subscription apart, across all processes."""
+"""Leases that serialize changes of one subscription across all processes."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,7 +13,7 @@ WAIT_S_MAX = 12.0  # a change takes a few seconds, and a request may take 25
 
 
 class LeasedSubscriptionLocks(SubscriptionLocks):
-    """No transaction stays open meanwhile. The lease of a killed process expires."""
+    """Locks based on leases: no transaction stays open, and the lease of a killed process expires."""
 
     def __init__(self, slots: DistributedSemaphore, *, wait_s_max: float = WAIT_S_MAX) -> None:
         self._slots = slots

@@ -1,4 +1,4 @@
-"""What Stripe's word changes here. The rules of money are SQL, see 0016; this hands over."""
+"""Postgres adapter for subscriptions, invoices and payments. The money rules are SQL functions, see 0016."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
@@ -39,7 +39,7 @@ set status = $3, stripe_session_id = $1, completed_at = case when $3 = 'complete
 where (stripe_session_id = $1 or (stripe_session_id is null and id = $2)) and status in ('opening', 'open')
 returning id
 """
-# A look that changes nothing is noted too: what is older than it must not come after it.
+# A snapshot without changes still updates seen_at, so that an older snapshot cannot overwrite it later.
 SAVE_INVOICE: LiteralString = """
 with known as (select * from public.invoices where stripe_invoice_id = $2)
 insert into public.invoices as i (
@@ -79,7 +79,7 @@ RENEW_OWN: LiteralString = "select * from billing.renew_own($1)"
 
 
 class PostgresSubscriptionRepository(SubscriptionStore):
-    """Every call may be repeated: what has happened already happens no second time."""
+    """Every method is idempotent."""
 
     def __init__(self, session: AdminClient) -> None:
         self._session = session
@@ -88,7 +88,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         return self._session.transaction()
 
     async def now(self) -> datetime:
-        """The database's time. To be read before Stripe is asked, and handed over with the answer."""
+        """The database's time. Read it before the request to Stripe and pass it with the snapshot."""
         (row,) = await self._session.fetch(NOW)
         return row["now"]
 
@@ -131,7 +131,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         return plan
 
     async def complete_purchase(self, checkout: CheckoutSnapshot) -> int:
-        """How many credits are new."""
+        """Return the credits granted by this call; 0 if it is a repetition. Raises CheckoutNotOurs."""
         if checkout.account_id is None:
             raise CheckoutNotOurs(checkout.id)
         (row,) = await self._session.fetch(
@@ -153,11 +153,11 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         *,
         checkout_id: UUID | None = None,
     ) -> bool:
-        """False: it was closed before. ``checkout_id``: for one that Stripe opened and we did not hear of."""
+        """Returns False if it was closed before. ``checkout_id`` finds one without a stored session."""
         return bool(await self._session.fetch(CLOSE_CHECKOUT, session_id, checkout_id, status))
 
     async def save_invoice(self, account_id: AccountId, invoice: InvoiceSnapshot, seen_at: datetime) -> bool:
-        """Whether anything in it is news."""
+        """Return whether the stored invoice changed."""
         rows = await self._session.fetch(
             SAVE_INVOICE,
             account_id,
@@ -190,7 +190,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         paid_cents: int,
         currency: str,
     ) -> None:
-        """What a payment bought, so that giving it back takes that back. Nothing paid is not noted."""
+        """Record the credits that a payment bought, so that a refund can reclaim them. Ignores 0 cents."""
         if paid_cents > 0:
             await self._session.fetch(
                 NOTE_PAYMENT, account_id, payment_id, grant_reference, credits, paid_cents, currency
@@ -205,7 +205,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         period_start: datetime,
         period_end: datetime,
     ) -> int:
-        """A period's credits, of our subscription row of that id; how many are new."""
+        """Grant a period's credits; return those granted by this call. ``subscription_id``: our row's id."""
         (row,) = await self._session.fetch(
             GRANT_PERIOD, account_id, subscription_id, period_start, period_end, plan
         )
@@ -223,10 +223,10 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         return ReversalResult(**row)
 
     async def renewable(self, subscriptions_max: int) -> list[Renewable]:
-        """Of both clocks, those due the longest first."""
+        """Subscriptions of both clocks whose period is over, the longest overdue first."""
         return [Renewable(**row) for row in await self._session.fetch(RENEWABLE, subscriptions_max)]
 
     async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
-        """How many subscriptions of our own clock were renewed, and the credits that this brought."""
+        """Renew subscriptions on our own clock; return their number and the credits granted."""
         (row,) = await self._session.fetch(RENEW_OWN, subscriptions_max)
         return row["renewed"], row["credits_granted"]

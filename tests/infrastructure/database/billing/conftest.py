@@ -23,5 +23,5 @@ async def prices(owner):
             *(price_id, plan, PRICES[plan]),
         )
     yield prices
-    # Stripe has none of them: whoever sells at one of these later would be told so.
+    # Stripe does not have these prices, so a later checkout with one of them would fail.
     await owner.execute("delete from billing_prices where stripe_price_id = any ($1)", list(prices.values()))

@@ -1,4 +1,4 @@
-"""Stripe's word, as a test likes to have it."""
+"""Builders of Stripe snapshots for tests."""
 
 import uuid
 from datetime import UTC, datetime, timedelta

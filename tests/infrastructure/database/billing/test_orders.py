@@ -1,4 +1,4 @@
-"""What somebody was sent to the till for."""
+"""Repository of checkouts, Stripe customers and prices."""
 
 import asyncio
 import uuid
@@ -42,13 +42,13 @@ def session():
     )
 
 
-async def test_an_account_stands_at_one_till_for_a_plan(orders, tenant):
+async def test_concurrent_plan_orders_share_one_checkout(orders, tenant):
     begun = await asyncio.gather(*(orders.begin(order(tenant)) for _ in range(8)))
 
     assert len({checkout.id for checkout in begun}) == 1
 
 
-async def test_each_pack_has_a_till_of_its_own(orders, tenant):
+async def test_each_pack_order_has_its_own_checkout(orders, tenant):
     packs = [order(tenant, plan=None, pack="small") for _ in range(2)]
 
     begun = [await orders.begin(pack) for pack in packs]
@@ -57,7 +57,7 @@ async def test_each_pack_has_a_till_of_its_own(orders, tenant):
 
 
 @pytest.mark.parametrize("change", ["status = 'expired'", "expires_at = now() - interval '1 second'"])
-async def test_a_till_that_is_over_stands_in_nobodys_way(orders, owner, tenant, change):
+async def test_closed_or_expired_checkout_does_not_block_a_new_one(orders, owner, tenant, change):
     first = await orders.begin(order(tenant))
     await orders.opened(first, session())
     await owner.execute(f"update checkouts set {change} where id = $1", first.id)
@@ -65,14 +65,14 @@ async def test_a_till_that_is_over_stands_in_nobodys_way(orders, owner, tenant, 
     assert (await orders.begin(order(tenant))).id != first.id
 
 
-async def test_a_checkout_that_was_closed_is_not_opened(orders, tenant):
+async def test_closed_checkout_is_not_opened(orders, tenant):
     checkout = await orders.begin(order(tenant))
     await orders.close(checkout, "expired")
 
     assert await orders.opened(checkout, session()) is None
 
 
-async def test_a_checkout_that_was_paid_before_it_was_noted_as_open_stays_completed(orders, owner, tenant):
+async def test_checkout_completed_before_it_was_opened_stays_completed(orders, owner, tenant):
     checkout, opened = await orders.begin(order(tenant)), session()
     await owner.execute(
         "update checkouts set status = 'completed', completed_at = now(), stripe_session_id = $2"
@@ -88,7 +88,7 @@ async def test_a_checkout_that_was_paid_before_it_was_noted_as_open_stays_comple
     assert status == "completed"
 
 
-async def test_the_first_customer_stays(orders, tenant):
+async def test_first_customer_id_of_an_account_is_kept(orders, tenant):
     made = [f"cus_{uuid.uuid4().hex}" for _ in range(2)]
 
     kept = [await orders.keep_customer(tenant.account_id, customer_id) for customer_id in made]
@@ -96,7 +96,7 @@ async def test_the_first_customer_stays(orders, tenant):
     assert kept == [made[0]] * 2
 
 
-async def test_a_price_is_known_by_its_amount(database):
+async def test_price_is_found_by_its_amount(database):
     offers = PostgresOffers(database.admin("tests"))
     offer = Offer(kind="pack", name="large", title="x", credits=2000, price_cents=77, currency="eur")
     price_id = f"price_{uuid.uuid4().hex}"

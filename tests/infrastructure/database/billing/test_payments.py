@@ -1,4 +1,4 @@
-"""Bought credits, and money that goes back."""
+"""Purchases, refunds, disputes and invoices in the database."""
 
 import asyncio
 import random
@@ -50,13 +50,13 @@ async def findings_of(owner, account_id):
 
 @pytest.fixture
 async def bought(book, tenant):
-    """A hundred credits for fifteen dollars."""
+    """A paid checkout of 100 credits for 15 dollars."""
     paid = checkout(tenant.account_id)
     await book.complete_purchase(paid)
     return paid
 
 
-async def test_a_purchase_is_booked_once(book, owner, tenant):
+async def test_purchase_is_granted_once(book, owner, tenant):
     paid = checkout(tenant.account_id)
 
     granted = await asyncio.gather(*(book.complete_purchase(paid) for _ in range(5)))
@@ -65,12 +65,12 @@ async def test_a_purchase_is_booked_once(book, owner, tenant):
     assert await balance_of(owner, tenant.account_id) == 100
 
 
-async def test_a_purchase_without_an_account_is_not_ours(book, tenant):
+async def test_purchase_without_an_account_is_rejected(book, tenant):
     with pytest.raises(CheckoutNotOurs):
         await book.complete_purchase(changed(checkout(tenant.account_id), account_id=None))
 
 
-async def test_a_refund_takes_its_share_once(book, owner, tenant, bought):
+async def test_refund_reclaims_its_share_once(book, owner, tenant, bought):
     back = going_back(bought, 500)
 
     first, second = [await book.return_payment(back) for _ in range(2)]
@@ -80,7 +80,7 @@ async def test_a_refund_takes_its_share_once(book, owner, tenant, bought):
     assert await balance_of(owner, tenant.account_id) == 67
 
 
-async def test_racing_news_of_a_refund_take_its_share_once(book, owner, tenant, bought):
+async def test_concurrent_refund_events_reclaim_the_share_once(book, owner, tenant, bought):
     back = going_back(bought, 750)
 
     outcomes = [one.outcome for one in await asyncio.gather(*(book.return_payment(back) for _ in range(5)))]
@@ -90,7 +90,7 @@ async def test_racing_news_of_a_refund_take_its_share_once(book, owner, tenant, 
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_many_small_refunds_take_exactly_the_share_of_their_sum(book, owner, tenant, bought, seed):
+async def test_many_small_refunds_reclaim_exactly_the_share_of_their_sum(book, owner, tenant, bought, seed):
     cents_left, returned = bought.paid_cents, 0
     dice = random.Random(seed)
     while cents_left:
@@ -104,7 +104,7 @@ async def test_many_small_refunds_take_exactly_the_share_of_their_sum(book, owne
     assert await findings_of(owner, tenant.account_id) == []
 
 
-async def test_credits_that_were_spent_are_short(book, owner, tenant, bought):
+async def test_refund_of_spent_credits_leaves_a_shortfall(book, owner, tenant, bought):
     await spend(owner, tenant.account_id, 80)
 
     first = await book.return_payment(going_back(bought, 750))
@@ -126,7 +126,7 @@ SETTLE_AND_REFUND = (
 
 
 @pytest.mark.parametrize("statements", [RELEASE, SETTLE, SETTLE_AND_REFUND])
-async def test_credits_that_were_held_during_a_refund_pay_for_it_when_they_come_back(
+async def test_credits_held_during_a_refund_pay_its_debt_when_released(
     book, owner, tenant, bought, statements
 ):
     await hold(owner, tenant.account_id, 100)
@@ -141,13 +141,11 @@ async def test_credits_that_were_held_during_a_refund_pay_for_it_when_they_come_
     assert await findings_of(owner, tenant.account_id) == []
 
 
-async def test_the_debt_of_a_refund_is_paid_from_the_bought_lot_and_then_from_older_ones(
-    book, owner, tenant, bought
-):
+async def test_refund_debt_is_paid_from_the_bought_lot_and_then_from_older_ones(book, owner, tenant, bought):
     gift = "select ledger.grant_credits($1, 40, 'gift', 'admin_grant', now() + interval '1 day')"
     await owner.execute(gift, tenant.account_id)
     await hold(owner, tenant.account_id, 30, "of the gift")
-    await spend(owner, tenant.account_id, 20)  # the other ten of the gift, and ten of the bought ones
+    await spend(owner, tenant.account_id, 20)  # the other 10 of the gift, and 10 of the bought credits
     await hold(owner, tenant.account_id, 90)
     await book.return_payment(going_back(bought, 1500))
     balances = []
@@ -170,7 +168,7 @@ async def test_a_release_reports_the_balance_after_the_debt_is_paid(book, owner,
 
 
 @pytest.mark.parametrize("is_released_first", [True, False])
-async def test_a_dispute_that_was_won_clears_its_debt_and_returns_what_was_paid_of_it(
+async def test_won_dispute_clears_its_debt_and_restores_the_reclaimed_credits(
     book, owner, tenant, bought, is_released_first
 ):
     dispute = going_back(bought, 1500, id=f"dp_{uuid.uuid4().hex}")
@@ -205,7 +203,7 @@ async def test_a_failed_refund_pays_the_debt_of_another(book, owner, tenant, bou
     assert await findings_of(owner, tenant.account_id) == []
 
 
-async def test_more_than_was_paid_takes_no_more_than_was_bought(book, owner, tenant, bought):
+async def test_reversals_above_the_payment_reclaim_only_the_bought_credits(book, owner, tenant, bought):
     """A refund and a dispute of the same money."""
     await owner.execute("select ledger.grant_credits($1, 40, 'gift', 'admin_grant')", tenant.account_id)
 
@@ -216,7 +214,7 @@ async def test_more_than_was_paid_takes_no_more_than_was_bought(book, owner, ten
     assert await balance_of(owner, tenant.account_id) == 40
 
 
-async def test_a_dispute_that_was_won_brings_back_what_it_took_once(book, owner, tenant, bought):
+async def test_won_dispute_restores_its_credits_once(book, owner, tenant, bought):
     dispute = going_back(bought, 1500, id=f"dp_{uuid.uuid4().hex}")
     await book.return_payment(dispute)
 
@@ -227,7 +225,7 @@ async def test_a_dispute_that_was_won_brings_back_what_it_took_once(book, owner,
     assert await findings_of(owner, tenant.account_id) == []
 
 
-async def test_refunds_that_failed_leave_the_next_one_a_share_of_at_least_nothing(book, owner, tenant):
+async def test_share_after_failed_refunds_is_never_negative(book, owner, tenant):
     paid = checkout(tenant.account_id, credits=1, paid_cents=10)
     await book.complete_purchase(paid)
     returns = [going_back(paid, cents) for cents in (4, 4, 1, 1)]
@@ -242,14 +240,14 @@ async def test_refunds_that_failed_leave_the_next_one_a_share_of_at_least_nothin
     assert await findings_of(owner, tenant.account_id) == []
 
 
-async def test_the_return_of_an_unknown_payment_is_told(book, bought):
+async def test_reversal_of_an_unknown_payment_is_reported(book, bought):
     unknown = await book.return_payment(going_back(bought, 5, payment_id="pi_unknown"))
 
     assert (unknown.outcome, unknown.account_id) == ("unknown_payment", None)
     assert (await book.undo_return("re_unknown")).outcome == "unknown_payment"
 
 
-async def test_an_invoice_is_news_when_it_has_changed_and_not_when_it_is_old(book, owner, tenant):
+async def test_save_invoice_reports_changes_and_ignores_older_snapshots(book, owner, tenant):
     open_at, paid_at = await book.now(), await book.now()
     draft = invoice()
     paid = changed(draft, status="paid", paid_cents=2900)
@@ -267,7 +265,7 @@ async def test_an_invoice_is_news_when_it_has_changed_and_not_when_it_is_old(boo
     )
 
 
-async def test_a_look_that_found_nothing_new_is_still_the_newest(book, owner, tenant):
+async def test_snapshot_without_changes_still_rejects_older_snapshots(book, owner, tenant):
     first, between, last = [await book.now() for _ in range(3)]
     paid = invoice(status="paid", paid_cents=2900)
     await book.save_invoice(tenant.account_id, paid, first)
@@ -297,7 +295,7 @@ async def test_a_checkout_is_closed_once(book, owner, tenant):
     assert (row["status"], row["completed_at"] is None) == ("completed", False)
 
 
-async def test_own_subscriptions_are_renewed_in_their_order(book, owner, tenant):
+async def test_due_subscription_on_the_own_clock_is_renewed(book, owner, tenant):
     await owner.execute(
         "update subscriptions set anchor_at = anchor_at - interval '40 days',"
         " period_start = period_start - interval '40 days', period_end = period_end - interval '40 days'"
@@ -314,7 +312,7 @@ async def test_own_subscriptions_are_renewed_in_their_order(book, owner, tenant)
     assert tenant.account_id not in {one.account_id for one in await book.renewable(1000)}
 
 
-async def test_a_payment_of_a_period_gives_its_credits_back(book, owner, tenant):
+async def test_refund_of_a_period_reclaims_its_credits(book, owner, tenant):
     period = {"period_start": STARTED_AT, "period_end": STARTED_AT + timedelta(days=30)}
     own = await owner.fetchval("select id from subscriptions where account_id = $1", tenant.account_id)
     await book.grant_period(tenant.account_id, own, "growth", **period)

@@ -1,4 +1,4 @@
-"""Leases that keep changes of one subscription apart."""
+"""Leases that serialize changes of one subscription."""
 
 import asyncio
 import uuid
@@ -12,7 +12,7 @@ from infrastructure.database.semaphore import PostgresSemaphore
 
 @pytest.fixture
 async def slots(database):
-    """Of two processes."""
+    """Semaphores of two processes."""
     both = [PostgresSemaphore(database, jitter=min) for _ in range(2)]
     yield both
     for each in both:

@@ -1,4 +1,4 @@
-"""What Stripe says of a subscription, whenever and however often it says so."""
+"""Applying subscription snapshots in any order and repeatedly."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ async def balance_of(owner, account_id):
 
 
 async def state_of(owner, account_id):
-    """The plan in force, and the clock and plan of the subscription that is not over."""
+    """The account's plan in force, and clock, plan and status of its current subscription."""
     return tuple(
         await owner.fetchrow(
             "select a.plan, s.clock, s.plan, s.status from accounts as a join subscriptions as s"
@@ -34,7 +34,7 @@ async def references_of(owner, account_id):
     return [row["reference"] for row in rows]
 
 
-async def test_a_paid_subscription_brings_its_plan_and_its_credits_once(book, owner, tenant, prices):
+async def test_paid_subscription_activates_its_plan_and_grants_credits_once(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
 
     first = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
@@ -49,7 +49,7 @@ async def test_a_paid_subscription_brings_its_plan_and_its_credits_once(book, ow
     )
 
 
-async def test_a_period_that_is_not_paid_yet_brings_nothing_and_then_its_credits(book, owner, tenant, prices):
+async def test_unpaid_period_grants_its_credits_only_after_payment(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"], is_paid=False)
 
     await book.apply_subscription(tenant.account_id, snapshot, await book.now())
@@ -59,7 +59,7 @@ async def test_a_period_that_is_not_paid_yet_brings_nothing_and_then_its_credits
     assert (unpaid, await balance_of(owner, tenant.account_id)) == (0, 250)
 
 
-async def test_an_upgrade_within_the_period_brings_the_difference(book, owner, tenant, prices):
+async def test_upgrade_within_the_period_grants_the_difference_once(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
     larger = changed(snapshot, price_id=prices["pro"])
 
@@ -74,7 +74,7 @@ async def test_an_upgrade_within_the_period_brings_the_difference(book, owner, t
     )
 
 
-async def test_going_down_and_up_again_within_a_period_brings_nothing_more(book, owner, tenant, prices):
+async def test_downgrade_and_upgrade_within_a_period_grant_nothing_more(book, owner, tenant, prices):
     snapshot = subscription(prices["pro"])
 
     for plan in ("pro", "growth", "pro", "growth"):
@@ -86,7 +86,7 @@ async def test_going_down_and_up_again_within_a_period_brings_nothing_more(book,
     assert await state_of(owner, tenant.account_id) == ("growth", "stripe", "growth", "active")
 
 
-async def test_what_is_older_than_what_is_known_changes_nothing(book, owner, tenant, prices):
+async def test_older_snapshot_changes_nothing(book, owner, tenant, prices):
     before = await book.now()
     snapshot = subscription(prices["pro"])
     await book.apply_subscription(tenant.account_id, snapshot, await book.now())
@@ -99,7 +99,7 @@ async def test_what_is_older_than_what_is_known_changes_nothing(book, owner, ten
     assert await state_of(owner, tenant.account_id) == ("pro", "stripe", "pro", "active")
 
 
-async def test_what_was_never_paid_is_not_kept(book, owner, tenant, prices):
+async def test_incomplete_subscription_is_not_stored(book, owner, tenant, prices):
     applied = await book.apply_subscription(
         tenant.account_id, subscription(prices["pro"], status="incomplete", is_paid=False), await book.now()
     )
@@ -108,7 +108,7 @@ async def test_what_was_never_paid_is_not_kept(book, owner, tenant, prices):
     assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
 
 
-async def test_a_second_subscription_is_told_and_changes_nothing(book, owner, tenant, prices):
+async def test_second_subscription_is_reported_and_changes_nothing(book, owner, tenant, prices):
     await book.apply_subscription(tenant.account_id, subscription(prices["growth"]), await book.now())
 
     second = await book.apply_subscription(tenant.account_id, subscription(prices["pro"]), await book.now())
@@ -130,9 +130,7 @@ async def test_the_plan_in_force_follows_the_status(book, owner, tenant, prices,
     assert await state_of(owner, tenant.account_id) == (plan, "stripe", "growth", status)
 
 
-async def test_after_the_end_our_own_clock_goes_on_and_what_ended_does_not_come_back(
-    book, owner, tenant, prices
-):
+async def test_ended_subscription_stays_ended_and_the_own_clock_continues(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
     await book.apply_subscription(tenant.account_id, snapshot, await book.now())
 
@@ -146,9 +144,7 @@ async def test_after_the_end_our_own_clock_goes_on_and_what_ended_does_not_come_
     assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
 
 
-async def test_the_own_clock_resumes_in_the_period_of_today_without_credits_for_it(
-    book, owner, tenant, prices
-):
+async def test_own_clock_resumes_in_the_current_period_without_granting_it(book, owner, tenant, prices):
     await owner.execute(
         "update subscriptions set anchor_at = anchor_at - interval '100 days',"
         " period_start = period_start - interval '100 days', period_end = period_end - interval '100 days'"
@@ -168,7 +164,7 @@ async def test_the_own_clock_resumes_in_the_period_of_today_without_credits_for_
     assert await balance_of(owner, tenant.account_id) == 0
 
 
-async def test_a_new_subscription_after_an_ended_one_is_its_own(book, owner, tenant, prices):
+async def test_new_subscription_after_an_ended_one_grants_credits(book, owner, tenant, prices):
     first, second = subscription(prices["growth"]), subscription(prices["growth"])
     await book.apply_subscription(tenant.account_id, first, await book.now())
     await book.apply_subscription(tenant.account_id, changed(first, status="canceled"), await book.now())
@@ -179,12 +175,12 @@ async def test_a_new_subscription_after_an_ended_one_is_its_own(book, owner, ten
     assert await state_of(owner, tenant.account_id) == ("growth", "stripe", "growth", "active")
 
 
-async def test_a_price_that_is_not_ours_is_refused(book, tenant):
+async def test_unknown_price_is_rejected(book, tenant):
     with pytest.raises(PriceUnknown, match="price_strange"):
         await book.apply_subscription(tenant.account_id, subscription("price_strange"), await book.now())
 
 
-async def test_what_is_planned_for_the_end_of_the_period_is_kept(book, owner, tenant, prices):
+async def test_planned_downgrade_is_stored(book, owner, tenant, prices):
     snapshot = subscription(prices["pro"], next_price_id=prices["growth"])
 
     await book.apply_subscription(tenant.account_id, snapshot, await book.now())
@@ -197,7 +193,7 @@ async def test_what_is_planned_for_the_end_of_the_period_is_kept(book, owner, te
     )
 
 
-async def test_a_late_period_lives_a_week_longer(book, owner, tenant, prices):
+async def test_late_period_still_grants_usable_credits(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
     applied = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
 
@@ -213,7 +209,7 @@ async def test_a_late_period_lives_a_week_longer(book, owner, tenant, prices):
     assert await balance_of(owner, tenant.account_id) == 500
 
 
-async def test_an_account_is_known_by_its_customer_and_by_its_subscription(book, owner, tenant, prices):
+async def test_account_is_found_by_customer_and_by_subscription(book, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
     await book.apply_subscription(tenant.account_id, snapshot, await book.now())
     customer = (tenant.account_id, f"cus_{snapshot.id}")

@@ -1,4 +1,4 @@
-"""The inbox as operators see it: what came, what became of it, and once more, please."""
+"""Operators' view of the Stripe inbox: list, inspect, replay and backfill events."""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -33,7 +33,7 @@ class OpenedEvent(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class StripeEventAdmin:
     events: StripeEventStore
-    records: StripeReader | None  # None: we have no Stripe
+    records: StripeReader | None  # None: billing is not configured
 
     async def page(self, only: EventFilter, *, cursor: str | None, limit: int) -> Page[InboxEvent]:
         before = None if cursor is None else decode_cursor(cursor)
@@ -52,7 +52,7 @@ class StripeEventAdmin:
         )
 
     async def replay(self, event_id: str) -> InboxEvent:
-        """In line again, whatever became of it. What it has changed it does not change twice."""
+        """Requeue the event, whatever its status. Effects are idempotent. Raises EventNotFound."""
         event = await self.events.replay(event_id) if re.fullmatch(ID_PATTERN, event_id) else None
         if event is None:
             raise EventNotFound
@@ -66,18 +66,18 @@ class StripeEventAdmin:
         types: Sequence[str] = (),
         statuses: Sequence[EventStatus] = (),
     ) -> int:
-        """How many; at most 10,000, the oldest first. Those in line already are left alone."""
+        """Requeue at most 10,000 events, oldest first; return their number. Pending ones are skipped."""
         _check_range(since, until)
         return await self.events.replay_all(
             since=since, until=until, types=types, statuses=statuses, events_max=REPLAYS_MAX
         )
 
     async def missing(self, since: datetime, until: datetime) -> list[str]:
-        """Ids of the events that Stripe has and we have not."""
+        """Ids of the events that Stripe has and the inbox lacks."""
         return [event.id async for event in self._missing(since, until)]
 
     async def fetch_missing(self, since: datetime, until: datetime) -> int:
-        """How many were missing; they are in line now."""
+        """Add the missing events to the inbox; return their number."""
         added = 0
         async for event in self._missing(since, until):
             added += await self.events.add(read_event(event.payload))

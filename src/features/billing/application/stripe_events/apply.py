@@ -1,4 +1,4 @@
-"""What each event means: how things stand at Stripe becomes how they stand here."""
+"""Effects of a Stripe event: copies the fetched state to the database and grants credits."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from shared.ids import AccountId
 
 
 class SubscriptionChange(msgspec.Struct, frozen=True, kw_only=True):
-    """What an event brought about. ``account_id``: whom it was about, as far as that is known."""
+    """Result of an event. ``account_id`` is None if the event's account is unknown."""
 
     is_ignored: bool = False
     account_id: AccountId | None = None
@@ -29,7 +29,9 @@ class StripeEventEffects:
     notes: PaymentRecords
 
     async def apply(self, findings: StripeState) -> SubscriptionChange:
-        """Within the transaction that ticks the event. Raises AwaitsAnother, PriceUnknown."""
+        """Call in the transaction that marks the event processed.
+        Raises WaitsForAnotherEvent, PriceUnknown.
+        """
         if findings.nothing is not None:
             return SubscriptionChange(
                 is_ignored=True, effects=(Effect(what="event", outcome=findings.nothing),)
@@ -45,7 +47,7 @@ class StripeEventEffects:
         return SubscriptionChange(account_id=account_id, effects=changes)
 
     async def _account(self, findings: StripeState) -> AccountId:
-        """As we have noted it, here or at Stripe."""
+        """Find the account by stored Stripe ids, then by Stripe's metadata. Raises WaitsForAnotherEvent."""
         subscription, invoice, checkout = findings.subscription, findings.invoice, findings.checkout
         customer_id = next(
             (thing.customer_id for thing in (subscription, invoice, checkout) if thing and thing.customer_id),
@@ -64,7 +66,8 @@ class StripeEventEffects:
             seen_at = findings.subscription_seen_at or findings.seen_at
             applied = await self.book.apply_subscription(account_id, findings.subscription, seen_at)
             if applied.outcome == "second_subscription":
-                # Somebody pays twice. It waits for the other one to end, or for subscription-sync to end it.
+                # The account pays twice. The event waits until the other subscription ends or the
+                # subscription-sync job ends this one.
                 raise WaitsForAnotherEvent(f"end of the subscription beside {findings.subscription.id}")
             yield _subscribed(findings.subscription.id, applied)
         if findings.checkout is not None:
@@ -108,7 +111,7 @@ class StripeEventEffects:
     async def _paid(
         self, account_id: AccountId, subscription_id: UUID, findings: StripeState, invoice: InvoiceSnapshot
     ) -> AsyncIterator[Effect]:
-        """A period that was paid for, also when the news comes after the period."""
+        """Grant the paid period, even if the event arrives after its end, and record the payment."""
         if invoice.status != "paid" or invoice.price_id is None:
             return
         plan = await self.book.plan_of(invoice.price_id)
@@ -139,8 +142,8 @@ class StripeEventEffects:
 
 
 def _is_own_period(invoice: InvoiceSnapshot, findings: StripeState) -> bool:
-    """Of the period that runs, or of one before it. Where the two would overlap Stripe has told of a change
-    within the period, and what the subscription itself says is applied already.
+    """Whether the invoice covers the current period or an earlier one. An overlapping period means a change
+    within the period, whose effect apply_subscription has already applied.
     """
     subscription = findings.subscription
     if subscription is None or invoice.period_start is None or invoice.period_end is None:

@@ -6,13 +6,13 @@ from features.billing.domain.job_summary import JobSummary
 from shared.clock import Clock
 
 LOOK_BACK = timedelta(days=2)
-# Stripe may still be on its way with what is newer.
+# Stripe may still be delivering events that are newer than this.
 UNDER_WAY = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class StripeEventBackfill:
-    """What Stripe says that it has told us, and we have not heard."""
+    """Job that adds events which Stripe lists but did not deliver."""
 
     inbox: StripeEventAdmin
     now: Clock

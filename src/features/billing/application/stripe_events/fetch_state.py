@@ -1,4 +1,4 @@
-"""What Stripe has of what an event is about. The event itself may be days old, or the one before the last."""
+"""Current state at Stripe of an event's object. The event's own content may be outdated."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +23,7 @@ class StripeState(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: datetime  # the database's time before the event's own object was read
     nothing: Nothing | None = None  # why there is nothing to do
     checkout: CheckoutSnapshot | None = None
-    is_payment_failed: bool = False  # of the checkout: Stripe's session does not say so
+    is_payment_failed: bool = False  # from the event's type; Stripe's session does not contain it
     subscription: SubscriptionSnapshot | None = None
     subscription_seen_at: datetime | None = None  # the database's time before the subscription was read
     invoice: InvoiceSnapshot | None = None
@@ -38,7 +38,7 @@ class StateFetcher:
     is_live: bool  # whether our key moves real money
 
     async def look(self, payload: bytes) -> StripeState:
-        """Asks Stripe, so never within a transaction. Raises Unavailable, ShapeUnknown."""
+        """Calls Stripe, so never call this in a transaction. Raises Unavailable, StripeShapeUnknown."""
         news = content_of(payload)
         seen_at = await self.book.now()
         if (reason := self._reason_to_ignore(news)) is not None:
@@ -64,7 +64,7 @@ class StateFetcher:
         if news.is_for_others:
             return "other_stripe_account"
         if news.subject == "subscription" and not news.subject_id:
-            return "no_subscription"  # of a schedule that has not begun
+            return "no_subscription"  # a schedule that has not begun
         return "other_mode" if news.is_live != self.is_live else None
 
     async def _checkout(self, news: StripeEventContent, seen_at: datetime) -> StripeState:
@@ -80,7 +80,7 @@ class StateFetcher:
         return _found(await self._with_subscription(findings, invoice and invoice.subscription_id))
 
     async def _with_subscription(self, findings: StripeState, subscription_id: str | None) -> StripeState:
-        """Each read has its own time: the one before the first read would be too early for the second."""
+        """Each read has its own time, because the time before the first read is too early for the second."""
         if subscription_id is None:
             return findings
         seen_at = await self.book.now()

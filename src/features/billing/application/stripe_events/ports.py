@@ -1,4 +1,4 @@
-"""What the inbox needs of the database. Billing's other use cases need none of it."""
+"""Database ports of the Stripe inbox, used only by the event use cases."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -21,7 +21,7 @@ from shared.ids import AccountId
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """``since`` is included, ``until`` is not; both are about when Stripe made the event."""
+    """``since`` is inclusive, ``until`` exclusive; both refer to the event's creation at Stripe."""
 
     status: EventStatus | None = None
     type: str | None = None
@@ -31,24 +31,24 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StripeEventStore(Protocol):
-    """Everything that Stripe ever told us."""
+    """Inbox: every event received from Stripe."""
 
     async def add(self, event: StripeEvent) -> bool:
-        """Durable when it returns. False: it was there before."""
+        """The event is durable when this returns. Returns False for a duplicate."""
         ...
 
     async def known(self, event_ids: Sequence[str]) -> set[str]: ...
 
     async def page(self, only: EventFilter, *, before: int | None, events_max: int) -> list[InboxEvent]:
-        """Newest first."""
+        """Events before the position, newest first."""
         ...
 
     async def find(self, event_id: str) -> tuple[InboxEvent, bytes, bytes] | None:
-        """With what it changed, as JSON, and its payload."""
+        """Return the event, its effects as JSON, and its payload."""
         ...
 
     async def replay(self, event_id: str) -> InboxEvent | None:
-        """Put in line again, from the beginning."""
+        """Requeue the event and reset its counters. Returns None for an unknown id."""
         ...
 
     async def replay_all(
@@ -60,19 +60,19 @@ class StripeEventStore(Protocol):
         statuses: Sequence[EventStatus],
         events_max: int,
     ) -> int:
-        """How many; those of every type, or status, when none is named."""
+        """Requeue the matching events; return their number. An empty filter matches every value."""
         ...
 
 
 class StripeEventQueue(Protocol):
-    """The events that are due."""
+    """Queue of due events, protected by leases."""
 
     async def claim(self, events_max: int) -> list[ClaimedEvent]:
-        """Those that wait the longest, for a minute. Who does not come back within it has failed."""
+        """Claim the longest waiting events for one minute. An expired claim counts as a failure."""
         ...
 
     async def hold(self, event: ClaimedEvent) -> bool:
-        """Until the transaction ends nobody else has it. False: somebody else has, or it is done."""
+        """Lock the event until the transaction ends. Returns False if the claim is lost or it is done."""
         ...
 
     async def tick(
@@ -84,12 +84,12 @@ class StripeEventQueue(Protocol):
     ) -> None: ...
 
     async def put_back(self, event: ClaimedEvent, setback: RetryDecision) -> bool:
-        """False: it is somebody else's by now."""
+        """Store the retry decision. Returns False if another worker has claimed the event."""
         ...
 
 
 class SubscriptionRepository(Protocol):
-    """What Stripe's word changes here. Every call may be repeated."""
+    """Writes that follow from Stripe's state. Every call is idempotent."""
 
     def transaction(self) -> AbstractAsyncContextManager[None]: ...
 
@@ -136,13 +136,13 @@ class SubscriptionRepository(Protocol):
 
 class PaymentRecords(Protocol):
     async def is_account(self, account_id: AccountId) -> bool:
-        """Whether there is such an account; one that is deleted and could be restored is there."""
+        """Whether the account exists; a deleted account that can be restored exists."""
         ...
 
     async def note_invoice(
         self, account_id: AccountId, subscription_id: UUID, plan: str, invoice: InvoiceSnapshot
     ) -> bool:
-        """What a paid invoice of a subscription bought, so that giving the money back takes that back. False:
-        its period is not known here.
+        """Record the credits that a paid invoice bought, so that a refund can reclaim them. Returns False if
+        the invoice's period is unknown.
         """
         ...

@@ -1,4 +1,4 @@
-"""Working on one event: a look at Stripe, then what it changes and its tick in one transaction."""
+"""Processing of one Stripe event: fetch the state, then apply it and mark the event in one transaction."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from features.billing.domain.event_queue import ClaimedEvent, WaitsForAnotherEve
 from shared.errors import DomainError, Unavailable
 
 Ending = Literal["applied", "ignored", "pending", "parked", "dead", "taken_over"]
-# Shorter than a claim lasts: who has given up does not come back with old news.
+# Shorter than a claim, so that a slow worker times out before another worker can claim the event.
 LOOK_S_MAX = 40.0
 UNEXPECTED = "unexpected_error"
 TOO_SLOW = "stripe_too_slow"
@@ -28,8 +28,8 @@ class StripeEventProcessor:
     random: Callable[[], float]
 
     async def consume(self, event: ClaimedEvent) -> tuple[Ending, Exception | None]:
-        """What became of it, and what nobody expected. Raises Unavailable only when the database is away:
-        then the claim runs out.
+        """Return the event's new status and the unexpected error, if any. Raises Unavailable only if the
+        database does not answer; the claim then expires.
         """
         try:
             findings = await self._look(event)
@@ -40,7 +40,7 @@ class StripeEventProcessor:
             return await self._put_back(event, error.code, is_counted=False), None
         except DomainError as error:
             return await self._put_back(event, error.code), None
-        except Exception as error:  # noqa: BLE001  whatever it is, it is the event's: others go on
+        except Exception as error:  # noqa: BLE001  an unexpected error must not stop the other events
             return await self._put_back(event, UNEXPECTED), error
 
     async def _look(self, event: ClaimedEvent) -> StripeState:

@@ -1,4 +1,4 @@
-"""Taking in what Stripe sends: believed by its signature, kept before it is answered."""
+"""Receiver of Stripe's webhook: verifies the signature and stores the event before the response."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from features.billing.domain.signatures import check_signature
 from features.billing.domain.stripe_events import read_event
 
 Secrets = Callable[[], Awaitable[tuple[str, ...]]]
-"""Asked every time: one may have been exchanged for another. None of them: we have no Stripe."""
+"""Read for every event because secrets rotate. An empty tuple means that billing is not configured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class StripeEventReceiver:
     events: StripeEventStore
     secrets: Secrets
     now_s: Callable[[], float]
-    ring: Callable[[], object]  # whoever works on events in this process need not look for them
+    ring: Callable[[], object]  # wakes the event worker of this process before its next poll
 
     async def take(self, body: bytes, signature: bytes) -> bool:
-        """Whether it is new. When this returns the event is kept and will be worked on."""
+        """Store the event durably and return whether it is new. Raises BillingNotConfigured, Malformed."""
         secrets = await self.secrets()
         if not secrets:
             raise BillingNotConfigured

@@ -1,4 +1,4 @@
-"""Money that goes back takes back what it bought, and brings it again when it comes back after all."""
+"""Refunds and disputes: reclaim the credits a payment bought, and restore them if the reversal fails."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,8 +11,8 @@ from features.billing.domain.stripe_snapshots import ReversalSnapshot
 from shared.ids import AccountId
 
 Kind = Literal["refund", "dispute"]
-# Stripe's words. A dispute takes the money while somebody decides, and for good when they decide against us;
-# an inquiry, whose words begin with warning_, takes none. A refund is as good as made while it is pending.
+# Stripe's statuses. A dispute withholds the money until it is decided, and for good when it is lost; an
+# inquiry (status warning_*) withholds none. A pending refund counts as made.
 TAKES: dict[Kind, tuple[str, ...]] = {
     "refund": ("succeeded", "pending"),
     "dispute": ("needs_response", "under_review", "lost"),
@@ -25,7 +25,7 @@ class PaymentReversals:
     book: SubscriptionRepository
 
     async def apply(self, findings: StripeState) -> tuple[AccountId | None, tuple[Effect, ...]]:
-        """Raises AwaitsAnother while the payment itself is not known here."""
+        """Raises WaitsForAnotherEvent while the payment is not recorded."""
         found: list[tuple[Kind, ReversalSnapshot]] = [("refund", refund) for refund in findings.refunds]
         if findings.dispute is not None:
             found.append(("dispute", findings.dispute))
@@ -38,7 +38,7 @@ class PaymentReversals:
         return account_id, tuple(effects)
 
     async def _returned(self, kind: Kind, snapshot: ReversalSnapshot) -> ReversalResult | None:
-        """None: it moves no credits."""
+        """Returns None if the reversal moves no credits."""
         if snapshot.is_surplus:
             return None
         if snapshot.status in GIVES_BACK[kind]:
