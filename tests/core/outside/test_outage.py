@@ -26,7 +26,7 @@ async def gateway(outside):
 
 @pytest.fixture
 def ask(outside, gateway):
-    """A function: so many questions, one after another; who answered."""
+    """Returns a function that sends prompts in sequence and returns the providers that answered."""
 
     async def ask(count=1):
         return [(await gateway.answer(outside.question())).provider for _ in range(count)]
