@@ -21,7 +21,7 @@ from shared.pagination import Cursor
 
 
 class DestinationPolicy(Protocol):
-    """Rules for destination URLs, implemented by the HTTP sender."""
+    """Rules for destination URLs, implemented by the SSRF guard."""
 
     def objection(self, url: str) -> str | None:
         """Returns the reason, as text for people, why the URL is never allowed, or None. Does not resolve the
