@@ -25,7 +25,7 @@ PROVIDER_KEYS = {
 
 @contextlib.contextmanager
 def real_logs():
-    """The real configuration, but for loggers that remember it beyond this test."""
+    """Configures logging as in production, but without cached loggers, so that the test can restore it."""
     root, before = logging.getLogger(), structlog.get_config()
     handlers, level, stderr = root.handlers[:], root.level, io.StringIO()
     with contextlib.redirect_stderr(stderr):
@@ -38,7 +38,7 @@ def real_logs():
 
 
 def with_passwords(addresses, journey):
-    """Addresses as they are on a server: the test server asks for no password and takes any."""
+    """Adds passwords to the database URLs; the test server accepts any."""
     names = {
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATABASE_USER_URL": addresses.user,
@@ -62,7 +62,7 @@ def signing_key(journey):
 
 @pytest.fixture(scope="package")
 async def journey(cluster, template, tmp_path_factory):
-    """The whole day, and what it left behind: answers, log lines, rows."""
+    """Runs the journey and collects its responses, log lines and rows."""
     journey = Journey(None, None, Canaries(), {})
     async with copy_of(cluster, template) as addresses:
         owner = await asyncpg.connect(addresses.owner)
@@ -72,7 +72,7 @@ async def journey(cluster, template, tmp_path_factory):
             **with_passwords(addresses, journey),
             **provider_keys(journey),
             **place,
-            # A project of somebody else's, but tokens that this machine can sign.
+            # An external Supabase project, but with tokens that the test can sign.
             "SUPABASE_URL": "https://project.test",
             "OSLIRA_JWT_PUBLIC_KEY": local_issuer(runtime(place).settings).public_key,
         }
@@ -98,7 +98,7 @@ async def travel(journey, owner, cluster):
 
 @contextlib.asynccontextmanager
 async def away(owner, cluster):
-    """The database takes nobody in, and has thrown out the application."""
+    """Rejects new connections to the database and terminates those of the application."""
     name = await owner.fetchval("select current_database()")
     beside = await asyncpg.connect(cluster.url("postgres"))
     await beside.execute(f'alter database "{name}" with allow_connections false')

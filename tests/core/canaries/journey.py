@@ -1,4 +1,4 @@
-"""A day on which every secret is sent everywhere it belongs, and everywhere it does not."""
+"""Requests that send every secret to valid and invalid places."""
 
 import dataclasses
 import uuid
@@ -18,12 +18,12 @@ ANYWHERE = str(uuid.uuid4())
 
 
 def signature(token):
-    """The part of a token that makes it one; the rest says who somebody is."""
+    """Returns the secret part of a token; the rest only identifies the user."""
     return token.rpartition(".")[2]
 
 
 class Quoting:
-    """A port that fails and quotes whatever it has been near."""
+    """Port that fails with an error message containing the secrets."""
 
     def __init__(self, canaries):
         self.canaries = canaries
@@ -40,10 +40,11 @@ class Journey:
     wholes: dict[str, str]
     mails: list[str] = field(default_factory=list)
     answers: list[httpx.Response] = field(default_factory=list)
-    may_show: dict[int, str] = field(default_factory=dict)  # which answer may show which secret
+    # index of the response: the secret that it may contain
+    may_show: dict[int, str] = field(default_factory=dict)
 
     async def send(self, email, *, link, account_name, inviter):
-        """As the mail: what it carries is for its reader alone."""
+        """Stands in for the mail service; only the recipient reads the link."""
         del email, account_name, inviter
         self.mails.append(link)
 
@@ -69,7 +70,7 @@ class Journey:
         self.answers.append(answer)
 
     def shown(self, name, answer):
-        """A new key: its secret may stand in this answer, and in none that does not say so."""
+        """Registers a new key, whose secret only this response may contain."""
         key = answer.json()["key"]
         self.keep(name, key, key.rpartition("_")[2])
         self.may_show[self.answers.index(answer)] = name
@@ -106,7 +107,7 @@ class Journey:
             await self.in_bodies(client, ada, secret)
 
     async def in_headers(self, client, ada, secret):
-        """But not in X-Request-Id, which is there to be seen."""
+        """X-Request-Id is left out, because responses and logs repeat it by design."""
         for kind in ("Bearer", "Basic", "Token", "bearer  x", ""):
             await client.get("/v1/me", headers={"Authorization": f"{kind} {secret}".strip()})
         for name in ("Oslira-Account", "If-None-Match", "Cookie", "Origin", "Accept"):
@@ -150,7 +151,7 @@ class Journey:
             await client.post("/v1/accounts", headers=headers, content=content)
 
     async def through_failures(self, ada):
-        # What a request comes near: anything but the Idempotency-Key of another one.
+        # A failing request can quote all secrets except the Idempotency-Key of another request.
         quoted = [whole for name, whole in self.wholes.items() if name != "key's Idempotency-Key"]
         headers = {**ada, "Idempotency-Key": self.wholes["Idempotency-Key"]}
         async with self.client(balances=Balances(Quoting(quoted))) as client:

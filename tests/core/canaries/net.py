@@ -1,4 +1,4 @@
-"""Secrets, and the net that has to catch any piece of one."""
+"""Registry of secrets and search for any piece of them."""
 
 import base64
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ PIECE_LENGTH = 12
 
 @dataclass
 class Canaries:
-    """``secrets``: the part of each that gives power, by its name."""
+    """``secrets`` maps a name to the sensitive part of the secret."""
 
     secrets: dict[str, str] = field(default_factory=dict)
 
@@ -17,14 +17,14 @@ class Canaries:
         return whole
 
     def in_text(self, text):
-        """The names of those of which a piece stands in the text, in plain, reversed in JSON or encoded."""
+        """Returns the names of the secrets of which the text contains a piece, plain, in hex or in base64."""
         return [
             name for name, secret in self.secrets.items() if any(piece in text for piece in pieces(secret))
         ]
 
 
 def pieces(secret):
-    """Consecutive ones, so that cutting a secret short hides nothing, and the forms it could be kept in."""
+    """Returns consecutive pieces, so that a truncated secret is found, and the start of its encoded forms."""
     plain = [secret[start : start + PIECE_LENGTH] for start in range(0, len(secret), PIECE_LENGTH)]
     long_enough = [piece for piece in plain if len(piece) == PIECE_LENGTH]
     assert long_enough, "too short to be found by a piece of it"
@@ -33,7 +33,7 @@ def pieces(secret):
 
 
 async def everything_kept(connection):
-    """All rows of all tables as text; bytes are shown as they are."""
+    """Returns all rows of all tables as text; bytes both decoded and in hex."""
     tables = await connection.fetch(
         "select format('%I.%I', schemaname, tablename) from pg_tables"
         " where schemaname not in ('pg_catalog', 'information_schema')"

@@ -1,4 +1,4 @@
-"""Secrets go through every path and come out of none: not in logs, rows or answers (T35)."""
+"""Secrets never appear in logs, rows or responses (T35)."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.core.canaries.net import Canaries, shown
 STATUSES = {200, 201, 400, 401, 403, 404, 405, 409, 415, 422, 500, 503}
 
 
-def test_the_secrets_have_been_everywhere(journey):
+def test_journey_covers_all_secrets_statuses_and_events(journey):
     events = {json.loads(line)["event"] for line in journey.logged.splitlines()}
 
     assert len(journey.canaries.secrets) >= 12
@@ -20,23 +20,23 @@ def test_the_secrets_have_been_everywhere(journey):
     assert list(journey.may_show.values()) == ["API key", "API key", "rotated API key"]
 
 
-def test_no_log_line_holds_a_secret(journey):
+def test_no_log_line_contains_a_secret(journey):
     leaks = [(journey.canaries.in_text(line), line) for line in journey.logged.splitlines()]
 
     assert [leak for leak in leaks if leak[0]] == []
 
 
-def test_no_row_holds_a_secret(journey):
+def test_no_row_contains_a_secret(journey):
     assert journey.canaries.in_text(journey.kept) == []
 
 
-def test_the_database_servers_own_log_holds_no_secret(journey):
+def test_database_server_log_contains_no_secret(journey):
     (log,) = (PROJECT / ".data" / "tests" / "postgres").glob("**/server.log")
 
     assert journey.canaries.in_text(log.read_text(errors="replace")) == []
 
 
-def test_no_answer_holds_a_secret_but_a_new_keys_own_and_its_repetition(journey):
+def test_only_responses_that_create_a_key_contain_its_secret(journey):
     for number, answer in enumerate(journey.answers):
         text = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
         allowed = {journey.may_show[number]} if number in journey.may_show else set()
@@ -44,7 +44,7 @@ def test_no_answer_holds_a_secret_but_a_new_keys_own_and_its_repetition(journey)
         assert set(journey.canaries.in_text(text)) == allowed, (answer.request.url.path, text)
 
 
-def test_a_mail_carries_its_link_and_nothing_else_does(journey):
+def test_invitation_mail_contains_only_its_own_token(journey):
     (mail,) = journey.mails
 
     assert journey.canaries.in_text(mail) == ["invitation token"]
@@ -64,7 +64,7 @@ SECRET = "0123456789abcdefghijklmnop"
         "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3A=",
     ],
 )
-def test_the_net_catches_a_piece_and_an_encoding(text):
+def test_search_finds_pieces_and_encodings(text):
     canaries = Canaries()
     canaries.keep("planted", SECRET)
 

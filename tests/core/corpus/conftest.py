@@ -21,7 +21,7 @@ def operations(document):
 
 @pytest.fixture
 def is_allowed(document):
-    """A function: whether a value is what a schema of the document describes."""
+    """Returns a function that checks a value against a schema of the document."""
 
     def validate(schema, value):
         whole = {**schema, "components": document["components"]}
@@ -43,7 +43,7 @@ def assert_refused(is_allowed):
 
 @pytest.fixture
 def send(client, operator, account_id_of_operator):
-    """A function: call an operation, with ids that are well formed where none are given."""
+    """Returns a function that calls an operation, with well-formed random ids by default."""
 
     async def call(method, path, *, query="", id_text=None, headers=(), content=None):
         def filled(match):

@@ -1,4 +1,4 @@
-"""Paths, queries and methods that no operation of the document takes: refused with a problem, never a 5xx."""
+"""Invalid paths, queries and methods: every operation rejects them with a problem, never a 5xx."""
 
 import json
 import re
@@ -55,7 +55,7 @@ def kind_of(schema):
     )
 
 
-async def test_a_query_is_spelled_as_documented_or_refused(operations, send, assert_refused):
+async def test_misspelled_query_values_are_rejected(operations, send, assert_refused):
     tried = 0
     for method, path, operation in operations:
         for parameter in operation.get("parameters", ()):
@@ -68,7 +68,7 @@ async def test_a_query_is_spelled_as_documented_or_refused(operations, send, ass
     assert tried > 100
 
 
-async def test_the_farthest_place_that_a_cursor_can_name_is_answered(operations, send):
+async def test_largest_allowed_cursors_are_accepted(operations, send):
     tried = 0
     for method, path, operation in operations:
         for parameter in operation.get("parameters", ()):
@@ -82,7 +82,7 @@ async def test_the_farthest_place_that_a_cursor_can_name_is_answered(operations,
 
 
 def farthest(pattern):
-    """Queries with the largest cursors that a list's pattern allows."""
+    """Returns queries with the largest cursors that a list's pattern allows."""
     name = "2e" + "66" * 32
     if pattern == POSITION_PATTERN:
         return ["?cursor=70" + "39" * 18]
@@ -100,7 +100,7 @@ def farthest(pattern):
     return queries
 
 
-async def test_a_query_is_sent_once_and_known_or_refused(operations, send, assert_refused):
+async def test_unknown_and_repeated_query_parameters_are_rejected(operations, send, assert_refused):
     for method, path, operation in operations:
         names = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
         answer = await send(method, path, query="?surprise=1")
@@ -113,9 +113,7 @@ async def test_a_query_is_sent_once_and_known_or_refused(operations, send, asser
 
 
 @pytest.mark.parametrize("spelling", IDS)
-async def test_an_id_in_a_path_is_a_uuid_as_it_is_usually_written(
-    operations, send, account_id_of_operator, spelling
-):
+async def test_noncanonical_ids_in_paths_are_not_found(operations, send, account_id_of_operator, spelling):
     own = uuid.UUID(account_id_of_operator)
     text = spelling.format(id=own, hex=own.hex, misplaced="----" + own.hex)
     for method, path, operation in operations:
@@ -125,23 +123,23 @@ async def test_an_id_in_a_path_is_a_uuid_as_it_is_usually_written(
             answer = await send(method, path, id_text=text, headers=JSON, content=content)
             assert_problem(answer, 404, answer.json()["code"])
             known = ("route_not_found", "account_not_found")
-            if path.endswith("/{token}"):  # which is no id, and any text may be one
+            if path.endswith("/{token}"):  # any text can be a token
                 known += ("anonymous_analysis_not_found",)
-            if "/{event_id}" in path:  # which is Stripe's, and any text to us
+            if "/{event_id}" in path:  # Stripe's id, which can be any text
                 known += ("webhook_event_not_found",)
-            if "/{job}" in path:  # which is a name
+            if "/{job}" in path:  # a name, not an id
                 known += ("job_unknown",)
             assert answer.json()["code"] in known, (method, path)
 
 
-async def test_an_id_may_be_written_in_capitals(send, account_id_of_operator):
+async def test_uppercase_ids_are_accepted(send, account_id_of_operator):
     answer = await send("GET", "/v1/accounts/{account_id}", id_text=account_id_of_operator.upper())
 
     assert answer.json()["id"] == account_id_of_operator
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PUT", "CONNECT", "BREW"])
-async def test_every_address_names_the_methods_it_knows(document, send, method):
+async def test_allow_header_lists_the_methods_of_every_path(document, send, method):
     for path, methods in document["paths"].items():
         answer = await send(method, path)
         known = {name.upper() for name in methods} | {"OPTIONS"}
@@ -149,6 +147,6 @@ async def test_every_address_names_the_methods_it_knows(document, send, method):
         assert answer.status_code == (204 if method == "OPTIONS" else 405)
 
 
-async def test_what_is_not_found_below_the_document_is_a_problem(client):
+async def test_unknown_schema_paths_return_a_problem(client):
     for path in ("/schema/nothing", "/schema/nothing.json", "/schema/nothing/at/all", "/schema/swagger"):
         assert_problem(await client.get(path), 404, "route_not_found")

@@ -1,4 +1,4 @@
-"""Bodies that no operation of the document takes: refused with a problem, never a 5xx."""
+"""Invalid bodies: every operation rejects them with a problem, never a 5xx."""
 
 import json
 from contextlib import suppress
@@ -58,13 +58,15 @@ CONTENT_TYPES = [
 
 
 def loads(text):
-    """None where the text is no JSON at all."""
+    """Returns None if the text is not JSON."""
     with suppress(ValueError):
-        return json.loads(text, parse_constant=int)  # int("NaN") is a ValueError too
+        return json.loads(text, parse_constant=int)  # int("NaN") raises ValueError too
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-async def test_no_field_takes_what_its_schema_forbids(operations, send, is_allowed, assert_refused, value):
+async def test_values_that_violate_the_schema_are_rejected(
+    operations, send, is_allowed, assert_refused, value
+):
     tried = 0
     for method, path, operation in operations:
         schema = body_of(operation)
@@ -80,7 +82,7 @@ async def test_no_field_takes_what_its_schema_forbids(operations, send, is_allow
 
 
 @pytest.mark.parametrize("content", BODIES.values(), ids=BODIES)
-async def test_what_is_no_body_is_refused_everywhere(operations, send, assert_refused, content):
+async def test_malformed_bodies_are_rejected(operations, send, assert_refused, content):
     for method, path, operation in operations:
         if body_of(operation):
             answer = await send(method, path, headers=JSON, content=content)
@@ -88,7 +90,7 @@ async def test_what_is_no_body_is_refused_everywhere(operations, send, assert_re
 
 
 @pytest.mark.parametrize("content_type", CONTENT_TYPES)
-async def test_a_body_of_another_type_is_refused_everywhere(operations, send, content_type):
+async def test_other_content_types_are_rejected(operations, send, content_type):
     for method, path, operation in operations:
         if schema := body_of(operation):
             content = json.dumps(schema["examples"][0])

@@ -1,4 +1,4 @@
-"""Headers that no operation of the document takes: refused with a problem, never a 5xx."""
+"""Invalid headers: every operation rejects them with a problem, never a 5xx."""
 
 import json
 import uuid
@@ -12,7 +12,7 @@ from tests.core.problems import assert_problem
 @pytest.mark.parametrize(
     "text", ["", "x", "{id}x", "{{{id}}}", "urn:uuid:{id}", "{hex}", "{id}, {id}", "*", "\xff"]
 )
-async def test_an_account_header_that_is_no_id_is_refused(operations, send, account_id_of_operator, text):
+async def test_invalid_account_header_is_rejected(operations, send, account_id_of_operator, text):
     own = uuid.UUID(account_id_of_operator)
     value = text.format(id=own, hex=own.hex).encode("latin-1")
     for method, path, operation in operations:
@@ -22,11 +22,11 @@ async def test_an_account_header_that_is_no_id_is_refused(operations, send, acco
 
 
 @pytest.mark.parametrize("value", [b"", b"short", b"x" * 256, b"a key with blanks", b"\xff" * 16, b"*"])
-async def test_an_idempotency_key_that_is_none_is_refused(operations, send, value):
+async def test_invalid_idempotency_key_is_rejected(operations, send, value):
     posts = [
         (path, operation)
         for method, path, operation in operations
-        if method == "POST" and operation.get("security") != [{}]  # who is nobody cannot be told from others
+        if method == "POST" and operation.get("security") != [{}]  # keys of anonymous callers are ignored
     ]
 
     assert len(posts) > 10
@@ -38,7 +38,7 @@ async def test_an_idempotency_key_that_is_none_is_refused(operations, send, valu
         )
 
 
-async def test_two_tokens_are_no_token(operations, send, operator):
+async def test_two_tokens_are_rejected(operations, send, operator):
     for method, path, operation in operations:
         if operation.get("security") != [{}]:
             answer = await send(method, path, headers=[*operator.items()])
@@ -46,7 +46,7 @@ async def test_two_tokens_are_no_token(operations, send, operator):
 
 
 @pytest.mark.parametrize("value", [b"", b"x", b'"', b'W/"1"', b'"1", x', b"\xff", b'"' + b"9" * 5_000 + b'"'])
-async def test_an_entity_tag_that_is_none_changes_nothing(send, client, operator, value):
+async def test_invalid_entity_tag_matches_nothing(send, client, operator, value):
     headers = {**operator, "Content-Type": "application/json"}
     created = await client.post("/v1/business-profiles", headers=headers, json={"name": "Alpine Coffee"})
     address = created.headers["location"]

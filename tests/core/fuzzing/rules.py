@@ -1,8 +1,9 @@
-"""What a JSON Schema cannot say, said to schemathesis: rules between two fields, and about now.
+"""Schemathesis hooks for rules that JSON Schema cannot express: relations between fields, and relations to
+the current time.
 
-Each changes a request that is allowed by its schema into another one that is allowed by its schema; what a
-schema forbids stays as it was generated. The price: 1.0 is an integer to JSON Schema and none to our decoder,
-and schemathesis does not get to send it. Loaded by the command line as SCHEMATHESIS_HOOKS.
+Each hook changes a request that its schema allows into another one that its schema allows; invalid requests
+stay as generated. One consequence: 1.0 is an integer in JSON Schema but not for our decoder, so schemathesis
+never sends it. The command line loads this module as SCHEMATHESIS_HOOKS.
 """
 
 import re
@@ -21,7 +22,7 @@ ROWS_MAX = 500
 SOLD = {"plan": "growth", "pack": "small"}
 FRONTEND = "http://127.0.0.1:3000/billing"
 ADDRESS_LENGTH_MAX = 2_000
-USERNAMES_MAX = 100  # of the stage's plan
+USERNAMES_MAX = 100  # limit of the plan in the test stage
 URL_PATTERN = r"https?://[A-Za-z0-9.\[\]:-]+([/?][!-~]*)?"
 
 
@@ -50,15 +51,15 @@ def before_call(context, case, kwargs):
 
 
 def _for_real(body):
-    """A dry run takes nobody's slot, so it names none."""
+    """A dry run must not name a slot."""
     if body.get("dry_run") is True and isinstance(body.get("slot"), str):
         body["dry_run"] = False
 
 
 def _own_key(case):
-    """An Idempotency-Key is for one request; what is generated repeats itself.
+    """Replaces the Idempotency-Key, because generated keys repeat and a key is valid for one request.
 
-    Where the token is left out nobody looks at the key, and a changed header would bring the token back.
+    Without a token the key is ignored, and a changed header would restore the token.
     """
     if getattr(case.meta.phase.data, "parameter", None) == "Authorization":
         return
@@ -68,7 +69,7 @@ def _own_key(case):
 
 
 def _recent(case):
-    """A report's window begins before it ends, and is not longer than three months."""
+    """A report's window must begin before it ends and last at most three months."""
     if not case.path.startswith("/v1/admin/reports/"):
         return
     query = case.query or {}
@@ -77,22 +78,22 @@ def _recent(case):
             if datetime.fromisoformat(query[name]).tzinfo is not None:
                 query[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
         except (KeyError, TypeError, ValueError):
-            continue  # not there, or no instant: left as it is
+            continue  # missing or not a date-time: unchanged
 
 
 def _of_its_sort(case):
-    """A cursor of a list with several sorts belongs to the one that it was made for."""
+    """A cursor is valid only for the sort that it was created with."""
     query = case.query or {}
     try:
         sort = bytes.fromhex(query["cursor"]).decode().removeprefix("s").partition(":")[0]
     except (KeyError, TypeError, ValueError):
-        return  # not there, or no cursor: left as it is
+        return  # missing or not a cursor: unchanged
     if sort in SORTS and query.get("sort", sort) in SORTS:
         query["sort"] = sort
 
 
 def _whole(value):
-    """To a JSON Schema 1.0 is an integer; to the decoder an integer is written as one."""
+    """JSON Schema accepts 1.0 as an integer; the decoder does not."""
     if isinstance(value, dict):
         return {name: _whole(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -101,35 +102,35 @@ def _whole(value):
 
 
 def _coming(body):
-    """What expires, expires in the future, and an API key within five years."""
+    """An expiry must be in the future, and that of an API key within five years."""
     try:
         instant = datetime.fromisoformat(body["expires_at"])
         if instant.tzinfo is not None:
             years = 1 + instant.year % EXPIRY_YEARS_MAX
             body["expires_at"] = (datetime.now(UTC) + timedelta(days=365 * years)).isoformat()
     except (KeyError, TypeError, ValueError):
-        return  # not there, or no instant: left as it is
+        return  # missing or not a date-time: unchanged
 
 
 def _in_range(body):
-    """A range of events begins before it ends, and is not longer than a month."""
+    """A range of events must begin before it ends and last at most one month."""
     for name, days in (("since", 2), ("until", 1)):
         try:
             if datetime.fromisoformat(body[name]).tzinfo is not None:
                 body[name] = f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
         except (KeyError, TypeError, ValueError):
-            continue  # not there, or no instant: left as it is
+            continue  # missing or not a date-time: unchanged
 
 
 def _known(body, noun):
-    """Which types of movement there are is data, kept in a table."""
+    """The allowed transaction types are rows of a table."""
     word = body.get("transaction_type")
     if noun in TRANSACTION_TYPES and isinstance(word, str) and re.fullmatch("[a-z][a-z_]{0,39}", word):
         body["transaction_type"] = TRANSACTION_TYPES[noun]
 
 
 def _ordered(ideal_customer):
-    """The least is not above the most; sent alone, either might contradict what is kept."""
+    """The minimum must not exceed the maximum; one sent alone could contradict the stored other one."""
     if not isinstance(ideal_customer, dict):
         return
     sent = [number for name in FOLLOWERS if type(number := ideal_customer.get(name)) is int]
@@ -140,7 +141,7 @@ def _ordered(ideal_customer):
 
 
 def _named(body):
-    """What a username is takes more than a pattern, and how many there may be depends on the plan."""
+    """A valid username needs more than a pattern, and the plan limits their number."""
     if _is_text(body.get("username")) and body["username"]:
         body["username"] = f"user{uuid.uuid4().hex[:12]}"
     rows = body.get("usernames")
@@ -149,7 +150,7 @@ def _named(body):
 
 
 def _sold(body):
-    """What is sold is data, kept in a table; and whoever has paid comes back to the frontend."""
+    """Plans and packs are rows of a table, and return URLs must lead to the frontend."""
     for field, name in SOLD.items():
         if isinstance(body.get(field), str) and re.fullmatch("[a-z][a-z_]{0,39}", body[field]):
             body[field] = name
@@ -159,15 +160,13 @@ def _sold(body):
 
 
 def _one(body):
-    """Either a plan or a pack."""
+    """Exactly one of plan and pack is allowed."""
     if all(body.get(field) in (None, name) for field, name in SOLD.items()):
         body["pack"] = None if body.get("plan") else SOLD["pack"]
 
 
 def _reachable(body):
-    """Whether an address is one of the internet takes more than a pattern; an instant has a year that UTC has
-    as well.
-    """
+    """A public URL needs more than a pattern, and a date-time must remain valid after conversion to UTC."""
     if isinstance(body.get("url"), str) and re.fullmatch(URL_PATTERN, body["url"]):
         body["url"] = f"https://hooks.example/{uuid.uuid4().hex}"
     for name in ("since", "until"):
@@ -175,7 +174,7 @@ def _reachable(body):
             if datetime.fromisoformat(body[name]).tzinfo is not None:
                 body[name] = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
         except (KeyError, TypeError, ValueError):
-            continue  # not there, or no instant: left as it is
+            continue  # missing or not a date-time: unchanged
 
 
 def _is_text(value):

@@ -19,7 +19,7 @@ async def receiver():
 
 
 class Tenant:
-    """Somebody with an account, who asks over HTTP."""
+    """HTTP client of a user with an account."""
 
     def __init__(self, client, headers):
         self.client, self.headers = client, headers
@@ -43,7 +43,7 @@ class Tenant:
 
 @pytest.fixture
 async def somebody(client: httpx.AsyncClient, bearer):
-    """A function: a new tenant."""
+    """Returns a function that creates a tenant."""
 
     def make():
         return Tenant(client, bearer())
@@ -70,7 +70,7 @@ async def carrying(foundation):
 
 @pytest.fixture
 async def courier(application, owner):
-    """At work, on what this test tells and on nothing that others have left."""
+    """A running delivery worker; pending deliveries of other tests are failed first."""
     await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
     async with carrying(application.foundation):
         yield

@@ -1,4 +1,4 @@
-"""From what happened to a receiver's door, with real sockets and a real database in between."""
+"""Webhook delivery from the event to the receiver, over real sockets and a real database."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ async def account_of(tenant):
 
 
 async def settled(tenant, **query):
-    """The deliveries, once none of them waits for its first attempt."""
+    """Waits until every delivery has had its first attempt."""
 
     async def tried():
         found = await tenant.deliveries(**query)
@@ -36,7 +36,7 @@ def verified(secret, asked):
 
 
 @pytest.mark.usefixtures("courier")
-async def test_a_run_that_ends_is_told_to_the_receiver_who_can_verify_it(tenant, receiver, owner):
+async def test_ended_run_is_delivered_with_a_valid_signature(tenant, receiver, owner):
     receiver.script(http(204))
     endpoint = await tenant.add(receiver.url + "/hook?x=1")
     account_id, run_id = await account_of(tenant), uuid.uuid4()
@@ -63,7 +63,7 @@ async def test_a_run_that_ends_is_told_to_the_receiver_who_can_verify_it(tenant,
 
 
 @pytest.mark.usefixtures("courier")
-async def test_after_a_rotation_old_and_new_secret_verify(tenant, receiver):
+async def test_old_and_new_secret_verify_after_a_rotation(tenant, receiver):
     receiver.script(http(200))
     endpoint = await tenant.add(receiver.url)
     rotated = await tenant.on(endpoint, "rotate-secret")
@@ -75,7 +75,7 @@ async def test_after_a_rotation_old_and_new_secret_verify(tenant, receiver):
 
 
 @pytest.mark.usefixtures("courier")
-async def test_what_fails_waits_for_its_next_attempt_and_keeps_its_id(tenant, receiver, owner):
+async def test_failed_delivery_is_retried_with_the_same_id(tenant, receiver, owner):
     receiver.script(http(500), http(200))
     endpoint = await tenant.add(receiver.url)
     await tenant.on(endpoint, "test", 202)
@@ -109,7 +109,7 @@ async def test_overflowing_retry_after_is_ignored_and_the_attempt_counted(
 
 
 @pytest.mark.usefixtures("courier")
-async def test_a_receiver_that_is_gone_is_left_alone(tenant, receiver):
+async def test_status_410_disables_the_endpoint(tenant, receiver):
     receiver.script(http(410))
     endpoint = await tenant.add(receiver.url)
     await tenant.on(endpoint, "test", 202)
@@ -120,8 +120,8 @@ async def test_a_receiver_that_is_gone_is_left_alone(tenant, receiver):
 
 
 @pytest.mark.usefixtures("courier")
-async def test_an_address_that_has_moved_inside_is_never_asked(tenant, receiver, owner):
-    """Whatever is in the table: it is checked when something is sent."""
+async def test_stored_url_with_a_forbidden_address_is_not_requested(tenant, receiver, owner):
+    """The sender checks the stored URL again on every attempt."""
     receiver.script(http(200))
     endpoint = await tenant.add(receiver.url)
     await owner.execute(
@@ -153,7 +153,7 @@ async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody
 
 @pytest.fixture
 def stuck_lookups(monkeypatch):
-    """The hosts that were looked up; lookups of ``*.stuck.example`` do not end before the test does."""
+    """Counts lookups per host; lookups of ``*.stuck.example`` block until the test ends."""
     gate, begun, real = threading.Event(), Counter(), socket.getaddrinfo
 
     def look_up(host, *args, **options):
@@ -168,10 +168,8 @@ def stuck_lookups(monkeypatch):
     gate.set()
 
 
-async def test_hosts_whose_lookup_never_ends_do_not_occupy_the_threads_of_provider_calls(
-    courier, stuck_lookups, somebody
-):
-    del courier  # at work
+async def test_stuck_dns_lookups_do_not_block_provider_threads(courier, stuck_lookups, somebody):
+    del courier  # the fixture keeps it running
     for number in range(4):
         tenant = somebody()
         endpoint = await tenant.add(f"http://tenant{number}.stuck.example/hook")
@@ -180,16 +178,16 @@ async def test_hosts_whose_lookup_never_ends_do_not_occupy_the_threads_of_provid
     await until(lambda: stuck_lookups.total() >= 6)
 
     async with asyncio.timeout(10):
-        assert await asyncio.to_thread(int) == 0  # as clients of providers do
+        assert await asyncio.to_thread(int) == 0  # provider clients use the same threads
     await until(lambda: len(stuck_lookups) == 4)
     assert set(stuck_lookups.values()) == {2}
 
 
-async def test_what_a_dead_courier_had_in_hand_is_carried_by_the_next(application, tenant, receiver, owner):
+async def test_expired_lease_of_a_dead_worker_is_taken_over(application, tenant, receiver, owner):
     await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
     receiver.script(http(200))
     await tenant.on(await tenant.add(receiver.url), "test", 202)
-    outbox = application.notices.deliveries.store._session  # noqa: SLF001  the claim of one that dies
+    outbox = application.notices.deliveries.store._session  # noqa: SLF001  claim of a dying worker
     await outbox.fetch("select * from notices.claim(20, 5, $1)", timedelta(milliseconds=50))
 
     async with carrying(application.foundation):
@@ -198,7 +196,7 @@ async def test_what_a_dead_courier_had_in_hand_is_carried_by_the_next(applicatio
     assert (delivery["status"], len(receiver.asked)) == ("delivered", 1)
 
 
-async def test_a_courier_that_is_stopped_finishes_what_it_has_in_hand(application, tenant, owner):
+async def test_stopped_worker_finishes_its_claimed_deliveries(application, tenant, owner):
     await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
     asked, answer = asyncio.Event(), asyncio.Event()
 
@@ -224,7 +222,7 @@ async def test_a_courier_that_is_stopped_finishes_what_it_has_in_hand(applicatio
 
 
 @pytest.mark.usefixtures("courier")
-async def test_no_log_tells_the_secret_or_what_was_sent(tenant, receiver, logs):
+async def test_logs_contain_neither_secret_nor_body(tenant, receiver, logs):
     receiver.script(http(410, b"somebody's words"))
     endpoint = await tenant.add(receiver.url)
     await tenant.on(endpoint, "test", 202)

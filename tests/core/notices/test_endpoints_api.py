@@ -18,7 +18,7 @@ async def endpoint(tenant):
     return await tenant.add(URL)
 
 
-async def test_an_endpoint_is_added_with_its_secret_and_read_back_without(tenant):
+async def test_only_the_creation_response_contains_the_secret(tenant):
     made = await tenant.add(URL, types=["run.failed", "run.completed", "run.failed"], description=" Office ")
 
     read = await tenant.ask("GET", f"{ENDPOINTS}/{made['id']}")
@@ -33,7 +33,7 @@ async def test_an_endpoint_is_added_with_its_secret_and_read_back_without(tenant
     assert read["created_by"].startswith("user:")
 
 
-async def test_a_secret_is_shown_again_and_kept_nowhere(tenant, endpoint, owner):
+async def test_secret_can_be_read_and_is_not_stored(tenant, endpoint, owner):
     shown = await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}/secret")
     rows = await owner.fetch("select e::text as row from notice_endpoints as e")
 
@@ -55,7 +55,7 @@ async def test_each_endpoint_has_a_secret_of_its_own(tenant, endpoint):
         ("https://hooks.example/#x", "fragments"),
     ],
 )
-async def test_an_address_that_leads_inside_is_refused_with_a_reason(tenant, endpoint, url, reason):
+async def test_forbidden_url_is_rejected_with_a_reason(tenant, endpoint, url, reason):
     for method, path in (("POST", ENDPOINTS), ("PATCH", f"{ENDPOINTS}/{endpoint['id']}")):
         answer = await tenant.client.request(method, path, headers=tenant.headers, json={"url": url})
 
@@ -75,13 +75,13 @@ async def test_an_address_that_leads_inside_is_refused_with_a_reason(tenant, end
     ],
     ids=str,
 )
-async def test_a_body_that_does_not_fit_is_refused(tenant, body):
+async def test_invalid_body_is_rejected(tenant, body):
     answer = await tenant.client.post(ENDPOINTS, headers=tenant.headers, json={"url": URL, **body})
 
     assert answer.status_code == 400
 
 
-async def test_a_description_is_one_line(tenant):
+async def test_description_with_a_line_break_is_rejected(tenant):
     answer = await tenant.client.post(
         ENDPOINTS, headers=tenant.headers, json={"url": URL, "description": "a\nb"}
     )
@@ -89,7 +89,7 @@ async def test_a_description_is_one_line(tenant):
     assert_problem(answer, 422, "webhook_description_invalid")
 
 
-async def test_only_what_is_sent_is_changed(tenant, endpoint):
+async def test_patch_changes_only_the_fields_sent(tenant, endpoint):
     url = f"{ENDPOINTS}/{endpoint['id']}"
     changed = await tenant.ask("PATCH", url, json={"types": list(TYPES), "description": "new"})
     moved = await tenant.ask("PATCH", url, json={"url": f"{URL}/2", "description": None})
@@ -100,7 +100,7 @@ async def test_only_what_is_sent_is_changed(tenant, endpoint):
     assert same == moved
 
 
-async def test_an_account_has_ten_at_the_most_however_many_ask_at_once(tenant):
+async def test_concurrent_requests_create_at_most_ten_endpoints(tenant):
     await tenant.add(URL)
     requests = (tenant.client.post(ENDPOINTS, headers=tenant.headers, json={"url": URL}) for _ in range(12))
 
@@ -121,7 +121,7 @@ async def test_pages_follow_each_other_newest_first(tenant):
     assert [item["id"] for item in (*first["items"], *rest["items"])] == ids[::-1]
 
 
-async def test_a_repeated_request_makes_one_endpoint(tenant):
+async def test_repeated_request_creates_one_endpoint(tenant):
     key = {"Idempotency-Key": uuid.uuid4().hex}
     made = [await tenant.ask("POST", ENDPOINTS, 201, json={"url": URL}, headers=key) for _ in range(2)]
 
@@ -129,7 +129,7 @@ async def test_a_repeated_request_makes_one_endpoint(tenant):
     assert len((await tenant.ask("GET", ENDPOINTS))["items"]) == 1
 
 
-async def test_rotating_makes_another_secret_once_for_each_request(tenant, endpoint):
+async def test_rotation_is_idempotent_by_key(tenant, endpoint):
     key = {"Idempotency-Key": uuid.uuid4().hex}
     first = await tenant.on(endpoint, "rotate-secret", headers=key)
     again = await tenant.on(endpoint, "rotate-secret", headers=key)
@@ -141,16 +141,16 @@ async def test_rotating_makes_another_secret_once_for_each_request(tenant, endpo
     assert first["rotated_at"] is not None
 
 
-async def test_a_rotation_that_lost_its_answer_is_not_made_twice(tenant, endpoint, owner):
+async def test_rotation_whose_response_was_lost_is_not_repeated(tenant, endpoint, owner):
     key = {"Idempotency-Key": uuid.uuid4().hex}
     first = await tenant.on(endpoint, "rotate-secret", headers=key)
-    # As if the process had died between the effect and the kept answer.
+    # Simulates a process that died between the effect and the stored response.
     await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
 
     assert await tenant.on(endpoint, "rotate-secret", headers=key) == first
 
 
-async def test_a_disabled_endpoint_is_sent_nothing_until_it_is_enabled(tenant, endpoint):
+async def test_disabled_endpoint_receives_nothing_until_enabled(tenant, endpoint):
     await tenant.on(endpoint, "test", 202)
     disabled = await tenant.on(endpoint, "disable")
     (delivery,) = await tenant.deliveries()
@@ -173,7 +173,7 @@ async def test_a_disabled_endpoint_is_sent_nothing_until_it_is_enabled(tenant, e
     assert (await tenant.ask("POST", f"{DELIVERIES}/{delivery['id']}/replay", 202))["status"] == "pending"
 
 
-async def test_a_removed_endpoint_is_gone_with_its_deliveries(tenant, endpoint):
+async def test_removing_an_endpoint_removes_its_deliveries(tenant, endpoint):
     delivery = await tenant.on(endpoint, "test", 202)
 
     await tenant.ask("DELETE", f"{ENDPOINTS}/{endpoint['id']}", 204)
@@ -192,7 +192,7 @@ async def test_a_removed_endpoint_is_gone_with_its_deliveries(tenant, endpoint):
     assert_problem(missing, 404, "webhook_delivery_not_found")
 
 
-async def test_a_test_is_for_one_endpoint_and_repeated_it_is_one(tenant, endpoint):
+async def test_test_message_is_idempotent_and_for_one_endpoint(tenant, endpoint):
     await tenant.add(URL)
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
@@ -204,7 +204,7 @@ async def test_a_test_is_for_one_endpoint_and_repeated_it_is_one(tenant, endpoin
     assert delivery["webhook_id"].startswith("msg_")
 
 
-async def test_deliveries_are_found_by_endpoint_and_status_a_page_at_a_time(tenant, endpoint, owner):
+async def test_deliveries_are_filtered_and_paged(tenant, endpoint, owner):
     other = await tenant.add(URL)
     ids = [(await tenant.on(endpoint, "test", 202))["id"] for _ in range(3)]
     other_id = (await tenant.on(other, "test", 202))["id"]
@@ -223,13 +223,13 @@ async def test_deliveries_are_found_by_endpoint_and_status_a_page_at_a_time(tena
     assert await tenant.deliveries(endpoint_id=str(uuid.uuid4())) == []
 
 
-async def test_anothers_endpoint_has_no_deliveries_for_us(tenant, endpoint, somebody):
+async def test_deliveries_of_another_account_are_not_listed(tenant, endpoint, somebody):
     await tenant.on(endpoint, "test", 202)
 
     assert await somebody().deliveries(endpoint_id=endpoint["id"]) == []
 
 
-async def test_what_failed_in_a_time_is_sent_again(tenant, endpoint, owner):
+async def test_failed_deliveries_of_an_interval_are_replayed(tenant, endpoint, owner):
     ids = [(await tenant.on(endpoint, "test", 202))["id"] for _ in range(4)]
     for number, (status, day) in enumerate((("dead", 1), ("failed", 2), ("dead", 3), ("delivered", 2))):
         await owner.execute(

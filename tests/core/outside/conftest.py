@@ -30,7 +30,7 @@ async def outside(simulators, database, books, tmp_path, account_id):
 
 @pytest.fixture
 def model_rows(owner, outside):
-    """A function: what was written down of this run's calls of models, in their order."""
+    """Returns a function that reads the usage records of this run's model calls, in order."""
 
     async def rows(run_id=None):
         return await owner.fetch(
@@ -43,7 +43,7 @@ def model_rows(owner, outside):
 
 @pytest.fixture
 def scrape_rows(owner, outside):
-    """A function: and of its looks at profiles."""
+    """Returns a function that reads the records of this run's scrapes, in order."""
 
     async def rows():
         return await owner.fetch(

@@ -1,4 +1,4 @@
-"""What can go wrong at a provider, by the names that tests go by."""
+"""Provider faults by the names that tests use."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -22,17 +22,19 @@ FAULTS = (*HANGING, *BROKEN, *LIMITED, *FAILING, *UNREADABLE, *MISSHAPEN)
 TIMES = {"once": 1, "for ever": None}
 
 
-# Each kind of these is met once by its first; the rest of them once are for the battery.
+# The first fault of each group represents it in the normal tests; these others run once only in the battery.
 ALIKE = (*LIMITED[1:], *FAILING[1:], *UNREADABLE[1:])
 
 
 def is_long(fault, often):
-    """A drip without an end takes as long as a deadline, as a silence does."""
+    """An endless drip lasts until the deadline, as an endless silence does, so it runs only in the
+    battery.
+    """
     return (fault, often) == ("drip", "for ever") or (often == "once" and fault in ALIKE)
 
 
 def each_of(faults):
-    """Once and for ever."""
+    """Parametrizes a test with each fault, once and permanently."""
     return pytest.mark.parametrize(
         ("fault", "often"),
         [

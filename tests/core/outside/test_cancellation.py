@@ -1,4 +1,4 @@
-"""Whoever is cancelled ends what was begun at the other end, and what it may have cost is written down."""
+"""Cancellation: the provider's work is stopped, and its possible cost is recorded."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ async def cancelled(task):
 
 
 @pytest.mark.parametrize("call", ROUTES)
-async def test_a_cancelled_question_hangs_up_and_is_written_down(outside, model_rows, call):
+async def test_cancelled_prompt_closes_the_connection_and_is_recorded(outside, model_rows, call):
     seen, route = ROUTES[call]
     gateway = outside.gateway()
     if call == "anthropic":
@@ -52,7 +52,7 @@ async def test_a_cancelled_question_hangs_up_and_is_written_down(outside, model_
     assert {places.free for places in gateway.places().values()} == {64}
 
 
-async def test_who_leaves_the_queue_for_a_model_has_asked_nobody_and_owes_nothing(outside, model_rows):
+async def test_cancellation_in_the_model_queue_sends_nothing_and_costs_nothing(outside, model_rows):
     gateway = outside.gateway(slots_max=1)
     await set_fault(outside.simulators, "openai", "/openai", "timeout")
     first = asyncio.create_task(gateway.answer(outside.question()))
@@ -69,7 +69,7 @@ async def test_who_leaves_the_queue_for_a_model_has_asked_nobody_and_owes_nothin
     assert await outside.asked(OPENAI) == [1]
 
 
-async def test_a_cancelled_reader_stops_the_run_and_it_is_written_down(outside, scrape_rows):
+async def test_cancelled_scrape_aborts_the_apify_run_and_is_recorded(outside, scrape_rows):
     await outside.simulators.latency(NEVER_ENDS)
     profiles = outside.profiles()
     reading = asyncio.create_task(profiles.read("ada.lovely", "light", spender=outside.spender))
@@ -90,7 +90,7 @@ async def test_a_cancelled_reader_stops_the_run_and_it_is_written_down(outside, 
     assert (await outside.simulators.state())["apify"]["aborted"] == 1
 
 
-async def test_who_leaves_while_another_waits_for_the_same_profile_stops_nothing(outside, scrape_rows):
+async def test_cancellation_of_one_waiter_keeps_the_shared_scrape(outside, scrape_rows):
     await outside.simulators.latency({**NEVER_ENDS, "ms": 300})
     profiles = outside.profiles()
     first, second = (
@@ -108,10 +108,10 @@ async def test_who_leaves_while_another_waits_for_the_same_profile_stops_nothing
     assert [row["outcome"] for row in await scrape_rows()] == ["ok"]
 
 
-async def test_who_leaves_the_queue_for_a_scrape_leaves_nothing(outside, owner, scrape_rows):
+async def test_cancellation_in_the_scrape_queue_leaves_no_lease(outside, owner, scrape_rows):
     source = outside.source(at_once_max=0)
     looking = asyncio.create_task(source.look("ada.lovely", posts_max=12, spender=outside.spender))
-    queue = source._first._slots._queues  # noqa: SLF001  nothing else tells that it waits
+    queue = source._first._slots._queues  # noqa: SLF001  the only sign of a waiter
     await until(lambda: "scrapes" in queue and queue["scrapes"].waiters)
 
     assert await cancelled(looking)

@@ -1,4 +1,4 @@
-"""Models by way of Cloudflare's gateway: its cache answers the tenant who asked before, and nobody else."""
+"""Models through Cloudflare's AI gateway, whose cache is separate per tenant."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ SEEN = {"openai": OPENAI, "anthropic": ANTHROPIC}
 
 
 def real(_provider):
-    """As a provider is known in production: by its key alone."""
+    """Endpoints as in production, with a key and the default URL."""
 
     async def where():
         return ProviderEndpoint("", "key", is_simulated=True)
@@ -23,7 +23,7 @@ def real(_provider):
 
 @pytest.fixture
 def through_cloudflare(outside):
-    """A function: a gateway of ours behind Cloudflare's, without a memory of its own."""
+    """Returns a function that creates a gateway behind Cloudflare, without our own completion cache."""
 
     def make(token=""):
         base = f"{outside.simulators.address}/cloudflare/v1"
@@ -34,7 +34,7 @@ def through_cloudflare(outside):
 
 
 @pytest.mark.parametrize("provider", SEEN)
-async def test_the_same_question_of_the_same_tenant_costs_nothing_the_second_time(
+async def test_repeated_prompt_of_a_tenant_is_served_from_its_cache(
     outside, through_cloudflare, model_rows, other_tenant, provider
 ):
     if provider == "anthropic":
@@ -61,7 +61,7 @@ async def test_the_same_question_of_the_same_tenant_costs_nothing_the_second_tim
     assert [row["gateway_log_id"] for row in rows] == [call["log_id"] for call in calls]
 
 
-async def test_cloudflare_is_told_for_whom_and_what_for(outside, through_cloudflare):
+async def test_requests_carry_account_run_and_task_metadata(outside, through_cloudflare):
     await through_cloudflare().answer(outside.question())
 
     (call,) = (await outside.simulators.state())["gateway"]
@@ -74,7 +74,7 @@ async def test_cloudflare_is_told_for_whom_and_what_for(outside, through_cloudfl
     }
 
 
-async def test_who_wants_a_fresh_answer_gets_none_that_is_remembered(outside, through_cloudflare):
+async def test_fresh_prompt_bypasses_the_cache(outside, through_cloudflare):
     gateway, question = through_cloudflare(), outside.question()
     await gateway.answer(question)
 
@@ -83,7 +83,7 @@ async def test_who_wants_a_fresh_answer_gets_none_that_is_remembered(outside, th
     assert (answer.cache, await outside.asked(OPENAI)) == ("none", [2])
 
 
-async def test_an_answer_in_the_wrong_form_is_not_mended_from_the_cache(outside, through_cloudflare):
+async def test_repair_of_a_malformed_completion_bypasses_the_cache(outside, through_cloudflare):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "wrong_schema", "once")
     gateway = through_cloudflare()
 
@@ -92,7 +92,7 @@ async def test_an_answer_in_the_wrong_form_is_not_mended_from_the_cache(outside,
     assert (answer.provider, answer.cache, await outside.asked(OPENAI)) == ("openai", "none", [2])
 
 
-async def test_vectors_are_nobodys_cache_entry(outside, through_cloudflare):
+async def test_embeddings_are_not_cached(outside, through_cloudflare):
     gateway = through_cloudflare()
 
     for _ in range(2):
@@ -101,7 +101,7 @@ async def test_vectors_are_nobodys_cache_entry(outside, through_cloudflare):
     assert await outside.asked(EMBEDDINGS) == [2]
 
 
-async def test_a_gateway_that_asks_for_a_token_gets_it(outside, through_cloudflare):
+async def test_gateway_token_is_sent(outside, through_cloudflare):
     await outside.simulators.settings(gateway_token="secret")
 
     assert (await through_cloudflare("secret").answer(outside.question())).provider == "openai"
@@ -109,7 +109,7 @@ async def test_a_gateway_that_asks_for_a_token_gets_it(outside, through_cloudfla
         await through_cloudflare("").answer(outside.question())
 
 
-async def test_a_gateway_that_is_down_is_no_hang(outside, through_cloudflare, model_rows):
+async def test_gateway_outage_raises_models_unavailable(outside, through_cloudflare, model_rows):
     await set_fault(outside.simulators, "openai", "/cloudflare", "503")
 
     with pytest.raises(ModelsUnavailable):

@@ -1,5 +1,5 @@
-"""Every fault of every call to a model: it is answered, or refused by name, within the attempts and the time
-that its task allows; and every request that a provider saw is a row with its cost.
+"""Every fault of every model call: a completion or a named error, within the task's attempts and deadline;
+and one row with its cost for every request that a provider received.
 """
 
 import asyncio
@@ -18,12 +18,13 @@ from tests.core.outside.faults import (
 )
 from tests.core.outside.world import ANTHROPIC, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
 
-DEADLINE_S = 1.5  # of who waits for it
+DEADLINE_S = 1.5  # short, because the test waits for it
 MODEL_FAULTS = (*FAULTS, "refusal")
-# What leads to the next model at once. After the others the same one is asked again first.
+# After these faults the gateway uses the next model at once; after the others it retries the same model
+# first.
 LEFT_AT_ONCE = (*HANGING, *LIMITED, "refusal")
 WAITS_MAX_S = 20.0
-REPLIES = ("answered", "malformed", "refused")  # that say themselves what they used
+REPLIES = ("answered", "malformed", "refused")  # outcomes with reported usage
 
 
 def outcome_of(fault, *, is_embedding=False):
@@ -46,7 +47,9 @@ def refusal_of(fault):
 
 @pytest.fixture
 def carried_through(outside):
-    """A function: does it with a gateway whose deadline suits the fault; what came of it."""
+    """Returns a function that runs the work with a deadline that suits the fault and returns the result or
+    the error.
+    """
 
     async def carry_through(fault, work):
         gateway = outside.gateway(deadline_s=DEADLINE_S if fault in HANGING else None)
@@ -61,7 +64,7 @@ def carried_through(outside):
 
 @pytest.fixture
 def accounted_for(outside, model_rows):
-    """A function: checks that what the simulators saw is what was written down; the rows' outcomes."""
+    """Returns a function that checks that every request has a row and returns the outcomes."""
 
     async def account_for(task):
         rows = await model_rows()
@@ -80,7 +83,9 @@ def accounted_for(outside, model_rows):
 
 
 @each_of(fault for fault in MODEL_FAULTS if fault != "529")
-async def test_a_fault_of_openai(outside, carried_through, accounted_for, fault, often):
+async def test_openai_fault_is_retried_or_falls_back_to_claude(
+    outside, carried_through, accounted_for, fault, often
+):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", fault, often)
 
     answer = await carried_through(fault, lambda gateway: gateway.answer(outside.question()))
@@ -95,7 +100,7 @@ async def test_a_fault_of_openai(outside, carried_through, accounted_for, fault,
 
 
 @each_of(MODEL_FAULTS)
-async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, accounted_for, fault, often):
+async def test_claude_fault_while_openai_is_down(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "503")
     await set_fault(outside.simulators, "anthropic", "/anthropic/v1/messages", fault, often)
 
@@ -103,7 +108,8 @@ async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, 
 
     first, second, *outcomes = await accounted_for(LIGHT)
     assert (first, second, outcomes[0]) == ("unavailable", "unavailable", outcome_of(fault))
-    # The last one has all the time that is left, nobody comes back in a year, and a no is a no.
+    # No retry helps: the last candidate uses all the remaining time, a wait of a year is not awaited, and a
+    # refusal is final.
     is_hopeless = fault in (*HANGING, "429 for a year", "refusal")
     if often == "once" and not is_hopeless:
         assert (found.provider, outcomes) == ("anthropic", [outcome_of(fault), "answered"])
@@ -113,7 +119,7 @@ async def test_a_fault_of_claude_while_openai_is_down(outside, carried_through, 
 
 
 @each_of(fault for fault in FAULTS if fault != "529")
-async def test_a_fault_of_embeddings(outside, carried_through, accounted_for, fault, often):
+async def test_embeddings_fault_is_retried_or_raised(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", fault, often)
 
     found = await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.spender))
@@ -128,7 +134,7 @@ async def test_a_fault_of_embeddings(outside, carried_through, accounted_for, fa
 
 
 @pytest.mark.parametrize("fault", ["429 for two seconds", "429 until a date"])
-async def test_a_provider_who_says_when_to_come_back_is_asked_then(outside, carried_through, fault):
+async def test_retry_after_of_a_provider_is_respected(outside, carried_through, fault):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", fault, "once")
 
     await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.spender))
@@ -136,7 +142,7 @@ async def test_a_provider_who_says_when_to_come_back_is_asked_then(outside, carr
     assert RETRY_AFTER_S[fault] - 2 < sum(outside.clock.waits) <= RETRY_AFTER_S[fault]
 
 
-async def test_who_is_to_come_back_in_a_year_is_told_so_within_reason(outside, carried_through):
+async def test_retry_after_of_a_year_is_capped_and_not_awaited(outside, carried_through):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", "429 for a year")
 
     refusal = await carried_through("429", lambda gateway: gateway.embed(["a loom"], outside.spender))

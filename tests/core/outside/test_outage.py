@@ -1,4 +1,4 @@
-"""OpenAI answers nobody: Claude does, at Claude's price, and OpenAI is left alone but for a few probes."""
+"""OpenAI outage: fallback to Claude at Claude's price, and an open circuit breaker with few probes."""
 
 from dataclasses import replace
 
@@ -19,14 +19,14 @@ RULES = BreakerRules(failures_max=5, open_s=10.0)
 
 @pytest.fixture
 async def gateway(outside):
-    """While OpenAI is down, all of it."""
+    """Gateway while all of OpenAI is down."""
     await set_fault(outside.simulators, "openai", "/openai", "503")
     return outside.gateway(breaker_rules=RULES)
 
 
 @pytest.fixture
 def ask(outside, gateway):
-    """A function: so many questions, one after another; who answered."""
+    """Returns a function that sends prompts in sequence and returns the providers that answered."""
 
     async def ask(count=1):
         return [(await gateway.answer(outside.question())).provider for _ in range(count)]
@@ -36,7 +36,7 @@ def ask(outside, gateway):
 
 @pytest.fixture
 def breaker_is(gateway):
-    """A function: waits until OpenAI's breaker is in this state, when a probe has ended."""
+    """Returns a function that waits until OpenAI's circuit breaker has this state, which a probe sets."""
     table = model_table()
     name = table.route(table.task(LIGHT), utc_now().date())[0].name
 
@@ -48,7 +48,7 @@ def breaker_is(gateway):
 
 @pytest.fixture
 def health_page(application, client_of, gateway, operator):
-    """A function: what it says now of those whom we pay."""
+    """Returns a function that reads the readiness page with this gateway's provider checks."""
 
     async def page():
         known = application.health
@@ -62,7 +62,7 @@ def health_page(application, client_of, gateway, operator):
 
 
 async def has_paid_for_probes(owner, outcomes, *, since):
-    """Nobody else has: they are no tenant's."""
+    """Probes are attributed to no account."""
     rows = await owner.fetch(
         """
         select outcome from ai_usage_logs
@@ -73,7 +73,7 @@ async def has_paid_for_probes(owner, outcomes, *, since):
     return [row["outcome"] for row in rows] == outcomes
 
 
-async def test_claude_answers_and_openai_is_asked_no_more_after_the_first_few(outside, ask, breaker_is):
+async def test_open_breaker_stops_calls_to_openai_and_claude_answers(outside, ask, breaker_is):
     assert await ask(3) == ["anthropic"] * 3
     await breaker_is("open")
     assert await outside.asked(OPENAI, ANTHROPIC) == [RULES.failures_max, 3]
@@ -82,7 +82,7 @@ async def test_claude_answers_and_openai_is_asked_no_more_after_the_first_few(ou
     assert await outside.asked(OPENAI, ANTHROPIC) == [RULES.failures_max, 23]
 
 
-async def test_what_claude_answers_is_booked_to_claude(ask, books, model_rows):
+async def test_fallback_completion_is_priced_as_claude(ask, books, model_rows):
     await ask()
 
     *failed, row = await model_rows()
@@ -93,14 +93,14 @@ async def test_what_claude_answers_is_booked_to_claude(ask, books, model_rows):
     assert row["cost_nanodollars"] == price > 0
 
 
-async def test_a_probe_that_fails_doubles_the_rest_and_one_that_does_not_ends_it(
+async def test_failed_probe_doubles_the_open_time_and_a_successful_one_closes_the_breaker(
     outside, owner, ask, breaker_is
 ):
     began_at = utc_now()
     await ask(3)
 
     outside.clock.ahead_s += RULES.open_s
-    assert await ask() == ["anthropic"]  # beside a probe, which fails
+    assert await ask() == ["anthropic"]  # a concurrent probe fails
     await breaker_is("open")
     outside.clock.ahead_s += RULES.open_s
     assert await ask(2) == ["anthropic"] * 2
@@ -108,16 +108,14 @@ async def test_a_probe_that_fails_doubles_the_rest_and_one_that_does_not_ends_it
 
     await outside.simulators.fault("/openai", times=0)
     outside.clock.ahead_s += RULES.open_s
-    assert await ask() == ["anthropic"]  # beside a probe, which does not
+    assert await ask() == ["anthropic"]  # a concurrent probe succeeds
     await breaker_is("closed")
     assert await ask(2) == ["openai"] * 2
     assert await outside.asked(OPENAI) == [RULES.failures_max + 4]
     await until(lambda: has_paid_for_probes(owner, ["unavailable", "answered"], since=began_at))
 
 
-async def test_the_health_page_says_who_rests_and_for_whom_others_stand_in(
-    outside, ask, breaker_is, health_page
-):
+async def test_readiness_reports_the_open_breaker_and_its_fallback(outside, ask, breaker_is, health_page):
     await ask(3)
 
     page = await health_page()
@@ -134,9 +132,7 @@ async def test_the_health_page_says_who_rests_and_for_whom_others_stand_in(
     assert (page["status"], page["bindings"]["openai"]["ok"]) == ("ready", True)
 
 
-async def test_nobody_answers_when_claude_is_away_as_well_and_soon_nobody_is_asked(
-    outside, gateway, model_rows
-):
+async def test_outage_of_both_providers_opens_both_breakers(outside, gateway, model_rows):
     await set_fault(outside.simulators, "anthropic", "/anthropic", "529")
     refusals = 0
 

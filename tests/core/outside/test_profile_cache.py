@@ -1,4 +1,4 @@
-"""A profile that was looked at before, and when that is not good enough."""
+"""Profile cache: reuse, lifetime and damaged entries."""
 
 from datetime import timedelta
 
@@ -12,7 +12,7 @@ NAME, PRIVATE = "ada.lovely", "private.ada"
 
 
 class Reader:
-    """Reads, and counts the runs that this took. Time passes when it is told to."""
+    """Reads profiles and counts the scraper runs; ``later`` moves its clock."""
 
     def __init__(self, outside):
         self._outside = outside
@@ -43,7 +43,7 @@ def read(outside):
     return Reader(outside)
 
 
-async def test_the_second_reader_costs_no_request(outside, read):
+async def test_second_read_sends_no_request(outside, read):
     assert await read("light") == (False, 1)
     requests = (await outside.simulators.state())["requests"]
 
@@ -51,13 +51,13 @@ async def test_the_second_reader_costs_no_request(outside, read):
     assert (await outside.simulators.state())["requests"] == requests
 
 
-async def test_another_process_knows_what_the_first_has_found(outside, read):
+async def test_cache_is_shared_between_processes(outside, read):
     await read("light")
 
     assert await Reader(outside)("light") == (True, 0)
 
 
-async def test_a_light_look_never_feeds_a_deep_analysis_and_a_deep_one_feeds_a_light(read):
+async def test_deep_profile_serves_light_reads_but_not_the_reverse(read):
     await read("light")
 
     assert await read("deep") == (False, 2)
@@ -66,28 +66,28 @@ async def test_a_light_look_never_feeds_a_deep_analysis_and_a_deep_one_feeds_a_l
 
 
 @pytest.mark.parametrize(("analysis_type", "hours"), [("light", 24), ("deep", 12), ("xray", 6)])
-async def test_a_look_serves_for_as_long_as_its_analysis_allows(read, analysis_type, hours):
+async def test_cache_lifetime_depends_on_the_analysis_type(read, analysis_type, hours):
     await read(analysis_type)
 
     assert (await read(analysis_type, later=timedelta(hours=hours, minutes=-1)))[0]
     assert not (await read(analysis_type, later=timedelta(hours=hours, minutes=1)))[0]
 
 
-async def test_who_bypasses_what_is_known_looks_for_everybody(read):
+async def test_bypassing_read_refreshes_the_cache(read):
     await read("light")
 
     assert await read("light", is_bypassed=True) == (False, 1)
     assert await read("light") == (True, 0)
 
 
-async def test_that_a_profile_is_private_is_remembered_for_an_hour(read):
+async def test_private_profile_is_cached_for_an_hour(read):
     assert await read.refused() == 1
     assert await read.refused(later=timedelta(minutes=59)) == 0
     assert await read.refused(later=timedelta(minutes=61)) == 1
 
 
 @pytest.mark.parametrize("left", [0, 20, -1], ids=["nothing", "a little", "nearly all"])
-async def test_a_file_that_was_cut_is_no_look(read, tmp_path, left):
+async def test_truncated_cache_file_is_ignored(read, tmp_path, left):
     await read("light")
     (path,) = (path for path in (tmp_path / "objects").rglob("*") if path.is_file())
     path.write_bytes(path.read_bytes()[:left])

@@ -1,4 +1,4 @@
-"""What comes first and stays the same is paid for in full once."""
+"""Prompt caching: a repeated stable prefix costs less."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LONG = "The business sells looms to people who weave at home. " * 150
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_a_beginning_that_comes_again_costs_less(outside, books, model_rows, provider):
+async def test_repeated_prefix_costs_less(outside, books, model_rows, provider):
     if provider == "anthropic":
         await set_fault(outside.simulators, "openai", "/openai", "503")
     gateway, stable = outside.gateway(), ("You judge profiles.", LONG)
@@ -20,7 +20,7 @@ async def test_a_beginning_that_comes_again_costs_less(outside, books, model_row
     first, second = [row for row in await model_rows() if row["provider"] == provider]
     assert (first["tokens_cached"], second["tokens_cached"] > 1_000) == (0, True)
     assert second["cost_nanodollars"] < first["cost_nanodollars"]
-    # Each counted once: as many went in both times, wherever they came from.
+    # Cached tokens are part of the input, so both calls have the same number of input tokens.
     assert first["tokens_in"] == second["tokens_in"] > second["tokens_cached"]
     assert (first["tokens_cache_written"] > 1_000) == (provider == "anthropic")
     for row in (first, second):

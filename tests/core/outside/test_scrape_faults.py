@@ -1,5 +1,5 @@
-"""Every fault of every call to a scraper: the profile is read, or refused by name, within the attempts and
-the time of a look; and every run that Apify started is a row, and is over.
+"""Every fault of every scraper call: the profile or a named error, within the attempts and the time limit;
+and every run that Apify started has a row and has ended.
 """
 
 import asyncio
@@ -24,16 +24,17 @@ SEEN = {
     "items": f"GET {DATASETS}/{{id}}/items",
     "abort": f"POST {RUNS}/{{id}}/abort",
 }
-# The answer is spoiled, and what was asked for is done: a run is found by its mark, and not started twice.
+# The response is broken but the request was executed: the client finds the run by its mark and does not start
+# another.
 DONE_ALL_THE_SAME = ("drip", "reset_midway", "truncated", "wrong_schema", "duplicate")
 HARMLESS = {"items": ("duplicate",), "start": DONE_ALL_THE_SAME}
 NEVER_ENDS = {"route": "/apify/run", "distribution": "fixed", "ms": 3_600_000}
-POLLS_MAX = 2  # of one wait, by Apify's own client
+POLLS_MAX = 2  # per wait, by Apify's own client
 
 
 @pytest.fixture
 def read(outside):
-    """A function: reads the profile; where a fault hangs, with deadlines that a test can wait for."""
+    """Returns a function that reads the profile, with short deadlines for faults that hang."""
 
     async def read(fault="", often="once", analysis_type="light", **limits):
         if fault in HANGING:
@@ -50,7 +51,9 @@ def read(outside):
 
 @pytest.fixture
 def accounted_for(outside, scrape_rows):
-    """A function: checks that every run is over and written down; the rows of each provider."""
+    """Returns a function that checks that every run has ended and has a row, and returns the rows per
+    provider.
+    """
 
     async def is_over():
         return await runs_of(outside, "running") == 0
@@ -80,7 +83,9 @@ def requests_max(fault, call="start"):
 
 @each_of(SCRAPER_FAULTS)
 @pytest.mark.parametrize("call", CALLS)
-async def test_a_fault_of_apify(outside, read, accounted_for, call, fault, often):
+async def test_apify_fault_is_retried_or_falls_back_to_scraperapi(
+    outside, read, accounted_for, call, fault, often
+):
     route, method = CALLS[call]
     await set_fault(outside.simulators, "apify", route, fault, often, method)
 
@@ -94,14 +99,14 @@ async def test_a_fault_of_apify(outside, read, accounted_for, call, fault, often
     assert found.provider == ("apify" if is_overcome else "scraperapi")
     assert [row["outcome"] for row in pages] == ([] if is_overcome else ["ok"])
     assert (runs[-1]["outcome"] == "ok") == is_overcome
-    # What a run has found and cannot be read is looked for anew; all else is asked again of the same run.
+    # Unreadable items start a new run; after other faults the same run is used again.
     tries = 2 if often == "once" else 1 + RETRIES_MAX
     assert len(runs) == (tries if (call, fault) == ("items", "wrong_schema") else 1)
     assert (await outside.asked(SEEN[call]))[0] <= requests_max(fault, call)
 
 
 @each_of(SCRAPER_FAULTS)
-async def test_a_fault_of_apify_when_a_run_is_to_be_stopped(outside, scrape_rows, logs, fault, often):
+async def test_apify_fault_during_abort(outside, scrape_rows, logs, fault, often):
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, fault, often, "POST")
     source = outside.source(call_s=0.6, poll_s=0.3)
@@ -121,7 +126,7 @@ async def test_a_fault_of_apify_when_a_run_is_to_be_stopped(outside, scrape_rows
     assert ("run_left_running" in [line["event"] for line in logs]) == (often == "for ever")
 
 
-async def test_a_run_that_cannot_be_stopped_ends_by_itself(outside, read, accounted_for):
+async def test_run_that_cannot_be_aborted_ends_by_its_timeout(outside, read, accounted_for):
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, "503", method="POST")
 
@@ -133,7 +138,7 @@ async def test_a_run_that_cannot_be_stopped_ends_by_itself(outside, read, accoun
 
 
 @each_of(SCRAPER_FAULTS)
-async def test_a_fault_of_scraperapi_while_apify_is_down(outside, read, accounted_for, fault, often):
+async def test_scraperapi_fault_while_apify_is_down(outside, read, accounted_for, fault, often):
     await set_fault(outside.simulators, "apify", PROFILE_RUNS, "503", method="POST")
     await set_fault(outside.simulators, "scraperapi", "/scraperapi", fault, often)
 
@@ -152,7 +157,9 @@ async def test_a_fault_of_scraperapi_while_apify_is_down(outside, read, accounte
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_a_deep_look_that_only_apify_can_take_is_refused_by_name(outside, read, accounted_for, call):
+async def test_deep_profile_has_no_fallback_and_raises_profiles_unavailable(
+    outside, read, accounted_for, call
+):
     route, method = CALLS[call]
     await set_fault(outside.simulators, "apify", route, "503", method=method)
 
@@ -160,12 +167,12 @@ async def test_a_deep_look_that_only_apify_can_take_is_refused_by_name(outside, 
 
     runs, pages = await accounted_for()
     assert isinstance(refusal, ProfilesUnavailable)
-    # Two runs side by side: what the fault has not met is finished or aborted, and paid for.
+    # Two parallel runs: the run without the fault completes or is aborted, and costs money.
     assert "unavailable" in {row["outcome"] for row in runs} <= {"unavailable", "ok", "cancelled"}
     assert pages == []
 
 
-async def test_a_deep_look_of_which_the_second_run_fails_has_paid_for_the_first(outside, read, accounted_for):
+async def test_failure_of_the_second_deep_run_keeps_the_cost_of_the_first(outside, read, accounted_for):
     await set_fault(outside.simulators, "apify", POSTS_RUNS, "503", method="POST")
 
     refusal = await read(analysis_type="deep")
@@ -175,10 +182,8 @@ async def test_a_deep_look_of_which_the_second_run_fails_has_paid_for_the_first(
     assert [(row["outcome"], row["cost_nanodollars"] > 0) for row in runs] == [("ok", True)]
 
 
-async def test_a_start_of_which_nobody_knows_what_came_is_written_down_at_its_usual_price(
-    outside, read, scrape_rows, logs
-):
-    await set_fault(outside.simulators, "apify", PROFILE_RUNS, "503")  # the list of runs, too
+async def test_start_with_unknown_result_is_recorded_with_an_estimated_cost(outside, read, scrape_rows, logs):
+    await set_fault(outside.simulators, "apify", PROFILE_RUNS, "503")  # the list of runs fails too
 
     await read()
 
@@ -188,7 +193,7 @@ async def test_a_start_of_which_nobody_knows_what_came_is_written_down_at_its_us
 
 
 @pytest.mark.parametrize("fault", RETRY_AFTER_S)
-async def test_a_scraper_who_says_when_to_come_back_is_asked_then_or_after_a_minute(outside, read, fault):
+async def test_retry_after_of_a_scraper_is_respected_up_to_the_limit(outside, read, fault):
     await set_fault(outside.simulators, "apify", PROFILE_RUNS, fault, "once", "POST")
 
     await read(fault)

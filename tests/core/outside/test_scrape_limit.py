@@ -1,4 +1,4 @@
-"""So many scrapes at once, whoever starts them."""
+"""Limit of concurrent scrapes over all processes."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -11,7 +11,7 @@ PROCESSES, LOOKS, AT_ONCE = 3, 40, 10
 
 
 @pytest.mark.parametrize("posts_max", [12, 50], ids=["one run a look", "two runs a look"])
-async def test_all_processes_together_keep_to_the_limit(outside, addresses, scrape_rows, posts_max):
+async def test_scrape_limit_applies_across_processes(outside, addresses, scrape_rows, posts_max):
     await outside.simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 60})
 
     async with AsyncExitStack() as stack:

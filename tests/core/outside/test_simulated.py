@@ -1,4 +1,4 @@
-"""The application as it starts without any key: everything works, and says that it is simulated."""
+"""The application without any provider key: everything works and is marked as simulated."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -32,7 +32,7 @@ def spender(account_id):
     return CostOwner(account_id=account_id, run_id=uuid4())
 
 
-async def test_answers_and_their_rows_say_that_they_are_simulated(local, spender, owner):
+async def test_completions_and_their_rows_are_marked_simulated(local, spender, owner):
     question = StructuredPrompt(
         task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender
     )
@@ -46,7 +46,7 @@ async def test_answers_and_their_rows_say_that_they_are_simulated(local, spender
     assert [row["is_simulated"] for row in rows] == [True] * 3
 
 
-async def test_profiles_and_their_rows_say_that_they_are_simulated(local, spender, owner):
+async def test_profiles_and_their_rows_are_marked_simulated(local, spender, owner):
     reads = [await local.profiles.read("ada.lovely", "deep", spender=spender) for _ in range(2)]
 
     rows = await owner.fetch("select * from scrape_logs where run_id = $1", spender.run_id)
@@ -54,7 +54,7 @@ async def test_profiles_and_their_rows_say_that_they_are_simulated(local, spende
     assert [row["is_simulated"] for row in rows] == [True] * 2
 
 
-async def test_the_health_page_says_who_is_simulated_and_which_key_would_change_that(local):
+async def test_readiness_names_simulated_providers_and_their_keys(local):
     token = local_issuer(local.settings).token("o@example.com", lifetime=timedelta(hours=1), is_operator=True)
     transport = httpx.ASGITransport(create_app(local), raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:

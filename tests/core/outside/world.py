@@ -1,4 +1,4 @@
-"""Models and profiles put together as the wiring does, on the simulators, in less time than they take."""
+"""Model and profile clients, wired as in the product, on the simulators and with a fast clock."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ OPENAI, ANTHROPIC = "POST /openai/v1/responses", "POST /anthropic/v1/messages"
 EMBEDDINGS = "POST /openai/v1/embeddings"
 PROFILE_RUNS = "/apify/v2/actors/apify~instagram-profile-scraper/runs"
 SCRAPER_API = "GET /scraperapi"
-STUCK_S = 30.0  # who takes longer hangs
+STUCK_S = 30.0  # limit after which a test counts as hanging
 QUICK = ApifyLimits(look_s=20.0, poll_s=0.05, call_s=3.0, slot_wait_s=10.0)
 
 
@@ -43,7 +43,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class JumpingClock:
-    """Nobody waits: the clock jumps, and what would have been waited for is kept."""
+    """Clock that jumps instead of sleeping and records the waits."""
 
     def __init__(self):
         self.ahead_s = 0.0
@@ -62,7 +62,7 @@ class JumpingClock:
 
 
 def model_table(deadline_s=None):
-    """The product's own; its deadlines may be shortened, for who waits for one."""
+    """The product's model table, optionally with shorter deadlines for tests that wait for one."""
     text = FILE.read_text("utf-8")
     if deadline_s is not None:
         text = re.sub(r"(?m)^deadline_s = .*$", f"deadline_s = {deadline_s}", text)
@@ -70,7 +70,7 @@ def model_table(deadline_s=None):
 
 
 class Outside:
-    """One process's ways to the outside. What it does is done for one run of one account."""
+    """Provider clients of one process. All costs are attributed to one run of one account."""
 
     def __init__(self, simulators, database, books, folder, account_id):
         self.simulators = simulators
@@ -109,7 +109,7 @@ class Outside:
         return gateway
 
     def source(self, *, database=None, **limits):
-        """Apify, and ScraperAPI behind it."""
+        """Apify with ScraperAPI as the fallback."""
         slots = PostgresSemaphore(database or self._database)
         books = (self._books.calls, self._books.prices)
         options = {"now": utc_now, "sleep": self.clock.sleep, "jitter": lambda: 0.0}

@@ -9,13 +9,13 @@ from shared.ids import RunId
 from tests.support import until
 
 RUNS = "/v1/runs"
-GRANT = "select ledger.grant_credits($1, 75, 'g', 'admin_grant')"  # with the bonus: 100
+GRANT = "select ledger.grant_credits($1, 75, 'g', 'admin_grant')"  # 100 with the signup bonus
 DONE = RunEnd(status="completed", outcome="completed", credits_charged=5)
 FAILED = RunEnd(status="failed", outcome="provider_failure", error="provider_failure")
 
 
 class Book:
-    """The runs of one account, moved by hand."""
+    """Runs of one account, whose states the test changes directly."""
 
     def __init__(self, runs, executor, account_id, headers):
         self.runs = runs
@@ -58,7 +58,7 @@ def live(application):
 
 @pytest.fixture
 async def hearing(live):
-    """The store, told of every change by the database."""
+    """The LiveRuns cache, once it receives database notifications."""
     await until(lambda: live.is_hearing)
     return live
 
@@ -72,7 +72,7 @@ async def executor(database):
 
 @pytest.fixture
 async def make_book(client, bearer, owner, database, executor):
-    """A function: a new user with credits and a plan that has room."""
+    """Returns a function that creates a user with credits and a plan without tight limits."""
 
     async def make(headers=None):
         headers = headers or bearer()
@@ -92,7 +92,7 @@ async def book(make_book):
 
 @pytest.fixture
 def get(client, book):
-    """A function: a run as its account sees it."""
+    """Returns a function that requests a run as its account."""
 
     async def get(run_id, headers=None, **query):
         return await client.get(f"{RUNS}/{run_id}", headers={**book.headers, **(headers or {})}, params=query)
@@ -102,7 +102,7 @@ def get(client, book):
 
 @pytest.fixture
 def poll(get):
-    """A function: the same, by somebody who has seen a state of it."""
+    """Returns a function that polls a run with the ETag of a previous response."""
 
     async def poll(run_id, seen, **query):
         return await get(run_id, {"If-None-Match": seen.headers["etag"]}, **query)

@@ -1,4 +1,4 @@
-"""The poll that brings nothing new: no query, nobody who may not know, nothing that is not true any more."""
+"""Unchanged polls: answered without a query, only to callers with access, and never outdated."""
 
 import asyncio
 import dataclasses
@@ -28,7 +28,7 @@ where application_name = 'oslira-listener' and datname = current_database()
 
 @pytest.fixture
 def framework(monkeypatch):
-    """Requests that the framework saw."""
+    """Paths of the requests that reached the framework."""
     paths = []
     whole = RunPollMiddleware.__call__
 
@@ -47,7 +47,7 @@ def framework(monkeypatch):
     return paths
 
 
-async def test_an_unchanged_run_is_answered_in_front_of_the_framework(framework, book, get, poll):
+async def test_unchanged_run_is_answered_by_the_middleware(framework, book, get, poll):
     run = await book.begun()
     seen = await get(run.id)
     framework.clear()
@@ -63,7 +63,7 @@ async def test_an_unchanged_run_is_answered_in_front_of_the_framework(framework,
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-async def test_both_ways_to_an_unchanged_run_have_the_same_headers(hearing, book, get, poll):
+async def test_middleware_and_handler_send_the_same_304_headers(hearing, book, get, poll):
     run = await book.begun()
     seen = await get(run.id)
     quick = await poll(run.id, seen)
@@ -78,7 +78,7 @@ async def test_both_ways_to_an_unchanged_run_have_the_same_headers(hearing, book
     }
 
 
-async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses, place, book):
+async def test_unchanged_run_is_answered_without_a_database_connection(addresses, place, book):
     environ = {
         "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": addresses.owner,
@@ -90,7 +90,7 @@ async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses,
         run = await book.begun()
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
             seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
-            database = application.runs.views.reads._database  # noqa: SLF001  the only connections there are
+            database = application.runs.views.reads._database  # noqa: SLF001  takes all connections
             pools = (database._user_pool, database._admin_pool)  # noqa: SLF001
             lent = [(pool, await pool.acquire()) for pool in pools]
             headers = {**book.headers, "If-None-Match": seen.headers["etag"]}
@@ -103,9 +103,7 @@ async def test_an_unchanged_run_is_answered_while_the_database_is_not(addresses,
     assert answer.status_code == 304
 
 
-async def test_polls_are_counted_here_and_then_by_all_until_they_are_refused(
-    client_of, application, limits, book
-):
+async def test_polls_use_the_local_limit_and_then_the_shared_limit(client_of, application, limits, book):
     run = await book.begun()
     here, shared = RateLimits(limits, MemoryWindows()), RateLimits(limits, MemoryWindows())
     client = client_of(dataclasses.replace(application, rate_limits=shared, poll_limits=here))
@@ -122,7 +120,7 @@ async def test_polls_are_counted_here_and_then_by_all_until_they_are_refused(
 
 @pytest.fixture
 def limits(application):
-    """Three polls a minute."""
+    """Limits of three polls per minute."""
 
     class Three:
         async def find(self, plan, route_class):
@@ -132,7 +130,7 @@ def limits(application):
     return Three()
 
 
-async def test_every_poll_is_noted(application, client_of, book):
+async def test_every_poll_is_recorded(application, client_of, book):
     points = []
     client = client_of(dataclasses.replace(application, record_request=points.append))
     run = await book.begun()
@@ -157,7 +155,7 @@ async def test_a_change_is_seen_by_the_next_poll(hearing, book, get, poll):
     assert answer.headers["etag"] != seen.headers["etag"]
 
 
-async def test_what_happens_to_a_part_changes_the_whole(hearing, book, get, poll):
+async def test_change_of_a_child_invalidates_the_parent(hearing, book, get, poll):
     parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
     child = await book.begun(parent_id=parent.id)
     seen = await get(parent.id)
@@ -168,7 +166,7 @@ async def test_what_happens_to_a_part_changes_the_whole(hearing, book, get, poll
     assert (await poll(parent.id, seen)).json()["credits_charged"] == 5
 
 
-async def test_nobody_is_answered_who_was_not_shown_the_run(client, make_book, book, get):
+async def test_caller_of_another_account_gets_404_despite_a_known_tag(client, make_book, book, get):
     run, other = await book.begun(), await make_book()
     seen = await get(run.id)
 
@@ -187,7 +185,7 @@ async def test_nobody_is_answered_who_was_not_shown_the_run(client, make_book, b
         "update accounts set deleted_at = now() where id = $1",
     ],
 )
-async def test_who_may_see_it_no_longer_is_not_answered(hearing, client, owner, bearer, book, change):
+async def test_lost_access_ends_cached_polls(hearing, client, owner, bearer, book, change):
     run, member = await book.begun(), bearer()
     user_id = uuid.UUID((await client.get("/v1/me", headers=member)).json()["id"])
     await owner.execute(
@@ -207,7 +205,7 @@ async def test_who_may_see_it_no_longer_is_not_answered(hearing, client, owner, 
     assert_problem(answer, 404, "account_not_found")
 
 
-async def test_a_key_that_was_revoked_is_forgotten(hearing, client, book):
+async def test_revoked_key_is_removed_from_the_cache(hearing, client, book):
     run = await book.begun()
     made = await client.post(
         "/v1/api-keys", headers=book.headers, json={"name": "k", "scopes": ["runs:read"]}
@@ -227,7 +225,7 @@ async def test_a_key_that_was_revoked_is_forgotten(hearing, client, book):
     [{}, {"Authorization": "Bearer nothing"}, {"Oslira-Account": str(uuid.uuid4())}],
     ids=["no token", "a wrong token", "another account"],
 )
-async def test_a_known_tag_opens_nothing(client, book, get, headers):
+async def test_known_tag_grants_no_access(client, book, get, headers):
     run = await book.begun()
     seen = await get(run.id)
     known = {"If-None-Match": seen.headers["etag"]}
@@ -238,7 +236,7 @@ async def test_a_known_tag_opens_nothing(client, book, get, headers):
     assert answer.status_code == (404 if token else 401)
 
 
-async def test_it_is_heard_again_after_the_connection_was_killed(addresses, place, book, owner, logs):
+async def test_notifications_resume_after_the_connection_is_killed(addresses, place, book, owner, logs):
     environ = {
         "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": addresses.owner,
@@ -263,7 +261,7 @@ async def test_it_is_heard_again_after_the_connection_was_killed(addresses, plac
     assert any(line["event"] == "listener_lost" for line in logs)
 
 
-async def test_while_nothing_is_heard_the_database_is_asked_after_a_second(application, book):
+async def test_without_notifications_entries_are_fresh_for_one_second(application, book):
     caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
     seconds = [100.0]
     live = type(application.runs.live)(lambda: None, now_s=lambda: seconds[0])
@@ -275,7 +273,7 @@ async def test_while_nothing_is_heard_the_database_is_asked_after_a_second(appli
     assert live.find(str(run.id)).fresh_until_s == 101.0
 
 
-async def test_a_pooler_of_transactions_is_not_listened_through(addresses, place):
+async def test_no_listener_is_opened_through_a_transaction_pooler(addresses, place):
     environ = {
         "OSLIRA_ENVIRONMENT": "local",
         "DATABASE_URL": addresses.owner,

@@ -1,4 +1,4 @@
-"""Another try for a run that went wrong: what went well is not done again, and nobody pays twice."""
+"""Retries of failed and cancelled runs: completed steps are reused, and the price is charged once."""
 
 import asyncio
 import uuid
@@ -26,7 +26,7 @@ def retry(client, book):
 
 @pytest.fixture
 def kept(owner):
-    """A function: the steps that the engine has of a run."""
+    """Returns a function that reads the engine's stored steps of a run."""
 
     async def kept(run_id):
         rows = await owner.fetch(
@@ -48,7 +48,7 @@ async def credits_of(owner, book):
     )
 
 
-async def test_a_failed_run_is_tried_again_as_a_new_one_and_pays_once(owner, book, retry, get):
+async def test_retry_of_a_failed_run_is_a_new_run_charged_once(owner, book, retry, get):
     tried = await book.ended(FAILED)
     assert await credits_of(owner, book) == (100, 0)
 
@@ -75,7 +75,7 @@ async def test_a_failed_run_is_tried_again_as_a_new_one_and_pays_once(owner, boo
     assert await credits_of(owner, book) == (95, 0)
 
 
-async def test_a_run_that_was_cancelled_is_charged_by_the_policy_and_its_retry_anew(owner, book, retry):
+async def test_cancelled_run_and_its_retry_are_both_charged(owner, book, retry):
     half = RunEnd(status="cancelled", outcome="cancelled_analyzing", credits_charged=2)
     tried = await book.ended(half)
 
@@ -83,14 +83,14 @@ async def test_a_run_that_was_cancelled_is_charged_by_the_policy_and_its_retry_a
     assert await credits_of(owner, book) == (93, 5)
 
 
-async def test_steps_that_went_well_are_kept_for_the_next_try(owner, book, retry, kept):
+async def test_successful_steps_are_copied_to_the_retry(owner, book, retry, kept):
     tried = await book.ended(FAILED)
     for step in (
         (1, "scrape", '{"value":{"text":"\\u0000"}}', 0, 10),
         (2, "core", '{"refusal":["provider_failure","No."]}', 10, 50),
-        (3, "outreach", '{"value":7}', 11, 40),  # beside it
+        (3, "outreach", '{"value":7}', 11, 40),  # in parallel
         (4, "personality", '{"is_cancelled":true}', 11, 60),
-        (5, "apology", '{"value":8}', 61, 62),  # because of it
+        (5, "apology", '{"value":8}', 61, 62),  # after the failure
     ):
         await owner.execute(STEP, str(tried.id), *step)
 
@@ -102,7 +102,7 @@ async def test_steps_that_went_well_are_kept_for_the_next_try(owner, book, retry
     ]
 
 
-async def test_steps_wait_with_the_run_for_the_accounts_turn(owner, book, retry, kept):
+async def test_steps_are_copied_when_the_retry_is_admitted(owner, book, retry, kept):
     tried = await book.ended(FAILED)
     await owner.execute(STEP, str(tried.id), 1, "scrape", '{"value":1}', 0, 10)
     await owner.execute("update accounts set plan = 'free' where id = $1", book.account_id)
@@ -116,7 +116,7 @@ async def test_steps_wait_with_the_run_for_the_accounts_turn(owner, book, retry,
 
 
 @pytest.mark.parametrize("ended", [True, False])
-async def test_what_did_not_go_wrong_is_not_tried_again(owner, book, retry, ended):
+async def test_running_and_completed_runs_are_not_retryable(owner, book, retry, ended):
     run = await (book.ended() if ended else book.begun())
     before = await credits_of(owner, book)
 
@@ -124,7 +124,7 @@ async def test_what_did_not_go_wrong_is_not_tried_again(owner, book, retry, ende
     assert await credits_of(owner, book) == before
 
 
-async def test_a_run_with_parts_is_not_tried_again(book, retry):
+async def test_run_with_children_is_not_retryable(book, retry):
     parent = await book.begun(kind="bulk_analysis", credits_held=0)
     await book.ended(FAILED, parent_id=parent.id)
     await book.runs.finish(parent, RunEnd(status="failed", outcome="timeout", error="timeout"))
@@ -132,7 +132,7 @@ async def test_a_run_with_parts_is_not_tried_again(book, retry):
     assert_problem(await retry(parent.id), 409, "run_not_retryable")
 
 
-async def test_without_credits_nothing_is_tried_again(owner, book, retry):
+async def test_retry_without_credits_is_rejected(owner, book, retry):
     tried = await book.ended(FAILED)
     await owner.execute("select ledger.spend($1, 98, 's', 'admin_charge')", book.account_id)
 
@@ -142,7 +142,7 @@ async def test_without_credits_nothing_is_tried_again(owner, book, retry):
     assert answer.json()["facts"] == {"needed": 5, "available": 2}
 
 
-async def test_a_key_tries_again_within_its_cap(client, owner, book):
+async def test_retry_by_an_api_key_respects_its_cap(client, owner, book):
     tried = await book.ended(FAILED)
     made = await client.post(
         "/v1/api-keys",
@@ -157,7 +157,7 @@ async def test_a_key_tries_again_within_its_cap(client, owner, book):
     assert await credits_of(owner, book) == (100, 0)
 
 
-async def test_racing_retries_of_one_key_are_one_run(owner, book, retry):
+async def test_concurrent_retries_with_one_idempotency_key_are_one_run(owner, book, retry):
     tried = await book.ended(FAILED)
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
@@ -167,7 +167,7 @@ async def test_racing_retries_of_one_key_are_one_run(owner, book, retry):
     assert await credits_of(owner, book) == (95, 5)
 
 
-async def test_the_same_work_in_progress_is_the_answer(owner, book, retry):
+async def test_retry_returns_the_run_in_progress_for_the_same_work(owner, book, retry):
     tried = await book.ended(FAILED, dedup_key="ada")
 
     answers = [await retry(tried.id) for _ in range(2)]

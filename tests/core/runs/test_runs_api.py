@@ -1,4 +1,4 @@
-"""Runs over HTTP: what is shown of them, to whom, and how they are stopped."""
+"""Runs over HTTP: response, access, lists and cancellation."""
 
 import uuid
 
@@ -11,7 +11,7 @@ from tests.core.runs.conftest import DONE, FAILED, RUNS
 from tests.infrastructure.database.rows import NEW_SCRAPE
 
 
-async def test_a_run_that_waits_tells_its_place_and_what_is_set_aside(get, book):
+async def test_queued_run_shows_its_queue_place_and_hold(get, book):
     run = await book.queued()
 
     answer = await get(run.id)
@@ -27,17 +27,17 @@ async def test_a_run_that_waits_tells_its_place_and_what_is_set_aside(get, book)
     assert answer.headers["cache-control"] == "private, no-cache"
 
 
-async def test_a_place_counts_the_accounts_own_runs_and_those_in_the_engines_queue(get, book, owner):
+async def test_queue_position_counts_the_accounts_runs_and_the_engine_queue(get, book, owner):
     await owner.execute("update accounts set plan = 'free' where id = $1", book.account_id)
     queue = uuid.uuid4().hex
     first, second, third = [await book.queued(queue=queue) for _ in range(3)]
 
     places = [(await get(run.id)).json()["queue"]["position"] for run in (first, second, third)]
 
-    assert places == [0, 1, 2]  # the free plan lets one into the engine's queue
+    assert places == [0, 1, 2]  # the free plan admits one run to the engine's queue
 
 
-async def test_a_run_at_work_tells_how_far_it_is_and_how_long_it_will_take(get, book):
+async def test_running_run_shows_progress_and_eta(get, book):
     kind = f"kind_{uuid.uuid4().hex[:8]}"
     done = await book.begun(kind=kind)
     await book.runs.progress(done, 10, step="scrape")
@@ -54,7 +54,7 @@ async def test_a_run_at_work_tells_how_far_it_is_and_how_long_it_will_take(get, 
     assert shown["queue"] is None
 
 
-async def test_a_run_that_has_ended_tells_what_was_charged_and_why(get, book):
+async def test_ended_run_shows_its_charge_and_refund(get, book):
     run = await book.ended(RunEnd(status="failed", outcome="private", error="private"))
 
     answer = await get(run.id)
@@ -75,7 +75,7 @@ async def test_a_run_that_has_ended_tells_what_was_charged_and_why(get, book):
     assert "retry-after" not in answer.headers
 
 
-async def test_a_result_is_linked_once_it_is_there(get, book):
+async def test_result_url_is_set_once_the_result_exists(get, book):
     single, bulk = await book.begun(), await book.begun(kind="bulk_analysis", credits_held=0)
     assert (await get(single.id)).json()["result_url"] is None
     assert (await get(bulk.id)).json()["result_url"] == f"/v1/analyses/bulk/{bulk.id}"
@@ -85,7 +85,7 @@ async def test_a_result_is_linked_once_it_is_there(get, book):
     assert (await get(single.id)).json()["result_url"] == f"/v1/analyses/{single.id}"
 
 
-async def test_a_run_with_parts_holds_and_charges_what_its_parts_do(get, book):
+async def test_parent_run_includes_the_credits_of_its_children(get, book):
     parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
     children = [await book.begun(parent_id=parent.id) for _ in range(2)]
     assert (await get(parent.id)).json()["credits_held"] == 10
@@ -100,7 +100,7 @@ async def test_a_run_with_parts_holds_and_charges_what_its_parts_do(get, book):
 
 
 @pytest.mark.parametrize("path", ["/{}", "/{}/events", "", "?parent_id={}"])
-async def test_what_providers_charged_for_a_run_is_shown_to_no_tenant(client, book, owner, path):
+async def test_provider_costs_are_hidden_from_tenants(client, book, owner, path):
     parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
     child = await book.begun(parent_id=parent.id)
     await owner.execute(NEW_SCRAPE, book.account_id, child.id)
@@ -114,7 +114,7 @@ async def test_what_providers_charged_for_a_run_is_shown_to_no_tenant(client, bo
     assert "cost" not in answer.text
 
 
-async def test_somebody_elses_run_is_answered_as_one_that_does_not_exist(client, make_book, book):
+async def test_run_of_another_account_is_not_found(client, make_book, book):
     run, other = await book.queued(), await make_book()
     for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel"), ("POST", "/retry")):
         answers = [
@@ -172,7 +172,7 @@ async def test_runs_are_listed_by_status_kind_and_time(book, listed):
     assert await listed(kind="light_analysis", status="queued") == []
 
 
-async def test_parts_are_listed_with_their_parent_alone(book, make_book, client, listed):
+async def test_children_are_listed_only_by_parent_id(book, make_book, client, listed):
     parent = await book.queued(kind="bulk_analysis", credits_held=0)
     child = await book.queued(parent_id=parent.id)
     other = await make_book()
@@ -183,7 +183,7 @@ async def test_parts_are_listed_with_their_parent_alone(book, make_book, client,
     assert theirs.json() == {"items": [], "next_cursor": None}
 
 
-async def test_a_run_that_waits_is_cancelled_at_once_and_again(client, book):
+async def test_cancelling_a_queued_run_is_immediate_and_idempotent(client, book):
     run = await book.queued()
 
     answers = [await client.post(f"{RUNS}/{run.id}/cancel", headers=book.headers) for _ in range(2)]
@@ -193,7 +193,7 @@ async def test_a_run_that_waits_is_cancelled_at_once_and_again(client, book):
     assert answers[1].json()["refund"]["percent_charged"] == 0
 
 
-async def test_a_run_at_work_is_asked_to_stop_and_whichever_end_comes_first_counts(client, book):
+async def test_cancelling_a_running_run_is_a_request_and_the_first_end_counts(client, book):
     run = await book.begun()
 
     asked = [await client.post(f"{RUNS}/{run.id}/cancel", headers=book.headers) for _ in range(2)]
@@ -219,7 +219,7 @@ async def test_live_progress_ends_an_hour_after_the_run(get, book, owner, live):
     assert (await get(run.id, {"If-None-Match": answer.headers["etag"]})).status_code == 304
 
 
-async def test_everybody_may_read_the_refund_policy(client):
+async def test_refund_policy_is_public(client):
     answer = await client.get("/v1/refund-policy")
 
     shown = answer.json()

@@ -1,4 +1,4 @@
-"""Whoever waits for a run is told of every change at once, and nobody waits for ever."""
+"""Long polls and event streams of runs."""
 
 import asyncio
 import dataclasses
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("hearing")
 
 
 class Streaming:
-    """One answer as it arrives, which the usual client would collect first."""
+    """Response of one streaming request, frame by frame; the usual client would buffer it."""
 
     def __init__(self, app, path, headers):
         scope = {
@@ -49,7 +49,7 @@ class Streaming:
         else:
             self.events += [frame for frame in message["body"].decode().split("\n\n") if frame]
             if not message.get("more_body"):
-                self._gone.set()  # what a server says when it has sent everything
+                self._gone.set()  # the server disconnects after the last message
 
     async def hang_up(self):
         self._gone.set()
@@ -57,7 +57,7 @@ class Streaming:
 
     @property
     def told(self):
-        """(event, id) of each, and the comments as they are."""
+        """Event name and id of each frame; comments unchanged."""
         return [
             event
             if event.startswith(":")
@@ -70,7 +70,7 @@ class Streaming:
 
 @pytest.fixture
 def stream(client, book):
-    app = client._transport.app  # noqa: SLF001  another takes a second to make
+    app = client._transport.app  # noqa: SLF001  creating another app takes a second
     streams = []
 
     def open_one(run_id, app=app, **headers):
@@ -86,7 +86,7 @@ async def waiting(live, run, count=1):
     await until(lambda: len(live._waiters.get(str(run.id), ())) == count)  # noqa: SLF001
 
 
-async def test_a_long_poll_is_answered_when_something_is_new(live, book, get, poll):
+async def test_long_poll_returns_at_the_next_change(live, book, get, poll):
     run = await book.begun()
     seen = await get(run.id)
     asked = asyncio.create_task(poll(run.id, seen, wait=25))
@@ -99,7 +99,7 @@ async def test_a_long_poll_is_answered_when_something_is_new(live, book, get, po
     assert (answer.status_code, answer.json()["progress"]) == (200, 40)
 
 
-async def test_a_long_poll_does_not_wait_when_something_is_new_already(book, get):
+async def test_long_poll_with_an_outdated_tag_returns_at_once(book, get):
     run = await book.begun()
     async with asyncio.timeout(5):
         answer = await get(run.id, {"If-None-Match": '"1.x"'}, wait=25)
@@ -130,7 +130,7 @@ async def test_wait_without_a_tag_returns_at_the_end(live, book, get):
         assert (await asked).json()["status"] == "completed"
 
 
-async def test_wait_without_a_tag_returns_the_unchanged_run_when_its_time_is_over(book, get):
+async def test_wait_without_a_tag_returns_the_unchanged_run_on_timeout(book, get):
     run = await book.begun()
 
     answer = await get(run.id, wait=1)
@@ -153,7 +153,7 @@ async def test_wait_is_1_to_30_seconds(book, get, wait):
     assert_problem(await get(run.id, wait=wait), 422, "wait_invalid")
 
 
-async def test_a_long_poll_does_not_wait_for_a_run_that_has_ended(book, get, poll):
+async def test_long_poll_of_an_ended_run_returns_at_once(book, get, poll):
     run = await book.ended()
     seen = await get(run.id)
     async with asyncio.timeout(5):
@@ -162,14 +162,14 @@ async def test_a_long_poll_does_not_wait_for_a_run_that_has_ended(book, get, pol
     assert answer.status_code == 304
 
 
-async def test_a_long_poll_ends_when_its_time_is_over(book, get, poll):
+async def test_long_poll_ends_on_timeout(book, get, poll):
     run = await book.begun()
     seen = await get(run.id)
 
     assert (await poll(run.id, seen, wait=1)).status_code == 304
 
 
-async def test_a_thousand_wait_for_one_run_and_all_are_told(application, live, book):
+async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, book):
     views = application.runs.views
     caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
     run = await book.begun()
@@ -177,7 +177,7 @@ async def test_a_thousand_wait_for_one_run_and_all_are_told(application, live, b
     tasks: dict[int, asyncio.Task[bool]] = {}
 
     def all_wait():
-        """What is told late of how the account came about wakes them: they lie down again."""
+        """Late notifications about the new account end some of the waits, so these are started again."""
         for number in range(1_000):
             if number not in tasks or tasks[number].done():
                 tasks[number] = asyncio.create_task(live.wait(view, 60))
@@ -191,7 +191,7 @@ async def test_a_thousand_wait_for_one_run_and_all_are_told(application, live, b
     assert not live._waiters  # noqa: SLF001
 
 
-async def test_nobody_waits_for_a_process_that_ends(application, client_of, book):
+async def test_shutdown_ends_long_polls_and_streams(application, client_of, book):
     views = dataclasses.replace(application.runs.views, live=LiveRuns(application.runs.views.now))
     runs = dataclasses.replace(application.runs, live=views.live, views=views, streams=RunEventStreams(views))
     app = dataclasses.replace(application, runs=runs)
@@ -211,7 +211,7 @@ async def test_nobody_waits_for_a_process_that_ends(application, client_of, book
     assert streamed.told == [f"run {run.version}"]
 
 
-async def test_a_stream_tells_every_change_until_the_end(live, stream, book):
+async def test_stream_sends_every_change_until_the_end(live, stream, book):
     run = await book.begun()
     opened = stream(run.id)
     await waiting(live, run)
@@ -228,7 +228,7 @@ async def test_a_stream_tells_every_change_until_the_end(live, stream, book):
     assert (data["status"], data["version"]) == ("completed", run.version + 2)
 
 
-async def test_a_stream_goes_on_where_it_was_left(live, stream, book):
+async def test_stream_resumes_after_the_last_event_id(live, stream, book):
     run = await book.begun()
     await book.runs.progress(run, 40, step="core")
     behind = stream(run.id, **{"Last-Event-ID": str(run.version)})
@@ -244,7 +244,7 @@ async def test_a_stream_goes_on_where_it_was_left(live, stream, book):
     assert level.told == [f"run {version + 2}", f"end {version + 2}"]
 
 
-async def test_whoever_has_seen_the_end_is_told_that_it_was_the_end(client, book):
+async def test_stream_of_an_ended_run_sends_only_the_end(client, book):
     run = await book.ended()
     headers = {**book.headers, "Last-Event-ID": str(run.version + 1)}
 
@@ -254,9 +254,7 @@ async def test_whoever_has_seen_the_end_is_told_that_it_was_the_end(client, book
     assert answer.text == f"id: {run.version + 1}\nevent: end\ndata: {{}}\n\n"
 
 
-async def test_a_stream_gives_signs_of_life_and_ends_with_the_callers_access(
-    application, stream, owner, book
-):
+async def test_stream_sends_heartbeats_and_ends_when_access_is_lost(application, stream, owner, book):
     streams = RunEventStreams(application.runs.views, heartbeat_s=0.05)
     runs = dataclasses.replace(application.runs, streams=streams)
     run = await book.begun()
@@ -270,7 +268,7 @@ async def test_a_stream_gives_signs_of_life_and_ends_with_the_callers_access(
     assert [one for one in opened.told if one.startswith("end")] == []
 
 
-async def test_a_caller_has_so_many_streams_and_no_more(live, stream, client, book):
+async def test_streams_per_caller_are_limited(live, stream, client, book):
     run = await book.begun()
     opened = [stream(run.id) for _ in range(STREAMS_MAX)]
     await waiting(live, run, STREAMS_MAX)

@@ -29,13 +29,13 @@ async def world(application, place, owner, stripe_control):
 
 @pytest.fixture(scope="package")
 async def home(world):
-    """The tenant to which the attackers belong."""
+    """The attackers' own tenant."""
     return await world.furnished(await world.tenant())
 
 
 @pytest.fixture(scope="package")
 async def victim(world):
-    """The tenant that nobody of the others belongs to."""
+    """A tenant that no attacker belongs to."""
     tenant = await world.furnished(await world.tenant("victim"))
     operator = world.person("operator", is_operator=True)
     await world.made("holdCredits", operator.headers, {"account_id": tenant.ids["account"]})
@@ -44,7 +44,7 @@ async def victim(world):
 
 @pytest.fixture(scope="package")
 async def attackers(world, home):
-    """Everybody but keys that lack one scope, of which there is one for each."""
+    """All actors except the keys that lack one scope (see ``narrow_keys``)."""
     roles = [await world.joined(home, role) for role in ("admin", "member", "viewer")]
     operator = await world.tenant("operator")
     operator = replace(
@@ -67,7 +67,7 @@ async def attackers(world, home):
 
 
 async def nobody(world):
-    """Whose only account is deleted, and who still asks for it."""
+    """Creates a user whose only account is deleted and who still selects it."""
     tenant = await world.furnished(await world.tenant("nobody"))
     await world.made("deleteAccount", tenant.headers, {"account_id": tenant.ids["account"]})
     return tenant
@@ -75,7 +75,7 @@ async def nobody(world):
 
 @pytest.fixture(scope="package")
 async def narrow_keys(world, home):
-    """By scope, a key that has every other one."""
+    """Maps each scope to a key that has all other scopes."""
     return {
         scope: await world.key(home, "narrow key", [other for other in SCOPES if other != scope])
         for scope in SCOPES

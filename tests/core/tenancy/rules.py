@@ -1,4 +1,4 @@
-"""For every operation what decides who may call it, and whose ids it takes. A route without a rule fails."""
+"""Required permission and ids of every operation. A route without a rule fails the tests."""
 
 from dataclasses import dataclass, field
 from typing import Literal, get_args
@@ -10,17 +10,19 @@ USERS = ("owner", "admin", "member", "viewer", "operator")
 
 @dataclass(frozen=True)
 class Rule:
-    """``needs`` is a permission or a mark. ``account``: where the operation takes its account from."""
+    """``needs`` is a permission or a mark. ``account`` is the place from which the operation takes its
+    account.
+    """
 
     needs: str
     account: Literal["header", "path", "none"] = "header"
-    ids: dict[str, str] = field(default_factory=dict)  # path parameter: which kind of thing it names
-    mark: str = ""  # where the route's own mark asks for less than what its use case asks for
-    not_for: tuple[str, ...] = ()  # roles to whom the thing does not exist, whatever the mark
-    before: tuple[str, ...] = ()  # operations that make what this one needs
-    has: str = ""  # what the account has at Stripe, where the operation is to succeed
-    body: dict[str, str] = field(default_factory=dict)  # what replaces a part of the example
-    body_ids: dict[str, str] = field(default_factory=dict)  # as ids, but in the body
+    ids: dict[str, str] = field(default_factory=dict)  # path parameter: kind of object
+    mark: str = ""  # set if the route's mark requires less than its use case
+    not_for: tuple[str, ...] = ()  # roles that get 404 regardless of the mark
+    before: tuple[str, ...] = ()  # operations that create what this one needs
+    has: str = ""  # billing state that the operation needs to succeed
+    body: dict[str, str] = field(default_factory=dict)  # replacements in the example
+    body_ids: dict[str, str] = field(default_factory=dict)  # like ids, but in the body
 
     @property
     def things(self):
@@ -31,7 +33,9 @@ class Rule:
         return self.ids.get("account_id", "account")
 
     def allows(self, actor):
-        """Whether the role table, or a key's scopes, allow it to them in their own account."""
+        """Returns whether the role table or the key's scopes allow the operation in the actor's own
+        account.
+        """
         if self.needs in ("public", "signed_in"):
             return True
         if self.needs == "operators_only":
@@ -94,7 +98,7 @@ RULES = {
     ),
     "listMembers": in_path("members:read"),
     "changeRole": in_path("members:manage", ids={"user_id": "member"}),
-    # Everybody may leave; the matrix removes others.
+    # Every member may leave; the matrix removes other members.
     "removeMember": in_path("members:manage", ids={"user_id": "member"}, mark="members:read"),
     "inviteMember": in_path("members:manage"),
     "listInvitations": in_path("members:manage"),
@@ -160,7 +164,7 @@ RULES = {
     "getRunCosts": Rule("operators_only", "none", {"run_id": "run"}),
     "listRuns": Rule("runs:read"),
     "getRun": on_run("runs:read"),
-    "streamRunEvents": on_run("runs:read", "cancelled_run"),  # which ends
+    "streamRunEvents": on_run("runs:read", "cancelled_run"),  # a run whose stream ends
     "cancelRun": on_run("runs:write"),
     "retryRun": on_run("runs:write", "cancelled_run"),
     "getRefundPolicy": Rule("public", "none"),
@@ -185,19 +189,20 @@ RULES = {
     "replayWebhookDelivery": on_delivery("webhooks:manage"),
 }
 
-# Fields and parameters that could never carry an id of ours. What is not listed has to be thought about.
+# Parameters and fields that never contain one of our ids. A new name must be classified here.
 HARMLESS_QUERIES = {
     *("limit", "deleted", "kind", "since", "until", "at", "share", "by", "dry_run", "status", "wait"),
     *("tier", "score_min", "score_max", "niche", "q", "analysis_type", "type", "sort", "api_keys"),
 }
-TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}  # where a lead has the same
+# the lead's field with that id
+TRIED_QUERIES = {"business_profile_id": "business_profile_id", "lead_id": "id"}
 TRIED_ELSEWHERE = {
-    *("parent_id", "endpoint_id"),  # by the tests of the lists of runs and of deliveries
-    *("operator_id", "account_id", "operation"),  # of acts and of the inbox, which are for operators alone
+    *("parent_id", "endpoint_id"),  # covered by the tests of the run and delivery lists
+    *("operator_id", "account_id", "operation"),  # of the audit log and the inbox, for operators only
 }
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
-OPAQUE_QUERIES = {"cursor"}  # holds a place in a list: tried with the victim's own
+OPAQUE_QUERIES = {"cursor"}  # contains a list position; tested with the victim's
 FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
-# A label on a key, and a preview's, which is compared with what is so: nothing is looked up by either.
+# The label of a key, and a preview's id, which is only compared: neither is used for a lookup.
 FIELDS_WITHOUT_MEANING = {"project", "preview_id"}

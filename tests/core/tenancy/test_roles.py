@@ -1,4 +1,4 @@
-"""Every route for every role in its own account, against the table of roles: allowed means that it works."""
+"""Every route for every role in its own account, compared with the role table: allowed operations succeed."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ACTORS = ("owner", "admin", "member", "viewer", "operator", "key", "narrow key")
 
 @pytest.fixture(scope="package")
 def people(world):
-    """One of each, who joins one account after the other."""
+    """One user per role, who joins one account after another."""
     return {name: world.person(name) for name in ("owner", "admin", "member", "viewer")}
 
 
@@ -25,7 +25,7 @@ async def actor_of(world, tenant, name, rule, people):
 
 
 async def ids_for(world, tenant, actor, rule):
-    """Fresh ones: what a case deletes, no other case needs."""
+    """Creates new objects for each case, because cases delete them."""
     ids = {name: await world.thing(kind, tenant) for name, kind in rule.things.items()}
     if rule.kind_of_account == "deleted_account" and actor.name == "owner":
         ids["account_id"] = await world.thing("deleted_account", actor)
@@ -56,12 +56,12 @@ def agrees(rule, name, answer):
 
 
 @pytest.mark.parametrize("operation", RULES)
-async def test_each_role_may_do_what_the_table_says(world, people, victim, operation):
+async def test_each_role_has_the_permissions_of_the_role_table(world, people, victim, operation):
     rule = RULES[operation]
     documented = set(world.operations[operation][2]["responses"])
     for name in ACTORS:
         if name == "operator" and rule.needs not in ("operators_only", "public", "signed_in"):
-            continue  # in their own account operators are users like any other
+            continue  # in their own accounts operators are ordinary users
         tenant = await world.tenant()
         actor = await actor_of(world, tenant, name, rule, people)
         ids = await ids_for(world, tenant, actor, rule)
@@ -71,5 +71,6 @@ async def test_each_role_may_do_what_the_table_says(world, people, victim, opera
 
         assert agrees(rule, name, answer), (name, answer.status_code, answer.text)
         assert str(answer.status_code) in documented, name
-        if not (rule.allows(name) and rule.needs == "operators_only"):  # whose reports are about everybody
+        # operators' reports cover all accounts
+        if not (rule.allows(name) and rule.needs == "operators_only"):
             assert [one for one in victim.ids.values() if one in answer.text] == []

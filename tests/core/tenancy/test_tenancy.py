@@ -1,4 +1,4 @@
-"""Every route, with every id of somebody else's, for everybody: as if it did not exist (T24)."""
+"""Tenant isolation: for every actor, every route treats ids of other tenants as unknown (T24)."""
 
 import re
 import uuid
@@ -26,7 +26,7 @@ def test_every_route_has_a_rule_and_every_rule_a_route(world):
 
 
 @pytest.mark.parametrize("operation", RULES)
-def test_a_rule_knows_every_place_where_an_id_could_stand(world, operation):
+def test_rule_covers_every_parameter_that_could_contain_an_id(world, operation):
     _, path, told = world.operations[operation]
     rule = RULES[operation]
     known = {
@@ -40,7 +40,7 @@ def test_a_rule_knows_every_place_where_an_id_could_stand(world, operation):
     assert told["x-access"] == (rule.mark or rule.needs)
 
 
-def test_no_body_carries_an_id_that_is_not_tried(world):
+def test_every_id_field_of_a_body_is_covered(world):
     fields = {
         name: field
         for body, schema in world.schemas.items()
@@ -54,9 +54,9 @@ def test_no_body_carries_an_id_that_is_not_tried(world):
 
 
 def attacks(rule, actor, victim):
-    """(where, account, ids): each of the victim's ids alone among the attacker's own, and all together."""
+    """Yields (where, account, ids): each of the victim's ids among the attacker's own, and all together."""
     if rule.needs == "public":
-        return  # who has a secret has it
+        return  # the token itself grants access
     nested = {name: kind for name, kind in rule.things.items() if name != "account_id"}
     own = {name: actor.ids[kind] for name, kind in nested.items()}
     if rule.account != "none":
@@ -69,7 +69,7 @@ def attacks(rule, actor, victim):
 
 
 def expected(rule, actor, where):
-    """403 where role or scope forbid it whatever the id; else it does not exist."""
+    """403 if role or scope forbid the operation for any id, otherwise 404."""
     if rule.needs == "operators_only" or (rule.needs == "users_only" and actor.name in KEYS):
         return 403
     if where == "account" or actor.name == "nobody":
@@ -86,7 +86,7 @@ def seen(answer):
 
 
 async def ask(world, operation, actor, account, ids):
-    """The account where the operation takes it from: its path, or the header."""
+    """Sends the account where the operation expects it: in the path or in the header."""
     rule = RULES[operation]
     headers = actor.headers
     if rule.account == "header" and account != actor.ids["account"]:
@@ -95,7 +95,7 @@ async def ask(world, operation, actor, account, ids):
 
 
 @pytest.mark.parametrize("operation", RULES)
-async def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
+async def test_objects_of_another_tenant_are_indistinguishable_from_unknown_ones(
     world, victim, attackers, narrow_keys, operation
 ):
     rule = RULES[operation]
@@ -104,7 +104,7 @@ async def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
     tried = 0
     for actor in (*attackers, narrow_key):
         if rule.allows(actor.name) and rule.needs == "operators_only":
-            continue  # an operator's own work
+            continue  # operators may access all accounts
         for where, account, ids in attacks(rule, actor, victim):
             answer = await ask(world, operation, actor, account, ids)
             unknown = unknown_instead_of(victim, account, ids)
@@ -127,12 +127,14 @@ def unknown_instead_of(victim, account, ids):
 
 
 @pytest.mark.parametrize("operation", [name for name, rule in RULES.items() if rule.account == "none"])
-async def test_where_no_account_is_meant_naming_one_shows_nothing_of_it(world, victim, attackers, operation):
+async def test_account_header_reveals_nothing_on_routes_without_an_account(
+    world, victim, attackers, operation
+):
     rule = RULES[operation]
     untouched = await world.rows_of(victim.ids["account"], victim.ids["deleted_account"])
     for actor in attackers:
         if rule.allows(actor.name) and rule.needs == "operators_only":
-            continue  # an operator's own work: reports are about everybody
+            continue  # operators' reports cover all accounts
         account = victim.ids["account"]
         own = {name: actor.ids[kind] for name, kind in rule.ids.items()}
         answer = await world.send(operation, actor.choosing(account), own)
@@ -147,24 +149,24 @@ LISTS = (
     *("listRuns", "listLeads", "listLeadAnalyses", "listAnalyses", "listInvoices"),
     *("listWebhookEndpoints", "listWebhookDeliveries"),
 )
-# A cursor there is a number of a row of the one thing that the address names.
+# The cursor of these operations is a row number within the object that the path names.
 WITHIN_ONE = {"getBulkAnalysis"}
 OF_OPERATORS = {"listActs", "listCronRuns"}
 
 
-async def test_every_list_with_a_cursor_is_tried(world):
+async def test_every_list_with_a_cursor_is_covered(world):
     taking = {
         operation
         for operation, (_, _, told) in world.operations.items()
         if any(one["name"] in OPAQUE_QUERIES for one in told.get("parameters", []))
-        and RULES[operation].needs != "operators_only"  # whose lists are about everybody
+        and RULES[operation].needs != "operators_only"  # lists for operators cover all accounts
     }
 
     assert taking - WITHIN_ONE - OF_OPERATORS == {*LISTS, "listCreditTransactions"}
 
 
 @pytest.mark.parametrize("operation", [*LISTS, "listCreditTransactions"])
-async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, operation):
+async def test_cursor_of_another_tenant_returns_only_own_items(world, home, victim, operation):
     for kind in ("invitation", "key", "profile", "run", "lead"):
         await world.thing(kind, victim)
     await world.analysed_again(victim)
@@ -182,7 +184,7 @@ async def test_anothers_cursor_leads_to_ones_own_list(world, home, victim, opera
 
 
 @pytest.mark.parametrize("operation", ["listLeads", "exportLeads", "listAnalyses"])
-async def test_anothers_id_in_a_query_finds_nothing(world, home, victim, operation):
+async def test_query_with_an_id_of_another_tenant_returns_nothing(world, home, victim, operation):
     _, path, told = world.operations[operation]
     mine, theirs = [
         await world.made("getLead", tenant.headers, {"lead_id": tenant.ids["lead"]})
@@ -205,7 +207,7 @@ async def page(world, operation, tenant, **query):
     return await world.client.get(url, headers=tenant.headers, params=query)
 
 
-async def test_a_link_that_was_sent_to_somebody_else_makes_nobody_a_member(world, victim, attackers):
+async def test_invitation_link_is_rejected_for_other_users(world, victim, attackers):
     await world.thing("invitation", victim)
     token, untouched = world.mailbox.token, await world.rows_of(victim.ids["account"])
     for actor in attackers:
@@ -213,7 +215,7 @@ async def test_a_link_that_was_sent_to_somebody_else_makes_nobody_a_member(world
         by_id = await world.send("acceptInvitation", actor.headers, {}, token=victim.ids["invitation"])
         unknown = await world.send("acceptInvitation", actor.headers, {}, token=str(uuid.uuid4()))
 
-        # Whoever holds a secret link learns for whom it is not; an id is no link.
+        # The holder of a valid link learns that it is for another user; an id is not a link.
         assert answer.status_code == 403, actor.name
         assert unknown.status_code == (403 if actor.name in KEYS else 404)
         assert seen(by_id) == seen(unknown), actor.name
@@ -221,7 +223,7 @@ async def test_a_link_that_was_sent_to_somebody_else_makes_nobody_a_member(world
 
 
 @pytest.mark.parametrize("operation", ["settleCredits", "releaseCredits", "refundCredits"])
-async def test_a_hold_is_found_in_its_own_account_alone(world, home, victim, attackers, operation):
+async def test_hold_is_found_only_in_its_own_account(world, home, victim, attackers, operation):
     operator = next(actor for actor in attackers if actor.name == "operator")
     own = {"account_id": home.ids["account"]}
     field = "hold_reference" if operation == "refundCredits" else "reference"

@@ -1,4 +1,4 @@
-"""Tenants with a row of every kind, and everybody who could come to their doors."""
+"""Tenants with a row of every kind, and all the actors that could request them."""
 
 import re
 import uuid
@@ -23,7 +23,7 @@ KINDS = {
     *("run", "cancelled_run", "bulk", "anonymous_token", "lead", "deleted_lead", "analysis"),
     *("checkout", "event"),
     *("endpoint", "delivery"),
-    *("cron_job", "cron_run"),  # nobody's, and the same for everybody
+    *("cron_job", "cron_run"),  # global, not of a tenant
 }
 NEW_INVOICE = """
 insert into public.invoices (
@@ -41,12 +41,12 @@ TENANT_TABLES = """
 select format('%I.%I', table_schema, table_name) from information_schema.columns
 join information_schema.tables using (table_schema, table_name)
 where column_name = 'account_id' and table_type = 'BASE TABLE' and table_schema <> 'traffic' order by 1
-"""  # traffic's data points say who asked, not what is somebody's
+"""  # data points in traffic identify the caller, not an owner
 
 
 @dataclass(frozen=True)
 class Actor:
-    """Who asks, and what is their own. A key's account is in the key."""
+    """A caller and the ids of its own objects. The account of an API key is part of the key."""
 
     name: str
     headers: dict[str, str]
@@ -58,7 +58,7 @@ class Actor:
 
 @dataclass
 class Mailbox:
-    """Takes the identity service's place."""
+    """Replaces the mail service."""
 
     links: list[str] = field(default_factory=list)
 
@@ -74,7 +74,7 @@ class Mailbox:
 
 @dataclass
 class Till:
-    """Stripe, for whoever is to have paid."""
+    """Resources for paying with the simulated Stripe."""
 
     foundation: Resources
     control: httpx.AsyncClient
@@ -83,11 +83,12 @@ class Till:
 @dataclass
 class World:
     client: httpx.AsyncClient
-    owner: Any  # the tables' owner
+    owner: Any  # connection of the tables' owner
     issuer: Any
     mailbox: Mailbox
     till: Till
-    operations: dict[str, tuple[str, str, dict[str, Any]]]  # id: method, path, what the document says
+    # id: method, path, operation object of the document
+    operations: dict[str, tuple[str, str, dict[str, Any]]]
     schemas: dict[str, Any]
 
     def person(self, name, *, email=None, is_operator=False):
@@ -96,10 +97,12 @@ class World:
         return Actor(name, {"Authorization": f"Bearer {token}"}, {"email": email})
 
     async def send(self, operation, headers, ids, **changes):
-        """The document's own example, to the address that the ids make; ids that it has itself are those."""
+        """Sends the document's example to the URL built from the ids; ids also replace fields of the
+        example.
+        """
         method, path, told = self.operations[operation]
         url = re.sub(r"\{(\w+)\}", lambda match: str(ids[match[1]]), path)
-        if operation == "receiveStripeEvent":  # where a signature is what opens
+        if operation == "receiveStripeEvent":  # authenticated by its signature
             event = event_of("customer.created")
             return await self.client.post(url, headers={**headers, **signed(event)}, content=event)
         content = told.get("requestBody", {}).get("content", {})
@@ -115,14 +118,14 @@ class World:
         return answer.json() if answer.content else {}
 
     async def tenant(self, name="owner"):
-        """A new person, whose account has room for everything."""
+        """Creates a user whose account has a plan with high limits."""
         person = self.person(name)
         account_id = (await self.made("getMe", person.headers, {}))["account"]["id"]
         await self.owner.execute("update accounts set plan = 'agency' where id = $1", uuid.UUID(account_id))
         return replace(person, headers=person.choosing(account_id), ids={**person.ids, "account": account_id})
 
     async def joined(self, tenant, name, person=None):
-        """A member with that role, who chooses the tenant's account."""
+        """Adds a member with the role ``name`` who selects the tenant's account."""
         person = person or self.person(name)
         await self.made("verifyToken", person.headers, {})
         await self.owner.execute(
@@ -138,7 +141,7 @@ class World:
         return Actor(name, {"Authorization": f"Bearer {made['key']}"}, tenant.ids)
 
     async def thing(self, kind, tenant):
-        """A new one of the tenant's, by its id."""
+        """Creates an object of the tenant and returns its id."""
         at = {"account_id": tenant.ids["account"]}
         if kind == "member":
             return str(user_id_of((await self.joined(tenant, "member")).ids["email"]))
@@ -159,7 +162,7 @@ class World:
         return tenant.ids["account"] if kind == "account" else await self.started(kind, tenant)
 
     async def supplied(self, kind, tenant):
-        """The tenant's account has what some operations of billing need."""
+        """Creates the billing state that some operations need."""
         account_id = uuid.UUID(tenant.ids["account"])
         customer = Customer(
             self.client, tenant.headers, account_id, self.till.foundation, self.till.control, self.owner
@@ -175,7 +178,7 @@ class World:
             await customer.done("/cancel")
 
     async def lead_of(self, tenant, kind):
-        """A new one, or its analysis, for a business that the tenant has or gets."""
+        """Creates a lead or its analysis, with a business profile if the tenant has none."""
         assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
         account_id = uuid.UUID(tenant.ids["account"])
         if not await self.owner.fetchval(ANY_PROFILE, account_id):
@@ -186,7 +189,7 @@ class World:
         return str(made.id if kind == "analysis" else lead_id)
 
     async def analysed_again(self, tenant):
-        """The tenant's lead has a history."""
+        """Adds a second analysis to the tenant's lead."""
         row = await self.owner.fetchrow(
             "select account_id, username, business_profile_id from leads where id = $1",
             uuid.UUID(tenant.ids["lead"]),
@@ -216,7 +219,7 @@ class World:
         return made
 
     async def told(self, tenant, kind):
-        """Somewhere that notices go, or one of two that go there: a page has another behind it."""
+        """Creates a webhook endpoint, or two deliveries to it, so that a list of one item has a next page."""
         endpoint = await self.made("createWebhookEndpoint", tenant.headers, {})
         if kind == "endpoint":
             return endpoint["id"]
@@ -225,12 +228,12 @@ class World:
         return (await self.made("testWebhookEndpoint", tenant.headers, at))["id"]
 
     async def cron_run(self, kind):
-        """One of this hour."""
+        """Claims the slot of the current hour."""
         run_id = await self.owner.fetchval(NEW_CRON_RUN)
         return CRON_JOB if kind == "cron_job" else str(run_id)
 
     async def run_of(self, tenant, kind):
-        """One that called a model."""
+        """Creates a run with a recorded model call."""
         account_id, run_id = uuid.UUID(tenant.ids["account"]), uuid.uuid4()
         await self.owner.execute(NEW_MODEL_CALL, account_id, run_id)
         await self.owner.execute(NEW_RUN, account_id, run_id)
@@ -239,11 +242,11 @@ class World:
         return str(run_id)
 
     async def furnished(self, tenant):
-        """With one of everything, so that every route has something to find."""
+        """Adds one object of every kind, so that every route can find one."""
         return replace(tenant, ids={**tenant.ids, **{kind: await self.thing(kind, tenant) for kind in KINDS}})
 
     async def rows_of(self, *account_ids):
-        """Everything that the accounts have, in every table, as text."""
+        """Returns all rows of the accounts, by table, as text."""
         ids = [uuid.UUID(account_id) for account_id in account_ids]
         tables = [(table, "account_id") for (table,) in await self.owner.fetch(TENANT_TABLES)]
         return {

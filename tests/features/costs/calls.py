@@ -1,4 +1,4 @@
-"""Calls as adapters tell of them."""
+"""Usage records for tests."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""Where a run's time goes, and when it is too long or too dear."""
+"""Time per step of a run, and its cost and duration alerts."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def performance(watch):
     return PerformanceTracker(watch)
 
 
-def test_steps_one_after_the_other_share_the_time(performance, watch):
+def test_sequential_steps_share_the_total_time(performance, watch):
     for name, seconds in (("scrape", 8), ("score", 2)):
         performance.start_step(name)
         watch.now_s += seconds
@@ -39,7 +39,7 @@ def test_steps_one_after_the_other_share_the_time(performance, watch):
     assert (found.total_ms, found.bottleneck) == (10_000.0, "scrape")
 
 
-def test_steps_inside_each_other_have_their_own_time(performance, watch):
+def test_nested_steps_are_timed_separately(performance, watch):
     performance.start_step("all")
     watch.now_s += 1
     performance.start_step("part")
@@ -87,7 +87,7 @@ def test_a_step_that_never_ends_counts_until_now(performance, watch):
     assert (found.bottleneck, found.total_ms) == ("stuck", 4_000.0)
 
 
-def test_the_end_of_a_step_that_has_not_begun_is_nothing(performance, watch):
+def test_end_of_a_step_that_has_not_started_is_ignored(performance, watch):
     performance.end_step("never")
     assert performance.get_breakdown().steps == []
 
@@ -120,18 +120,18 @@ def alarms(analysis_type="light", *, dollars=0.0, duration_s=0.0, calls_unpriced
         (0.10, [("cost", "critical")]),
     ],
 )
-def test_an_analysis_that_costs_too_much_is_an_alert(dollars, expected):
+def test_cost_at_a_limit_raises_an_alert(dollars, expected):
     assert alarms(dollars=dollars) == expected
 
 
 @pytest.mark.parametrize(("analysis_type", "limit_s"), [("light", 60), ("deep", 90), ("xray", 120)])
-def test_an_analysis_that_takes_too_long_is_an_alert(analysis_type, limit_s):
+def test_duration_above_the_limit_raises_an_alert(analysis_type, limit_s):
     assert alarms(analysis_type, duration_s=limit_s) == []
     assert alarms(analysis_type, duration_s=limit_s + 0.001) == [("duration", "warning")]
     assert alarms("other", duration_s=10_000) == []
 
 
-def test_a_call_without_a_price_is_an_alert_of_its_own():
+def test_unpriced_call_raises_a_separate_alert():
     assert alarms(dollars=0.2, duration_s=61, calls_unpriced=1) == [
         ("cost", "critical"),
         ("unpriced", "warning"),

@@ -1,4 +1,4 @@
-"""What a call costs: by the price of its moment, each token once, to the nanodollar."""
+"""Cost of a call: the price at its time, each token counted once, exact to the nanodollar."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ TOKENS = st.integers(0, 10_000_000)
 
 
 def token_price(model="m", *, at=DAY, cents=(100, 10, 125, 400), above=0):
-    """In cents per million tokens: input, cached, written to the cache, output."""
+    """Prices in cents per million tokens: input, cached input, cache write, output."""
     paid, cached, written, out = (amount * 10_000_000 for amount in cents)
     return TokenPrice(
         provider="p",
@@ -48,14 +48,12 @@ def test_cached_and_written_tokens_are_parts_of_the_input_and_counted_once():
     assert of_tokens(usage, token_price()) == 100 * 1_000 + 600 * 100 + 300 * 1_250
 
 
-def test_thoughts_are_a_part_of_the_output_and_counted_once():
+def test_reasoning_tokens_are_part_of_the_output_and_counted_once():
     assert of_tokens(Usage(tokens_out=1_000, tokens_reasoning=900), token_price()) == 1_000 * 4_000
 
 
 @given(TOKENS, TOKENS, TOKENS, TOKENS)
-def test_moving_a_token_between_the_parts_changes_the_cost_by_the_difference_alone(
-    paid, cached, written, out
-):
+def test_cost_is_the_sum_of_the_token_kinds(paid, cached, written, out):
     usage = Usage(
         tokens_in=paid + cached + written, tokens_cached=cached, tokens_cache_written=written, tokens_out=out
     )
@@ -63,7 +61,7 @@ def test_moving_a_token_between_the_parts_changes_the_cost_by_the_difference_alo
     assert of_tokens(usage, token_price()) == paid * 1_000 + cached * 100 + written * 1_250 + out * 4_000
 
 
-def test_a_provider_that_counts_more_from_its_cache_than_it_was_given_pays_nothing_back():
+def test_more_cached_than_input_tokens_do_not_reduce_the_cost():
     assert of_tokens(Usage(tokens_in=10, tokens_cached=20), token_price()) == 20 * 100
 
 
@@ -95,18 +93,18 @@ def test_a_call_is_rounded_once_half_to_even(tokens, nanodollars):
         (DAY + timedelta(days=1_000), 2_000),
     ],
 )
-def test_the_price_is_that_of_the_moment(at, nanodollars):
+def test_price_is_the_one_in_effect_at_the_call(at, nanodollars):
     newer = token_price(at=DAY + timedelta(days=10), cents=(200, 0, 0, 0))
 
     assert of_tokens(Usage(tokens_in=1), newer, token_price(), at=at) == nanodollars
 
 
 @pytest.mark.parametrize("name", ["m-2025-08-07", "m-20250807", "m@20250807"])
-def test_a_model_named_with_its_date_costs_what_it_costs_without(name):
+def test_dated_model_name_uses_the_undated_price(name):
     assert of_tokens(Usage(tokens_in=1), token_price(), model=name) == 1_000
 
 
-def test_a_model_with_a_price_under_its_full_name_has_that_one():
+def test_dated_model_name_prefers_its_own_price():
     own = token_price("m-2025-08-07", cents=(300, 0, 0, 0))
 
     assert of_tokens(Usage(tokens_in=1), token_price(), own, model="m-2025-08-07") == 3_000
@@ -115,7 +113,7 @@ def test_a_model_with_a_price_under_its_full_name_has_that_one():
 @pytest.mark.parametrize(
     ("provider", "model"), [("p", "other"), ("p", "m-mini"), ("q", "m"), ("p", ""), ("p", "m-2025")]
 )
-def test_an_unknown_model_has_no_price_which_is_not_free(provider, model):
+def test_unknown_model_has_no_price_instead_of_zero(provider, model):
     assert of_tokens(Usage(tokens_in=1), token_price(), provider=provider, model=model) is None
 
 
@@ -126,7 +124,7 @@ def test_a_long_prompt_may_cost_more_for_every_token(tokens_in, nanodollars):
     assert of_tokens(Usage(tokens_in=tokens_in), long, token_price()) == nanodollars
 
 
-def test_what_a_long_prompt_cost_before_does_not_outlive_a_new_price():
+def test_newer_price_replaces_an_older_long_prompt_price():
     long = token_price(cents=(500, 50, 625, 2_000), above=1_000)
     newer = token_price(at=DAY + timedelta(days=1))
 
@@ -141,7 +139,7 @@ def test_units_cost_by_their_count(count, nanodollars):
 
 
 @pytest.mark.parametrize("count", [-1, math.nan, math.inf])
-def test_what_is_no_count_has_no_price(count):
+def test_invalid_count_has_no_price(count):
     assert PriceBook((), [unit_price(1)]).of_units("p", "run", count, DAY) is None
 
 
@@ -150,7 +148,7 @@ def test_an_unknown_unit_has_no_price(unit, at):
     assert PriceBook((), [unit_price(1)]).of_units("p", unit, 1, at) is None
 
 
-def test_the_newest_price_of_a_unit_counts():
+def test_newest_effective_unit_price_applies():
     book = PriceBook((), [unit_price(2, at=DAY + timedelta(days=1)), unit_price(1)])
 
     assert [book.of_units("p", "run", 1, DAY + timedelta(days=day)) for day in (0, 1, 2)] == [1, 2, 2]

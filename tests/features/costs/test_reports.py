@@ -1,4 +1,4 @@
-"""How much of a report there is."""
+"""Truncation and time window of reports."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -13,7 +13,7 @@ LINE = Latency(method="GET", route="/", requests=1, failures=0, p50_ms=1.0, p95_
 
 
 class Lines:
-    """So many, as long as they are asked for."""
+    """Fake figures with ``count`` lines."""
 
     def __init__(self, count):
         self.count = count
@@ -27,13 +27,13 @@ class Lines:
     ("count", "shown", "is_complete"),
     [(0, 0, True), (LINES_MAX, LINES_MAX, True), (LINES_MAX + 1, LINES_MAX, False)],
 )
-async def test_a_report_that_is_cut_says_so(count, shown, is_complete):
+async def test_truncated_report_is_marked_incomplete(count, shown, is_complete):
     report = await CostReports(Lines(count), lambda: NOON).latencies(None, None)
 
     assert (len(report.lines), report.is_complete) == (shown, is_complete)
 
 
-async def test_without_a_beginning_it_is_thirty_days_before_the_end():
+async def test_default_window_is_thirty_days_before_the_end():
     until = NOON - timedelta(days=100)
 
     report = await CostReports(Lines(0), lambda: NOON).latencies(None, until)
@@ -41,6 +41,6 @@ async def test_without_a_beginning_it_is_thirty_days_before_the_end():
     assert (report.window.since, report.window.until) == (until - timedelta(days=30), until)
 
 
-async def test_a_window_before_all_time_is_refused():
+async def test_window_that_overflows_is_rejected():
     with pytest.raises(WindowInvalid):
         await CostReports(Lines(0), lambda: NOON).latencies(None, datetime(1, 1, 2, tzinfo=UTC))

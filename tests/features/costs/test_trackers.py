@@ -1,4 +1,4 @@
-"""What a run costs, while it runs."""
+"""Costs of a run while it executes."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_calls_whose_cost_is_known_are_not_priced_again():
     assert (found.ai.duration_ms, found.apify.duration_ms) == (1_500.0, 8_000.0)
 
 
-def test_a_call_without_a_price_is_counted_and_the_margin_is_at_most_that():
+def test_unpriced_call_is_counted_and_makes_the_margin_an_upper_bound():
     costs = tracker(1)
     costs.track_ai_call("no-such-model", 2_000, 1_000, 1.0)
     costs.add(scrape(None))
@@ -74,7 +74,7 @@ def test_without_revenue_there_is_a_loss_and_no_percentage():
     assert (margins.revenue_nanodollars, margins.gross_nanodollars, margins.percent) == (0, -7, None)
 
 
-def test_a_run_that_called_nobody_costs_nothing():
+def test_run_without_calls_costs_nothing():
     found = tracker().get_breakdown()
 
     assert (found.total.calls, found.total.cost_nanodollars, found.margins.percent) == (0, 0, 100.0)

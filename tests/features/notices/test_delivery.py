@@ -1,4 +1,4 @@
-"""What becomes of a delivery after an attempt."""
+"""Decision on a delivery after an attempt."""
 
 import json
 import uuid
@@ -34,7 +34,7 @@ def due(**fields):
     )
 
 
-def test_a_body_says_what_happened_and_when():
+def test_body_contains_type_timestamp_and_data():
     body = due().body
 
     assert json.loads(body) == {
@@ -46,7 +46,7 @@ def test_a_body_says_what_happened_and_when():
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
-def test_an_answer_of_success_is_a_delivery(status):
+def test_success_status_marks_the_delivery_delivered(status):
     assert due(failures=7).verdict(DeliveryResponse(http_status=status)) == DeliveryDecision(
         status="delivered"
     )
@@ -55,11 +55,11 @@ def test_an_answer_of_success_is_a_delivery(status):
 @pytest.mark.parametrize(
     "answer", [DeliveryResponse(http_status=status) for status in (100, 300, 301, 400, 429, 503)]
 )
-def test_every_other_answer_is_tried_again(answer):
+def test_every_other_status_is_retried(answer):
     assert due().verdict(answer) == DeliveryDecision(status="pending", retry_in=timedelta(seconds=5))
 
 
-def test_it_is_tried_eight_times_over_more_than_a_day():
+def test_delivery_is_dead_after_eight_attempts():
     verdicts = [due(failures=failures).verdict(DeliveryResponse(error="timed_out")) for failures in range(8)]
 
     assert [verdict.retry_in.total_seconds() for verdict in verdicts[:-1]] == [
@@ -77,13 +77,13 @@ def test_it_is_tried_eight_times_over_more_than_a_day():
         (0, 0, timedelta(seconds=5)),
     ],
 )
-def test_a_receiver_may_ask_for_more_time_but_not_for_more_than_a_day(failures, asked_for_s, expected):
+def test_retry_after_extends_the_delay_up_to_one_day(failures, asked_for_s, expected):
     answer = DeliveryResponse(http_status=503, retry_after_s=asked_for_s)
 
     assert due(failures=failures).verdict(answer).retry_in == expected
 
 
-def test_gone_disables_the_endpoint():
+def test_status_410_disables_the_endpoint():
     assert due().verdict(DeliveryResponse(http_status=410)) == DeliveryDecision(
         status="failed", disables="gone"
     )
@@ -100,7 +100,7 @@ def test_five_days_of_failure_disable_the_endpoint(failing_for, expected):
     assert due(failing_since=NOON - failing_for).verdict(DeliveryResponse(http_status=500)) == expected
 
 
-def test_one_success_after_five_days_disables_nothing():
+def test_success_after_five_days_of_failure_does_not_disable_the_endpoint():
     assert due(failing_since=NOON - 9 * DAY).verdict(DeliveryResponse(http_status=200)) == DeliveryDecision(
         status="delivered"
     )

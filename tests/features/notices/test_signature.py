@@ -1,4 +1,4 @@
-"""Signatures, as the specification's own verifier sees them."""
+"""Signatures, checked with the verifier of the Standard Webhooks library."""
 
 import base64
 import uuid
@@ -26,12 +26,12 @@ def signed(*versions, at=None):
     return signed_headers(raw, uuid.uuid4(), BODY, at or datetime.now(UTC))
 
 
-def test_a_receiver_verifies_with_the_secret_it_was_shown():
+def test_signature_verifies_with_the_endpoint_secret():
     assert verified(SECRETS.secret(ACCOUNT, ENDPOINT, 1), signed(1))["data"] == {"name": "Zoë"}
 
 
 @pytest.mark.parametrize("version", [2, 1])
-def test_while_rotating_either_secret_verifies(version):
+def test_both_secrets_verify_during_rotation(version):
     assert verified(SECRETS.secret(ACCOUNT, ENDPOINT, version), signed(2, 1))
 
 
@@ -50,7 +50,7 @@ def test_another_secret_does_not_verify(account, endpoint, version, key):
         verified(SigningSecrets(key).secret(account, endpoint, version), signed(1))
 
 
-def test_what_was_changed_on_its_way_does_not_verify():
+def test_changed_headers_or_body_do_not_verify():
     secret, headers = SECRETS.secret(ACCOUNT, ENDPOINT, 1), signed(1)
 
     for changed in (
@@ -76,7 +76,7 @@ def test_a_message_has_one_id_for_all_its_attempts():
     assert message_id(notice) == "msg_" + "0" * 31 + "1"
 
 
-def test_our_key_is_not_printed():
+def test_key_is_not_in_the_repr():
     assert "kkk" not in repr(SECRETS)
 
 
@@ -89,5 +89,5 @@ def test_our_key_is_not_printed():
         (3, NOON - ROTATION_OVERLAP, (3,)),
     ],
 )
-def test_the_secret_before_signs_along_for_a_day(version, rotated_at, expected):
+def test_previous_secret_also_signs_for_one_day(version, rotated_at, expected):
     assert signing_versions(version, rotated_at, NOON) == expected

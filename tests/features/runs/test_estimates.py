@@ -1,4 +1,4 @@
-"""How long it will take, from how long it took others."""
+"""Estimated times and the response schema of a run."""
 
 import uuid
 from datetime import timedelta
@@ -54,26 +54,26 @@ def shown(run, *, children=None, at=NOON, figures=None, links=None):
     return run_out(sight, links=links or {}, times=TIMES, figures=figures, at=at)
 
 
-def test_a_step_takes_until_the_next_one_begins_and_the_last_until_the_end():
+def test_step_lasts_until_the_next_one_or_the_end_of_the_run():
     times = step_times("x", [sample(10, scrape=1, core=4, save=9)])
 
     assert times == StepTimes(total_s=10.0, steps_s=(("scrape", 3.0), ("core", 5.0), ("save", 1.0)))
 
 
-def test_the_usual_time_is_the_one_in_the_middle():
+def test_usual_duration_is_the_median():
     samples = [sample(total_s, scrape=0, core=begun_s) for total_s, begun_s in ((10, 4), (100, 50), (12, 5))]
 
     assert step_times("x", samples) == StepTimes(total_s=12.0, steps_s=(("scrape", 5.0), ("core", 7.0)))
 
 
-def test_steps_are_in_the_order_in_which_they_usually_begin():
+def test_steps_are_ordered_by_their_median_start():
     samples = [sample(9, outreach=2, core=3), sample(9, core=2, outreach=5), sample(9, core=1, outreach=6)]
 
     assert [step for step, _ in step_times("x", samples).steps_s] == ["core", "outreach"]
 
 
 @pytest.mark.parametrize(("kind", "total_s"), [("light_analysis", 12.0), ("something_new", 30.0)])
-def test_without_samples_a_guess_is_made(kind, total_s):
+def test_without_samples_the_default_duration_is_used(kind, total_s):
     assert step_times(kind, []) == StepTimes(total_s=total_s)
 
 
@@ -90,7 +90,7 @@ def test_without_samples_a_guess_is_made(kind, total_s):
     ],
     ids=str,
 )
-def test_what_is_left_is_the_current_step_and_those_after_it(changes, left_s):
+def test_remaining_time_is_the_current_and_the_following_steps(changes, left_s):
     assert seconds_left(a_run(**changes), TIMES) == left_s
 
 
@@ -117,20 +117,20 @@ def figures(**changes):
     ],
     ids=str,
 )
-def test_a_place_is_how_many_come_first_and_how_long_they_take(changes, position, starts_in_s):
+def test_queue_place_counts_the_runs_ahead_and_their_duration(changes, position, starts_in_s):
     place = place_in_queue(figures(**changes), TIMES)
 
     assert (place.position, place.starts_in_s) == (position, starts_in_s)
 
 
-def test_who_waits_is_told_when_it_will_be_done():
+def test_queued_run_has_an_eta_when_its_place_is_known():
     run = a_run(status="queued")
 
     assert shown(run, figures=figures(engine_ahead=1)).eta_s == 40
     assert (shown(run).queue, shown(run).eta_s) == (None, None)
 
 
-def test_credits_of_parts_count_as_the_runs_own():
+def test_credits_of_children_are_included():
     children = Children(credits_held=10, credits_charged=5)
 
     running = shown(a_run(credits_held=1), children=children)
@@ -149,7 +149,7 @@ def test_a_run_is_live_until_an_hour_after_its_end(minutes, is_live):
 @pytest.mark.parametrize(
     ("outcome", "percent"), [("completed", 100), ("cancelled_analyzing", 50), ("cancelled", 0)]
 )
-def test_an_end_tells_its_share_by_the_policy_of_its_time(outcome, percent):
+def test_refund_follows_the_policy_version_of_the_run(outcome, percent):
     run = a_run(status="cancelled", outcome=outcome, ended_at=NOON)
 
     assert (shown(run).refund.percent_charged, shown(run).refund.policy_version) == (percent, 1)
@@ -158,7 +158,7 @@ def test_an_end_tells_its_share_by_the_policy_of_its_time(outcome, percent):
     assert shown(a_run()).refund is None
 
 
-def test_a_result_is_linked_when_it_is_there_or_comes_in_parts():
+def test_result_url_is_set_when_completed_or_partial():
     links = {
         "deep_analysis": ResultLink(template="/a/{run_id}"),
         "bulk": ResultLink(template="/b/{run_id}", is_early=True),

@@ -1,4 +1,4 @@
-"""What is charged: never more than was held, in full only for what was delivered."""
+"""Refund policies: never more than the hold, in full only for delivered results."""
 
 from typing import get_args
 
@@ -22,7 +22,7 @@ def test_every_outcome_has_one_rule_and_a_reason():
     assert all(rule.explanation.endswith(".") for rule in REFUND_POLICY.rules)
 
 
-def test_versions_are_their_own_names():
+def test_policies_are_keyed_by_version_and_the_newest_is_current():
     assert {version: policy.version for version, policy in REFUND_POLICIES.items()} == {1: 1, 2: 2}
     assert REFUND_POLICY.version == REFUND_POLICY_VERSION == max(REFUND_POLICIES)
 
@@ -52,7 +52,7 @@ def test_versions_are_their_own_names():
         ("completed", 0, 0),
     ],
 )
-def test_what_an_outcome_costs(outcome, held, charged):
+def test_charge_per_outcome(outcome, held, charged):
     assert credits_charged(REFUND_POLICY, outcome, held) == charged
 
 
@@ -61,7 +61,7 @@ def test_a_run_is_charged_by_the_policy_version_that_it_was_quoted(version, char
     assert credits_charged(REFUND_POLICIES[version], "cancelled_saving", 1) == charged
 
 
-def test_version_2_changes_the_charge_of_a_cancellation_after_the_models_answered_alone():
+def test_version_2_changes_only_the_rule_for_cancelled_saving():
     changed = set(REFUND_POLICIES[2].rules) - set(REFUND_POLICIES[1].rules)
 
     assert [(rule.outcome, rule.percent_charged, rule.credits_charged_min) for rule in changed] == [
@@ -71,7 +71,7 @@ def test_version_2_changes_the_charge_of_a_cancellation_after_the_models_answere
 
 
 @given(st.sampled_from(sorted(REFUND_POLICIES)), st.sampled_from(OUTCOMES), st.integers(0, 10**15))
-def test_a_charge_is_whole_never_above_the_hold_and_rounded_down_to_its_minimum(version, outcome, held):
+def test_charge_is_rounded_down_and_never_above_the_hold(version, outcome, held):
     policy = REFUND_POLICIES[version]
     charged = credits_charged(policy, outcome, held)
 
@@ -81,14 +81,14 @@ def test_a_charge_is_whole_never_above_the_hold_and_rounded_down_to_its_minimum(
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
-def test_only_what_was_delivered_is_charged_in_full(outcome):
+def test_only_delivered_results_are_charged_in_full(outcome):
     assert (REFUND_POLICY.percent_charged(outcome) == 100) is outcome.startswith("completed")
 
 
-def test_an_outcome_that_the_policy_does_not_know_is_free():
+def test_unknown_outcome_is_free():
     assert credits_charged(REFUND_POLICY, "eaten_by_a_dog", 6) == 0
 
 
-def test_a_negative_hold_is_a_mistake_of_ours():
+def test_negative_hold_fails_an_assertion():
     with pytest.raises(AssertionError):
         credits_charged(REFUND_POLICY, "completed", -1)

@@ -5,7 +5,7 @@ from features.runs.domain.run import ENDED, NEXT, RunEnd, may_become
 
 @pytest.mark.parametrize("ended", sorted(ENDED))
 @pytest.mark.parametrize("later", sorted(NEXT))
-def test_an_end_is_final(ended, later):
+def test_ended_run_never_changes_status(ended, later):
     assert not may_become(ended, later)
 
 
@@ -21,12 +21,12 @@ def test_an_end_is_final(ended, later):
         *(("processing", ended) for ended in sorted(ENDED)),
     ],
 )
-def test_a_run_goes_on(status, later):
+def test_allowed_transitions(status, later):
     assert may_become(status, later)
 
 
 @pytest.mark.parametrize("status", ["queued", "paused"])
-def test_a_run_that_no_worker_has_is_not_completed(status):
+def test_run_without_a_worker_cannot_complete(status):
     assert not may_become(status, "completed")
 
 
@@ -37,6 +37,6 @@ def test_a_run_that_no_worker_has_is_not_completed(status):
         {"status": "completed", "outcome": "x", "credits_charged": -1},
     ],
 )
-def test_an_end_that_contradicts_itself_is_a_mistake_of_ours(ending):
+def test_contradictory_end_fails_an_assertion(ending):
     with pytest.raises(AssertionError):
         RunEnd(**ending)

@@ -1,4 +1,4 @@
-"""What a process knows of runs, for how long, and who may know it."""
+"""LiveRuns cache: freshness, invalidation and access."""
 
 import uuid
 from datetime import timedelta
@@ -33,7 +33,7 @@ class Clocks:
 
 
 class Row:
-    """The database, with one run in it."""
+    """Fake database with one run."""
 
     def __init__(self, run):
         self.run = run
@@ -85,7 +85,7 @@ def view_of(live, run=None):
     return rendered(run.account_id, shown(run), live.mark)
 
 
-async def test_what_was_shown_an_hour_after_the_end_comes_from_the_row(views, row, live, clocks, caller):
+async def test_run_is_not_cached_from_an_hour_after_its_end(views, row, live, clocks, caller):
     row.run = a_run(status="completed", outcome="completed", ended_at=NOON)
     clocks.move(3_590)
     seen = await views.look(caller, row.run.id)
@@ -104,23 +104,21 @@ async def test_what_was_shown_an_hour_after_the_end_comes_from_the_row(views, ro
 @pytest.mark.parametrize(
     ("status", "fresh_s"), [("queued", 2.0), ("processing", FRESH_S_MAX), ("paused", FRESH_S_MAX)]
 )
-async def test_what_is_told_of_is_believed_longer_than_what_changes_untold(
-    views, row, live, caller, status, fresh_s
-):
+async def test_freshness_depends_on_the_status(views, row, live, caller, status, fresh_s):
     row.run = a_run(status=status)
     await views.look(caller, row.run.id)
 
     assert live.find(str(row.run.id)).fresh_until_s == fresh_s
 
 
-async def test_a_run_that_is_not_there_leaves_nothing_behind(views, live, caller):
+async def test_unknown_run_is_not_cached(views, live, caller):
     with pytest.raises(RunNotFound):
         await views.look(caller, uuid.uuid4())
 
     assert len(live) == 0
 
 
-def test_a_tag_stands_for_everything_that_is_shown(live):
+def test_tag_changes_with_every_field(live):
     tags = {
         view_of(live, a_run(**changes)).tag
         for changes in ({}, {"progress": 1}, {"version": 4}, {"credits_charged": 1}, {"status": "queued"})
@@ -130,7 +128,7 @@ def test_a_tag_stands_for_everything_that_is_shown(live):
     assert view_of(live).tag == view_of(live).tag
 
 
-def test_what_was_read_before_a_change_is_not_kept(live, caller):
+def test_view_older_than_a_notification_is_not_cached(live, caller):
     view = view_of(live)
     live.hear_change(str(view.out.run_id), view.out.version + 1)
 
@@ -139,7 +137,7 @@ def test_what_was_read_before_a_change_is_not_kept(live, caller):
     assert len(live) == 0
 
 
-def test_news_of_what_was_read_are_none(live, caller):
+def test_notification_of_the_cached_version_keeps_the_entry(live, caller):
     view = view_of(live)
     live.hear_change(str(view.out.run_id), view.out.version)
     live.show(caller, view)
@@ -149,7 +147,7 @@ def test_news_of_what_was_read_are_none(live, caller):
     assert live.find(str(view.out.run_id))
 
 
-def test_what_happened_to_a_part_is_not_hidden_by_what_happened_later(live, caller):
+def test_unversioned_notification_outlasts_a_versioned_one(live, caller):
     view = view_of(live)
     live.hear_change(str(view.out.run_id), 0)
     live.hear_change(str(view.out.run_id), view.out.version)
@@ -159,7 +157,7 @@ def test_what_happened_to_a_part_is_not_hidden_by_what_happened_later(live, call
     assert len(live) == 0
 
 
-def test_when_too_much_was_heard_nothing_is_believed(live, caller):
+def test_view_is_not_cached_after_too_many_notifications(live, caller):
     view = view_of(live)
     for _ in range(HEARD_MAX + 1):
         live.hear_change(str(uuid.uuid4()), 1)
@@ -170,7 +168,7 @@ def test_when_too_much_was_heard_nothing_is_believed(live, caller):
 
 
 @pytest.mark.parametrize("noun", ["caller", "account"])
-def test_access_that_ended_while_the_run_was_read_is_not_remembered(live, caller, noun):
+def test_access_changed_during_the_read_is_not_cached(live, caller, noun):
     view = view_of(live)
     if noun == "caller":
         live.hear_of_caller(caller.id)
@@ -182,7 +180,7 @@ def test_access_that_ended_while_the_run_was_read_is_not_remembered(live, caller
     assert live.find(str(view.out.run_id)).callers == set()
 
 
-def test_nothing_is_kept_of_what_was_known_before_the_connection_changed(live, caller):
+def test_connection_change_clears_the_cache(live, caller):
     view = view_of(live)
     live.show(caller, view)
     old = view_of(live)
@@ -193,7 +191,7 @@ def test_nothing_is_kept_of_what_was_known_before_the_connection_changed(live, c
     assert len(live) == 0
 
 
-def test_deaf_each_caller_is_asked_about_anew(live, caller):
+def test_without_notifications_callers_are_not_kept(live, caller):
     live.hear(is_hearing=False)
     other = Caller(id=uuid.uuid4(), claims="{}")
     live.show(caller, view_of(live))
@@ -202,7 +200,7 @@ def test_deaf_each_caller_is_asked_about_anew(live, caller):
     assert live.find(str(a_run().id)).callers == {(other.id, None)}
 
 
-def test_another_accounts_run_of_the_same_name_is_another_run(live, caller):
+def test_same_run_id_of_another_account_drops_the_callers(live, caller):
     live.show(caller, view_of(live))
     other = Caller(id=uuid.uuid4(), claims="{}")
 
@@ -211,7 +209,7 @@ def test_another_accounts_run_of_the_same_name_is_another_run(live, caller):
     assert live.find(str(a_run().id)).callers == {(other.id, None)}
 
 
-def test_so_many_are_kept_and_no_more(live, caller, monkeypatch):
+def test_number_of_cached_runs_is_limited(live, caller, monkeypatch):
     monkeypatch.setattr(watching, "RUNS_MAX", 5)
     ids = [uuid.uuid4() for _ in range(7)]
     for run_id in ids:

@@ -19,8 +19,9 @@ Step = Literal["hour", "day"]
 
 
 class CallLog(Protocol):
-    """Durable when it returns. While the database is away calls are kept and written later. Never fails,
-    and is never interrupted: money that is spent is written down.
+    """A record is durable when the method returns. While the database is unavailable, records are stored
+    locally and written later. Never fails and is shielded from cancellation, because the money is already
+    spent.
     """
 
     async def record_model_call(self, call: ModelCall) -> None: ...
@@ -35,22 +36,22 @@ class RunSpending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunLedger(Protocol):
-    """What was written down about a run, by whichever process did the work."""
+    """Recorded costs of a run, independent of the process that executed it."""
 
     async def spending(self, run_id: UUID) -> RunSpending: ...
 
 
 class CostFigures(Protocol):
-    """Answers from what was written down, at most ``lines_max`` of them: what matters most comes first."""
+    """Reports from recorded calls and requests, with at most ``lines_max`` lines, most important first."""
 
     async def spenders(self, window: Window, *, share_percent: int, lines_max: int) -> AccountSpendings:
-        """The accounts that together make up so much of what models cost; largest first."""
+        """Returns the accounts that together cause ``share_percent`` of the model costs, largest first."""
         ...
 
     async def latencies(self, window: Window, *, lines_max: int) -> list[Latency]: ...
 
     async def refusals(self, window: Window, *, lines_max: int) -> list[Refusal]:
-        """The most frequent first. Requests without an account belong to the minute in which they ended."""
+        """Most frequent first. Requests without an account are counted in the minute in which they ended."""
         ...
 
     async def cache_rates(self, window: Window, *, step: Step, lines_max: int) -> list[CacheRate]: ...

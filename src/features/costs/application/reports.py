@@ -20,7 +20,7 @@ from shared.clock import Clock
 T = TypeVar("T")
 
 DAYS_DEFAULT = 30
-DAYS_MAX = 90  # older figures are not kept
+DAYS_MAX = 90  # retention of the figures
 DAYS_BY_THE_HOUR_MAX = 31
 LINES_MAX = 1_000
 
@@ -28,16 +28,16 @@ LINES_MAX = 1_000
 class Report(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     window: Window
     lines: list[T]
-    is_complete: bool  # or there were more than LINES_MAX, and the rest is left out
+    is_complete: bool  # False if lines beyond LINES_MAX were left out
 
 
 class AccountSpendingReport(Report[AccountSpending], frozen=True, kw_only=True):
-    cost_nanodollars: int  # of everybody, also of those who are left out
+    cost_nanodollars: int  # of all accounts, including those left out
 
 
 @dataclass(frozen=True, slots=True)
 class CostReports:
-    """Each takes a span of time: by default the last thirty days."""
+    """Reports over a window of time; the default is the last 30 days."""
 
     figures: CostFigures
     now: Clock

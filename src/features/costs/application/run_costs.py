@@ -8,8 +8,8 @@ from features.costs.domain.errors import RunWithoutCosts
 
 @dataclass(frozen=True, slots=True)
 class RunCosts:
-    """What a run has cost, as it was written down call by call. Says what the run's tracker says, also when
-    the process that held the tracker is gone.
+    """Calculates a run's costs from its recorded calls. The result equals that of the run's CostTracker, also
+    when the process that held the tracker has ended.
     """
 
     ledger: RunLedger

@@ -1,4 +1,4 @@
-"""Amounts as they are shown: dollars, exact to the billionth as long as they stay below a million."""
+"""Conversion of nanodollars to dollars, exact to the billionth below one million dollars."""
 
 DOLLAR_NANODOLLARS = 1_000_000_000
 

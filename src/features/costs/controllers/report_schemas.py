@@ -1,4 +1,4 @@
-"""Reports as operators see them, in dollars and percentages, with an example of each."""
+"""Response schemas of the operators' reports, in dollars and percentages, with examples."""
 
 from datetime import date, datetime
 from uuid import UUID

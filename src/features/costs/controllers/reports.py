@@ -1,4 +1,4 @@
-"""What operators ask of the figures: who spends, what is slow, what the caches save, what fails."""
+"""Operators' reports: spending, latency, refused requests, cache rates, success rates, costs."""
 
 from collections.abc import Mapping
 from datetime import datetime

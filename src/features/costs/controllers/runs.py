@@ -1,4 +1,4 @@
-"""What one run has cost, for operators."""
+"""Costs of one run, for operators."""
 
 from uuid import UUID
 

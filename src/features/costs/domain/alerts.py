@@ -1,4 +1,4 @@
-"""When an analysis costs or takes more than it should."""
+"""Alerts for analyses that exceed their cost or duration limits."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ AlertKind = Literal["cost", "duration", "unpriced"]
 class AlertThresholds(msgspec.Struct, frozen=True, kw_only=True):
     cost_warning_nanodollars: int
     cost_critical_nanodollars: int
-    duration_max_ms: dict[str, int]  # by the type of analysis; a type that is not here may take its time
+    duration_max_ms: dict[str, int]  # by type of analysis; other types have no limit
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ def alerts(
     duration_ms: float,
     limits: AlertThresholds = LIMITS,
 ) -> list[Alert]:
-    """What reaches a limit of costs has passed it; a duration may be as long as its limit."""
+    """A cost alert fires when the limit is reached, a duration alert when it is exceeded."""
     found: list[Alert] = []
     if cost_nanodollars >= limits.cost_critical_nanodollars:
         limit = limits.cost_critical_nanodollars

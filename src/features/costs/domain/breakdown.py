@@ -1,4 +1,4 @@
-"""What a run costs, and what is left of what it earns."""
+"""Costs and margins of a run."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ APIFY = "apify"
 
 class CallCosts(msgspec.Struct, frozen=True, kw_only=True):
     calls: int
-    calls_unpriced: int  # of which nobody knows the price: they are not in the cost
+    calls_unpriced: int  # calls without a known price, not included in the cost
     cost_nanodollars: int
     duration_ms: float
 
@@ -22,19 +22,19 @@ class CallCosts(msgspec.Struct, frozen=True, kw_only=True):
 class Margins(msgspec.Struct, frozen=True, kw_only=True):
     revenue_nanodollars: int
     gross_nanodollars: int
-    percent: float | None  # of the revenue; None when there is none
-    is_at_most: bool  # there are calls without a price, so it is this or less
+    percent: float | None  # of the revenue; None without revenue
+    is_at_most: bool  # upper bound, because calls without a price are missing from the cost
 
 
 class CostBreakdown(msgspec.Struct, frozen=True, kw_only=True):
-    apify: CallCosts  # and other scrapers
+    apify: CallCosts  # all scrapers
     ai: CallCosts
     total: CallCosts
     margins: Margins
 
 
 class Sale(msgspec.Struct, frozen=True, kw_only=True):
-    """What the customer pays: credits, and what we get for one."""
+    """Credits charged to the customer and our revenue per credit."""
 
     credits_charged: int
     credit_nanodollars: int
@@ -45,14 +45,14 @@ class Sale(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """One call, as far as money goes."""
+    """Cost and duration of one call."""
 
     cost_nanodollars: int | None
     duration_ms: float
 
 
 class CostTracker:
-    """What one run has spent so far."""
+    """Accumulates the costs of one run."""
 
     def __init__(self, prices: PriceBook, now: Clock, sale: Sale) -> None:
         self._prices = prices
@@ -62,7 +62,7 @@ class CostTracker:
         self._model_calls: list[Spent] = []
 
     def track_apify_call(self, posts_scraped: int, duration_ms: float) -> None:
-        """Priced by the run. However many posts it brings, it costs the same."""
+        """Priced per scraper run, regardless of the number of posts."""
         assert posts_scraped >= 0
         self._scrapes.append(Spent(self._prices.of_units(APIFY, "run", 1, self._now()), duration_ms))
 
@@ -77,7 +77,7 @@ class CostTracker:
         tokens_cache_written: int = 0,
         provider: str | None = None,
     ) -> None:
-        """Without a provider it is the one whose models are named so."""
+        """Without ``provider``, the provider is derived from the model's name."""
         usage = Usage(
             tokens_in=tokens_in,
             tokens_cached=tokens_cached,
@@ -88,7 +88,7 @@ class CostTracker:
         self._model_calls.append(Spent(cost, duration_ms))
 
     def add(self, call: ModelCall | ScrapeCall) -> None:
-        """One whose cost was computed when it happened."""
+        """Adds a call whose cost was calculated when it was made."""
         if isinstance(call, ModelCall):
             self._model_calls.append(Spent(call.cost_nanodollars, call.latency_ms))
         else:

@@ -1,4 +1,4 @@
-"""Where a run's time goes."""
+"""Time spent per step of a run."""
 
 from collections.abc import Callable
 
@@ -9,26 +9,26 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     times: int
     duration_ms: float
-    share: float  # of the total; steps side by side or inside each other add up to more than 1
-    is_open: bool  # it has not ended: its time is that until now
+    share: float  # of the total; parallel or nested steps add up to more than 1
+    is_open: bool  # the step has not ended; its time is measured until now
 
 
 class PerformanceBreakdown(msgspec.Struct, frozen=True, kw_only=True):
-    steps: list[StepTime]  # in the order in which they first began
-    total_ms: float  # from the first beginning to the last end, or until now while a step is open
-    bottleneck: str | None  # the step that took longest
+    steps: list[StepTime]  # ordered by their first start
+    total_ms: float  # from the first start to the last end, or until now while a step is open
+    bottleneck: str | None  # the step with the longest duration
 
 
 class PerformanceTracker:
-    """Steps may be repeated, lie inside each other and run side by side, also under one name: their times
-    are added up. The end of a step that has not begun is nothing; a step without an end goes on.
+    """Accumulates the time of each step. Steps may repeat, nest and run in parallel, also under one name. The
+    end of a step that has not started is ignored; a step without an end stays open.
     """
 
     def __init__(self, monotonic_s: Callable[[], float]) -> None:
         self._now_s = monotonic_s
         self._began_at_s: float | None = None
         self._ended_at_s = 0.0
-        self._open: dict[str, list[float]] = {}  # by name, when those that have not ended began
+        self._open: dict[str, list[float]] = {}  # start times of the open steps, by name
         self._spent_s: dict[str, float] = {}
         self._times: dict[str, int] = {}
 
@@ -40,7 +40,7 @@ class PerformanceTracker:
         self._times[name] = self._times.get(name, 0) + 1
 
     def end_step(self, name: str) -> None:
-        """Of several under one name, which of them ends makes no difference to the sum."""
+        """Closes the latest open step of this name; the choice does not affect the sum."""
         if not self._open.get(name):
             return
         self._ended_at_s = self._now_s()

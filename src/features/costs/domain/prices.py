@@ -1,4 +1,4 @@
-"""What providers charge, and since when. Amounts are whole nanodollars: billionths of a dollar."""
+"""Provider prices with their effective dates. Amounts are whole nanodollars (billionths of a dollar)."""
 
 import math
 import re
@@ -11,13 +11,13 @@ import msgspec
 
 from shared.llm import Usage
 
-TOKENS_PRICED = 1_000_000  # a token's price is told for so many
+TOKENS_PRICED = 1_000_000  # token prices are per this number of tokens
 _DATE = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 
 
 class TokenPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """Nanodollars per million tokens. Some models cost more when asked at length: such a price holds for
-    prompts of more than ``tokens_in_above`` tokens, and then for all tokens of the call.
+    """Nanodollars per million tokens. Some models cost more for long prompts: this price applies to prompts
+    of more than ``tokens_in_above`` tokens, and then to all tokens of the call.
     """
 
     provider: str
@@ -31,7 +31,7 @@ class TokenPrice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnitPrice(msgspec.Struct, frozen=True, kw_only=True):
-    """Of what is not sold by tokens: a scraper's run, a compute hour, a request."""
+    """Price of a unit other than tokens: a scraper's run, a compute hour, a request."""
 
     provider: str
     unit: str
@@ -43,7 +43,7 @@ Price = TypeVar("Price", TokenPrice, UnitPrice)
 
 
 class PriceBook:
-    """Prices by the moment of use. An unknown model has no price, which is not the same as free."""
+    """Prices at the time of use. A model without a known price returns None, which is different from free."""
 
     def __init__(self, tokens: Iterable[TokenPrice], units: Iterable[UnitPrice]) -> None:
         self._tokens: dict[tuple[str, str], list[TokenPrice]] = {}
@@ -54,14 +54,16 @@ class PriceBook:
             self._units.setdefault((price.provider, price.unit), []).append(price)
 
     def of_tokens(self, provider: str, model: str, usage: Usage, at: datetime) -> int | None:
-        """A model that is named with its date costs what it costs without, unless it has its own price."""
+        """A dated model name falls back to the price of the undated name. Returns None if neither has a
+        price.
+        """
         price = self._token_price(provider, model, usage, at) or self._token_price(
             provider, _DATE.sub("", model), usage, at
         )
         return None if price is None else _cost(price, usage)
 
     def of_units(self, provider: str, unit: str, count: float, at: datetime) -> int | None:
-        """None also of a count that is none: less than nothing, or no number."""
+        """Returns None without a price, and for a count that is negative or not finite."""
         prices = _effective(self._units.get((provider, unit), []), at)
         if not prices or not math.isfinite(count) or count < 0:
             return None
@@ -69,7 +71,7 @@ class PriceBook:
 
     def _token_price(self, provider: str, model: str, usage: Usage, at: datetime) -> TokenPrice | None:
         prices = _effective(self._tokens.get((provider, model), []), at)
-        # The longest prompt's price comes last among those that came into force together.
+        # Among prices with the same effective date, the one for the longest prompts comes last.
         reached = [price for price in prices if _reaches(usage, price)]
         return reached[-1] if reached else None
 
@@ -83,10 +85,10 @@ def _reaches(usage: Usage, price: TokenPrice) -> bool:
 
 
 def _cost(price: TokenPrice, usage: Usage) -> int:
-    """Each token once: what was cached or written to a cache is a part of the input, what was thought a
-    part of the output. Rounded once, half to even.
+    """Counts each token once: cached and cache-written tokens are part of the input, reasoning tokens part of
+    the output. Rounds once, half to even.
     """
-    # A provider that counts more from its cache than it was given contradicts itself; nobody pays us back.
+    # A provider may report more cached tokens than input tokens; the cost must not become negative.
     uncached = max(usage.tokens_in - usage.tokens_cached - usage.tokens_cache_written, 0)
     millionths = (
         uncached * price.input_nanodollars

@@ -1,4 +1,4 @@
-"""One call of somebody who charges for it."""
+"""Usage records of paid provider calls."""
 
 from datetime import datetime
 from typing import Literal
@@ -9,25 +9,26 @@ import msgspec
 from shared.llm import Cache, CostOwner, Usage
 
 CallOutcome = Literal[
-    "answered",  # with what was asked for
-    "malformed",  # answered in a form that cannot be used
+    "answered",  # with a usable completion
+    "malformed",  # with a completion that cannot be parsed
     "refused",  # the model declined
     "rate_limited",
-    "unavailable",  # an error of the provider, or no connection
+    "unavailable",  # provider error or no connection
     "timeout",
-    "invalid",  # the provider will never take this request
+    "invalid",  # the provider will always reject this request
     "cancelled",
-    "skipped",  # nobody was asked: every breaker was open
+    "skipped",  # no call was made, because every circuit breaker was open
 ]
 
 
 class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of ``ai_usage_logs``: an attempt at a provider, or an answer that needed none. What a failed
-    attempt used is not known; when it may have cost money, ``usage`` is an estimate and says so.
+    """One row of ``ai_usage_logs``: an attempt at a provider, or a completion from a cache. The usage of a
+    failed attempt is unknown; if it may have cost money, ``usage`` is an estimate and ``is_estimated`` is
+    set.
     """
 
     at: datetime
-    call_id: UUID  # the same for every attempt at one question
+    call_id: UUID  # shared by all attempts of one prompt
     attempt: int
     spender: CostOwner
     provider: str
@@ -36,11 +37,11 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     outcome: CallOutcome
     usage: Usage
     is_estimated: bool
-    cost_nanodollars: int | None  # as priced then; None when no price was known
+    cost_nanodollars: int | None  # priced at the time of the call; None if no price was known
     latency_ms: float
     cache: Cache
     is_simulated: bool
-    error: str | None = None  # the provider's own code or status, never its text
+    error: str | None = None  # the provider's code or status, never its message
     gateway_log_id: str | None = None
 
 
@@ -55,7 +56,7 @@ class ScrapeCall(msgspec.Struct, frozen=True, kw_only=True):
     posts_asked: int
     posts_found: int
     cost_nanodollars: int | None
-    is_estimated: bool  # the provider said nothing of the cost
+    is_estimated: bool  # the provider reported no cost
     duration_ms: float
     is_simulated: bool
     provider_run_id: str | None = None

@@ -1,4 +1,4 @@
-"""What operators ask of the figures."""
+"""Lines of the operators' reports."""
 
 from datetime import date, datetime
 from typing import Literal
@@ -11,26 +11,26 @@ Cache = Literal["profiles", "answers"]
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    since: datetime  # included
-    until: datetime  # not included
+    since: datetime  # inclusive
+    until: datetime  # exclusive
 
 
 class UserSpending(msgspec.Struct, frozen=True, kw_only=True):
-    user_id: UserId | None  # None: nobody in particular
+    user_id: UserId | None  # None: the call has no user
     cost_nanodollars: int
 
 
 class AccountSpending(msgspec.Struct, frozen=True, kw_only=True):
-    account_id: AccountId | None  # None: the system itself, anonymous visitors, accounts that are gone
+    account_id: AccountId | None  # None: the system, anonymous visitors and deleted accounts
     calls: int
     calls_unpriced: int
     cost_nanodollars: int
-    cumulative_nanodollars: int  # with those that spent more
-    users: list[UserSpending]  # the largest first
+    cumulative_nanodollars: int  # including all accounts that spent more
+    users: list[UserSpending]  # largest first
 
 
 class AccountSpendings(msgspec.Struct, frozen=True, kw_only=True):
-    cost_nanodollars: int  # of everybody
+    cost_nanodollars: int  # of all accounts
     accounts: list[AccountSpending]
 
 
@@ -38,13 +38,13 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     route: str
     requests: int
-    failures: int  # answers of 500 and above
-    p50_ms: float | None  # None where every request was only counted
+    failures: int  # responses with status 500 and above
+    p50_ms: float | None  # None if the requests were only counted, not timed
     p95_ms: float | None
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests that got a status of 400 and above, by the code of the problem."""
+    """Requests with a status of 400 and above, grouped by the problem's code."""
 
     method: str
     route: str
@@ -55,7 +55,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CacheRate(msgspec.Struct, frozen=True, kw_only=True):
-    at: datetime  # when the hour or the day begins
+    at: datetime  # start of the hour or day
     cache: Cache
     hits: int
     misses: int
@@ -70,14 +70,14 @@ class SuccessRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CostLine(msgspec.Struct, frozen=True, kw_only=True):
-    """``task`` is "scrape" where a scraper was called, which has no model."""
+    """``task`` is "scrape" for scrapers, which have no model."""
 
     day: date
     provider: str
     model: str
     task: str
     calls: int
-    calls_cached: int  # answered without asking the provider
+    calls_cached: int  # served without a call to the provider
     calls_failed: int
     calls_unpriced: int
     tokens_in: int

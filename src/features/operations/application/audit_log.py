@@ -7,7 +7,7 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class AuditEntries:
-    """The operators' audit log, read only: ``shared.middleware.audit_log`` writes it."""
+    """Read access to the operators' audit log; ``shared.middleware.audit_log`` writes it."""
 
     log: AuditLogReader
 

@@ -1,4 +1,4 @@
-"""Jobs as operators see them."""
+"""Cron jobs and their history, for operators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ class Cron:
     async def run(
         self, name: str, *, run_id: UUID, operator_id: UserId, is_dry_run: bool, slot: datetime | None
     ) -> CronRun:
-        """Now, or for a slot of the past. A slot that was claimed before stays as it is, and so does a
-        run that was asked for under the same id: that one is returned.
+        """Queues a run now or for a past slot. Idempotent by slot and by ``run_id``: returns the existing
+        run.
         """
         job, now = self._job(name), await self.history.now()
         if slot is not None and is_dry_run:

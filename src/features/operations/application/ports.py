@@ -14,7 +14,7 @@ CronBeginOutcome = Literal["begun", "ended", "unknown", "fenced", "exhausted"]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """``id``: the same one again brings the same run."""
+    """Claim of one slot, idempotent by ``id``."""
 
     job: str
     slot: datetime
@@ -25,18 +25,18 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(Protocol):
-    """When jobs are due."""
+    """Calculates the due times of jobs."""
 
     def next_after(self, job: Job, at: datetime) -> datetime: ...
 
     def latest_until(self, job: Job, at: datetime) -> datetime | None:
-        """None: it was not due for a year."""
+        """Returns None if the job was not due within the last year."""
         ...
 
 
 class CronClaims(Protocol):
     async def claim(self, claim: Claim) -> tuple[ClaimOutcome, CronRun | None]:
-        """Of any number who claim a slot one gets it, and its work is in the queue."""
+        """Exactly one of several concurrent claims of a slot succeeds and queues the run."""
         ...
 
 
@@ -46,7 +46,7 @@ class CronExecutions(Protocol):
     ) -> tuple[CronBeginOutcome, CronRun | None]: ...
 
     async def finish(self, run: CronRun, report: Report, *, error: str | None) -> bool:
-        """False: another attempt has begun, or it had ended before."""
+        """Returns False if another attempt has begun or the run had already ended."""
         ...
 
     async def close_lost(self) -> int: ...
@@ -54,13 +54,13 @@ class CronExecutions(Protocol):
 
 class CronHistory(Protocol):
     async def now(self) -> datetime:
-        """The database's time, which all processes share."""
+        """Returns the database time, which all processes share."""
         ...
 
     async def find(self, job: str, run_id: UUID) -> CronRun | None: ...
 
     async def last_runs(self) -> dict[str, CronRun]:
-        """The newest of each job, dry runs aside."""
+        """Returns the newest run of each job, without dry runs."""
         ...
 
     async def page(self, job: str, *, before: Cursor | None, runs_max: int) -> list[CronRun]:
@@ -77,17 +77,17 @@ class AuditLogReader(Protocol):
 
 
 class Retention(Protocol):
-    """Rows that have had their time; which those are is the database's to say, table by table."""
+    """Deletion of expired rows; the database defines per table which rows are expired."""
 
     async def remove(self, table: str, rows_max: int) -> int:
-        """Some of them; how many it were."""
+        """Deletes one batch and returns the number of rows."""
         ...
 
     async def count(self, table: str) -> int: ...
 
 
 class StalledRuns(Protocol):
-    """Runs that nobody will finish. Kept by the runs' slice."""
+    """Runs that no worker will finish. Implemented by the runs slice."""
 
     async def close_lost(self) -> int: ...
 
@@ -95,16 +95,16 @@ class StalledRuns(Protocol):
 
 
 class RetentionPreview(Protocol):
-    """What jobs would find, for a look beforehand."""
+    """Counts for dry runs of the jobs."""
 
     async def lost_runs(self) -> int: ...
 
     async def lapsed_lots(self) -> tuple[int, int]:
-        """Of how many accounts, and how many credits."""
+        """Returns the numbers of accounts and of credits."""
         ...
 
 
 class LotExpiry(Protocol):
-    """Kept by the credits' slice."""
+    """Implemented by the credits slice."""
 
     async def expire(self) -> tuple[int, int]: ...

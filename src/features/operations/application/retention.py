@@ -1,4 +1,4 @@
-"""Jobs that put away what is over. Each may be repeated, and done by several at once."""
+"""Retention jobs. All are idempotent and safe to run concurrently."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from features.operations.application.ports import (
 )
 from features.operations.domain.jobs import Report
 
-# What hangs on a row before the row itself.
+# Dependent rows come before the rows they reference.
 SOFT_DELETED = (
     *("public.ai_usage_logs", "public.scrape_logs"),
     *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
@@ -23,12 +23,12 @@ TRACES = (
     *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
 )
 ROWS_PER_BATCH = 1_000
-ACCOUNTS_PER_BATCH = 20  # each takes all its books along
+ACCOUNTS_PER_BATCH = 20  # small, because each account's dependent rows are deleted with it
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Rows removed for good, a batch and a short transaction at a time; counted by table."""
+    """Deletes expired rows for good in short transactions, one per batch, and counts them per table."""
 
     remains: Retention
     tables: tuple[str, ...]
@@ -49,7 +49,7 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class StalledRunJob:
-    """Runs that nobody will finish are failed, and what they held is released."""
+    """Fails the runs that no worker will finish and releases their holds."""
 
     runs: StalledRuns
     cron_runs: CronExecutions
@@ -76,7 +76,7 @@ class LotExpiryJob:
 
 @dataclass(frozen=True, slots=True)
 class ProgressExpiry:
-    """What steps of ended runs left with the engine, and the traces of requests."""
+    """Deletes the engine's checkpoints of ended runs, and the expired request records."""
 
     runs: StalledRuns
     traces: Purge

@@ -16,7 +16,7 @@ from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId, UserId
 
 OPERATION_LENGTH_MAX = 100
-WITHOUT_NUL = r"^[^\x00]*$"  # which PostgreSQL does not know
+WITHOUT_NUL = r"^[^\x00]*$"  # PostgreSQL text cannot contain NUL
 
 OperatorQuery = Annotated[UUID | None, QueryParameter(name="operator_id", description="Only this one's.")]
 AccountQuery = Annotated[UUID | None, QueryParameter(name="account_id", description="Only about this one.")]

@@ -7,8 +7,8 @@ from shared.ids import AccountId, UserId
 
 
 class StoredAuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator did. ``status`` is None while it is under way, and stays so when its process ended in
-    the middle of it.
+    """An operator's recorded request. ``status`` is None while the request is in progress, and remains None
+    if the process stopped before the request ended.
     """
 
     id: UUID

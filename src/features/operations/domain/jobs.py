@@ -1,4 +1,4 @@
-"""What is done by the clock, and what became of it."""
+"""Cron jobs and their runs."""
 
 from datetime import datetime
 from typing import Literal
@@ -8,27 +8,27 @@ import msgspec
 
 from shared.ids import UserId
 
-# Of a slot that nobody was there for: the last one is made up for, once; or none is.
+# After missed slots, ``latest`` catches up the last one, once; ``skip`` catches up none.
 MissedRule = Literal["latest", "skip"]
 Trigger = Literal["schedule", "catch_up", "operator"]
 CronStatus = Literal["queued", "running", "completed", "failed"]
 ENDED: frozenset[CronStatus] = frozenset({"completed", "failed"})
-FINDINGS_MAX = 100  # that are kept of a run; the counts have them all
+FINDINGS_MAX = 100  # stored per run; the counts include all findings
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     name: str
-    schedule: str  # five fields, as cron has them; UTC
+    schedule: str  # five cron fields, in UTC
     title: str
     missed: MissedRule
     time_limit_s: float
 
 
 class JobFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was not as it should be."""
+    """An inconsistency that a job has found."""
 
     kind: str
-    subject: str  # whose, or which: an id
+    subject: str  # id of the affected object
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ KINDS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """How long the steps of a kind take, measured over all accounts and remembered for half a minute."""
+    """Step durations per kind of run, measured over all accounts and cached for 30 seconds."""
 
     measurements: Measurements
     now_s: Callable[[], float] = time.monotonic

@@ -16,7 +16,7 @@ HEARTBEAT_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class RunEventStreams:
-    """Changes as they happen, for callers who stay."""
+    """Streams of a run's changes, limited per caller."""
 
     views: RunQueries
     heartbeat_s: float = HEARTBEAT_S
@@ -30,8 +30,8 @@ class RunEventStreams:
     async def follow(
         self, caller: Caller, view: RunView, *, seen_version: int
     ) -> AsyncGenerator[RunView | None]:
-        """Every version later than the one that was seen, as far as it is met; None is a sign of life. Ends
-        with the run, when the process does, and when the caller may see it no longer.
+        """Yields the versions after ``seen_version``, possibly skipping some, and None as a heartbeat. Ends
+        when the run ends, when the process shuts down, and when the caller loses access.
         """
         self._open[caller.id] += 1
         try:
@@ -45,7 +45,7 @@ class RunEventStreams:
                     yield None
                 view = await self._look_again(caller, view)
         except DomainError:
-            return  # not theirs any more
+            return  # the caller lost access
         finally:
             self._open[caller.id] -= 1
             if not self._open[caller.id]:
@@ -58,4 +58,4 @@ class RunEventStreams:
         try:
             return await self.views.look(caller, RunId(view.out.run_id))
         except Unavailable:
-            return view  # the next look may find it
+            return view  # the next read may succeed

@@ -1,7 +1,7 @@
-"""Live progress: runs as they were last shown, and those who wait for a change.
+"""Live progress: cache of the runs last shown, and the requests that wait for a change.
 
-Kept in this process and told by the database what has changed. While it cannot be told, what is known is
-good for a second, and then the database is asked.
+Each process has its own cache, invalidated by database notifications. While the notification connection is
+down, an entry is fresh for one second and then read from the database again.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from shared.clock import Clock
 from shared.ids import AccountId
 
 RUNS_MAX = 10_000
-CALLERS_MAX = 1_000  # of one run
+CALLERS_MAX = 1_000  # per run
 HEARD_MAX = 10_000
-FRESH_S_QUEUED = 2.0  # its place changes without a change of its own
+FRESH_S_QUEUED = 2.0  # the queue position changes without a change of the run
 FRESH_S_DEAF = 1.0
-FRESH_S_MAX = 60.0  # nobody is believed for ever
+FRESH_S_MAX = 60.0  # bounds the effect of a missed notification
 RETRY_AFTER_S = 2
 NOTHING_HEARD = (-1, 0.0)
 
@@ -35,14 +35,14 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class RunVersion(NamedTuple):
-    """A moment: how often the connection had changed, and how many messages had come."""
+    """Version of the cache: number of connection changes and number of notifications received."""
 
     generation: int
     heard: int
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
-    """``tag`` stands for the whole of the body. ``mark``: from before it was read."""
+    """``tag`` is a digest of the whole body. ``mark`` was taken before the run was read."""
 
     account_id: AccountId
     out: RunResponse
@@ -62,7 +62,7 @@ def rendered(account_id: AccountId, out: RunResponse, mark: RunVersion) -> RunVi
 
 
 class LiveRun:
-    """Compared and sent as bytes, for the poll that brings nothing new."""
+    """Holds bytes, so that a poll without news is answered without encoding."""
 
     __slots__ = ("account_id", "callers", "fresh_until_s", "headers", "tag", "version")
 
@@ -71,7 +71,7 @@ class LiveRun:
         self.version = view.out.version
         self.tag = view.tag.encode()
         self.fresh_until_s = fresh_until_s
-        self.callers = callers  # who was shown it by the database
+        self.callers = callers  # callers that have read this run from the database
         self.headers: Headers = [(b"etag", self.tag), (b"cache-control", b"private, no-cache")]
         if not view.is_ended:
             self.headers.append((b"retry-after", str(RETRY_AFTER_S).encode()))
@@ -80,15 +80,15 @@ class LiveRun:
 class LiveRuns:
     def __init__(self, now: Clock, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self.now_s = now_s
-        self.is_hearing = False  # whether the database tells of changes
+        self.is_hearing = False  # whether database notifications arrive
         self.is_closing = False
         self._now = now
         self._generation = 0
         self._heard_count = 0
-        # When each run was last heard of, and of which version.
+        # Sequence number and version of the last notification per run.
         self._heard: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._runs: OrderedDict[str, LiveRun] = OrderedDict()
-        self._shown: defaultdict[UUID, set[str]] = defaultdict(set)  # by user or key
+        self._shown: defaultdict[UUID, set[str]] = defaultdict(set)  # by user or API key
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
 
     def __len__(self) -> int:
@@ -99,11 +99,13 @@ class LiveRuns:
 
     @property
     def mark(self) -> RunVersion:
-        """Taken before the database is asked."""
+        """Must be taken before the database read."""
         return RunVersion(self._generation, self._heard_count)
 
     def is_outdated(self, view: RunView) -> bool:
-        """Or may be: when too much was heard to remember all of it."""
+        """Also returns True when older notifications have been dropped, because one may have been for this
+        run.
+        """
         return (
             view.mark.generation != self._generation
             or self._version_heard(view.out.run_id, view.mark) > view.out.version
@@ -111,21 +113,21 @@ class LiveRuns:
         )
 
     def _version_heard(self, of: UUID, mark: RunVersion) -> float:
-        """The latest since then; 0: none."""
+        """Returns the latest version notified since ``mark``, or 0."""
         heard, version = self._heard.get(str(of), NOTHING_HEARD)
         return version if heard >= mark.heard else 0
 
     def show(self, caller: Caller, view: RunView) -> None:
-        """The database has shown this to the caller just now."""
+        """Caches a view that the caller has just read from the database."""
         run_id = str(view.out.run_id)
         before = self._runs.pop(run_id, None)
         if not view.out.is_live or self.is_outdated(view):
             return
         callers: set[Who] = set()
-        # Deaf, nobody would be told that a caller may no longer see it.
+        # Without notifications, a lost access would go unnoticed, so the callers are dropped.
         if before and self.is_hearing and before.account_id == view.account_id:
             callers = before.callers
-        # Somebody whose access changed meanwhile is asked about again.
+        # If the caller's access changed after the read began, the next poll must ask the database.
         if not any(self._version_heard(of, view.mark) for of in (caller.id, view.account_id)):
             self._remember(caller, run_id, callers)
         self._runs[run_id] = LiveRun(view, self.now_s() + self._fresh_s(view), callers)
@@ -151,10 +153,10 @@ class LiveRuns:
             return FRESH_S_MAX
         return min((view.out.ended_at + LIVE_AFTER_END - self._now()).total_seconds(), FRESH_S_MAX)
 
-    # What the database tells
+    # Database notifications
 
     def hear_change(self, run_id: str, version: int) -> None:
-        """0: something about it that is not in its row, and later than every version."""
+        """Version 0 means a change outside the run's row; it supersedes every version."""
         heard = self._note(run_id, version or math.inf)
         live = self._runs.get(run_id)
         if live is not None and heard > live.version:
@@ -163,7 +165,7 @@ class LiveRuns:
             _wake(waiter)
 
     def hear_of_caller(self, caller_id: UUID) -> None:
-        """What a user or a key may see may have changed."""
+        """Drops cached access of a user or API key whose rights may have changed."""
         self._note(str(caller_id), math.inf)
         for run_id in self._shown.pop(caller_id, ()):
             if live := self._runs.get(run_id):
@@ -176,7 +178,9 @@ class LiveRuns:
                 live.callers = set()
 
     def _note(self, name: str, version: float) -> float:
-        """What was heard of one that has no version outlasts those that have one: it may be missing there."""
+        """A notification without a version stays in force after one with a version, which may not include
+        that change.
+        """
         _, before = self._heard.pop(name, NOTHING_HEARD)
         version = before if before == math.inf else version
         self._heard[name] = (self._heard_count, version)
@@ -186,7 +190,7 @@ class LiveRuns:
         return version
 
     def hear(self, *, is_hearing: bool) -> None:
-        """The connection came, or was lost: whatever happened meanwhile was not told."""
+        """Clears the cache when the connection opens or closes, because a notification may be missing."""
         self.is_hearing = is_hearing
         self._generation += 1
         self.forget()
@@ -196,10 +200,10 @@ class LiveRuns:
         self._runs.clear()
         self._shown.clear()
 
-    # Those who wait
+    # Waiting requests
 
     async def wait(self, view: RunView, seconds_max: float) -> bool:
-        """Until something is heard of the run; False when that took too long."""
+        """Waits for a notification about the run. Returns False on timeout."""
         run_id = str(view.out.run_id)
         if self.is_closing or self.is_outdated(view):
             return True
@@ -215,7 +219,7 @@ class LiveRuns:
         return True
 
     def close(self) -> None:
-        """Whoever waits is answered now, and nobody waits from here on."""
+        """Wakes all waiters; later calls of ``wait`` return at once."""
         self.is_closing = True
         self._wake_all()
 

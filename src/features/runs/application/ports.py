@@ -32,8 +32,8 @@ FinishOutcome = Literal["done", "repeated", "ended", "fenced", "unpaid", "unknow
 
 
 class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """``run`` is there when the outcome is started, repeated, duplicate (the run in progress) or
-    conflicting (the same id, other content).
+    """``run`` is set when the outcome is started, repeated, duplicate (the run in progress) or conflicting
+    (same id, different content).
     """
 
     outcome: StartOutcome
@@ -43,20 +43,20 @@ class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunStarts(Protocol):
     async def start(self, run: NewRun) -> StartedRun:
-        """Credits set aside, the run and its place in the queue: all of it, or nothing. Repeatable by the
-        run's id. Joins the admin transaction that is open.
+        """Holds the credits, creates the run and queues it, atomically. Idempotent by the run's id. Joins the
+        open admin transaction.
         """
         ...
 
     async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
-        """Cancelled at once while it waits; asked to stop while it is at work."""
+        """Cancels a queued run at once; sets the cancellation request of a running one."""
         ...
 
     async def find(self, account_id: AccountId, run_id: RunId) -> Run | None: ...
 
 
 class Executions(Protocol):
-    """A run as the process sees it that works on it. Every call may be repeated."""
+    """Updates of a run by the worker that executes it. All are idempotent."""
 
     async def begin(
         self,
@@ -67,69 +67,69 @@ class Executions(Protocol):
         attempts_max: int,
         engine_id: str | None = None,
     ) -> tuple[BeginOutcome, Run | None]:
-        """From here on the run's fence is this attempt's; earlier attempts write no more. ``engine_id``: the
-        work that the engine carries out; superseded when the run has paused since.
+        """Sets the run's fencing token to this attempt, so that earlier attempts can no longer write.
+        ``engine_id`` is the engine's workflow; the outcome is superseded if the run has paused since.
         """
         ...
 
     async def progress(self, run: Run, percent: int, *, step: str) -> ProgressOutcome: ...
 
     async def pause(self, run: Run, percent: int, *, step: str, credits_needed: int) -> PauseOutcome:
-        """Take the run from its worker until the account can pay ``credits_needed``. To be called in the
-        transaction in which a hold of them was refused.
+        """Releases the run from its worker until the account can pay ``credits_needed``. Must be called in
+        the transaction in which the hold was refused.
         """
         ...
 
     async def finish(
         self, run: Run, ending: RunEnd, deliver: Callable[[], Awaitable[None]] | None = None
     ) -> FinishOutcome:
-        """Exactly one end wins. ``deliver`` writes what was paid for, in the transaction that charges for
-        it, and only when this end is the one.
+        """Exactly one end succeeds. ``deliver`` writes the result in the transaction that charges for it, and
+        runs only if this end succeeds.
         """
         ...
 
     async def close_lost(self) -> int:
-        """End some of what nobody works on any more; how many it were, 0 when there are no more."""
+        """Ends a batch of runs without a worker. Returns their number, 0 when none are left."""
         ...
 
     async def tend_paused(self) -> int:
-        """End some of the runs that have been paused too long, and resume those that can be paid; how many
-        were ended, 0 when there are no more.
+        """Ends a batch of runs that were paused too long and resumes those that can be paid. Returns the
+        number of ended runs, 0 when none are left.
         """
         ...
 
     async def forget_ended(self) -> int:
-        """Delete what the engine remembers of some runs that ended long ago; how many it were, 0 when there
-        are no more. The runs themselves stay.
+        """Deletes the engine's data of a batch of runs that ended long ago and returns their number, 0 when
+        none are left. Does not delete the runs.
         """
         ...
 
 
 class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a heartbeat brings back. Not alive: it was given up and has to stop."""
+    """Result of a heartbeat. ``is_alive`` is False if this worker has lost its lease and must stop."""
 
     is_alive: bool
-    cancels: frozenset[RunId]  # runs of this process that should stop
-    orphans: frozenset[str]  # executors that are gone and left work behind
+    cancels: frozenset[RunId]  # runs of this worker to cancel
+    orphans: frozenset[str]  # executors without a heartbeat that left workflows behind
 
 
 class WorkerRegistry(Protocol):
-    """The processes that work. ``executor`` names one life of one process."""
+    """Registered workers. ``executor`` identifies one start of one process."""
 
     async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None: ...
 
     async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply: ...
 
     async def leave(self, executor: str) -> None:
-        """In good order: its runs are others' from this moment."""
+        """Unregisters the worker; its runs can be reassigned at once."""
         ...
 
 
-# Reading
+# Queries
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Without ``parent_id`` no children are shown. ``since`` is included, ``until`` is not."""
+    """Without ``parent_id``, child runs are excluded. ``since`` is inclusive, ``until`` exclusive."""
 
     status: Status | None = None
     kind: str | None = None
@@ -139,26 +139,26 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunQueryStore(Protocol):
-    """What a caller may see. Raises AccountNotFound or AccountNotChosen."""
+    """Reads with the caller's rights. Raises AccountNotFound or AccountNotChosen."""
 
     async def find(self, caller: Caller, run_id: RunId) -> RunSnapshot | None: ...
 
     async def list(
         self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
-        """Newest first, from behind the place."""
+        """Newest first, starting after the cursor."""
         ...
 
 
 class Measurements(Protocol):
-    """Over all accounts: how busy it is, and how long things took."""
+    """Queue lengths and durations over all accounts."""
 
     async def queue_figures(self, account_id: AccountId, run_id: RunId) -> QueueFigures | None:
-        """None when the run does not wait."""
+        """Returns None if the run is not queued."""
         ...
 
     async def samples(self, kind: str) -> list[Sample]:
-        """The newest runs of the kind that completed."""
+        """Returns the latest completed runs of the kind."""
         ...
 
 
@@ -173,7 +173,8 @@ class RunRetries(Protocol):
         api_key_id: UUID | None,
         refund_policy: int,
     ) -> Run | None:
-        """The new run, or the one in progress that does the same. None: there is none to try again. Raises
-        RunNotRetryable, and what the ledger raises when credits are short. Repeatable by ``run_id``.
+        """Returns the new run, or the run in progress for the same work, or None if ``tried_id`` does not
+        exist. Raises RunNotRetryable, and the ledger's error if credits are short. Idempotent by
+        ``run_id``.
         """
         ...

@@ -16,7 +16,9 @@ class Cancellations:
     runs: RunStarts
 
     async def cancel(self, caller: Caller, run_id: RunId) -> RunView:
-        """The run as it is afterwards: ended, or asked to stop. May be repeated. Raises RunNotFound."""
+        """Returns the run after the request: ended, or with cancellation requested. Idempotent. Raises
+        RunNotFound.
+        """
         view = await self.views.look(caller, run_id)
         outcome, _ = await self.runs.request_cancel(view.account_id, run_id)
         if outcome == "unknown":
@@ -30,8 +32,8 @@ class Retries:
     retries: RunRetries
 
     async def retry(self, caller: Caller, tried_id: RunId, run_id: RunId) -> Run:
-        """The new run, or the one in progress that does the same. May be repeated with the same new id.
-        Raises RunNotFound, RunNotRetryable, and what a first start of the same work raises.
+        """Returns the new run, or the run in progress for the same work. Idempotent by ``run_id``. Raises
+        RunNotFound, RunNotRetryable, and the errors of a first start of the same work.
         """
         tried = await self.views.look(caller, tried_id)
         run = await self.retries.retry(

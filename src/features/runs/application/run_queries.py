@@ -11,7 +11,7 @@ from shared.clock import Clock
 from shared.ids import RunId
 from shared.pagination import Cursor, Page, decode_place, page_of
 
-# Whoever waits for a run that nobody tells of looks again that often.
+# Polling intervals of waiting requests, without notifications and for queued runs.
 LOOK_S_DEAF = 2.0
 LOOK_S_QUEUED = 5.0
 
@@ -26,7 +26,7 @@ class RunQueries:
     now: Clock
 
     async def look(self, caller: Caller, run_id: RunId) -> RunView:
-        """As the database shows it to this caller now. Raises RunNotFound."""
+        """Reads the run from the database with the caller's rights. Raises RunNotFound."""
         mark = self.live.mark
         sight = await self.reads.find(caller, run_id)
         if sight is None:
@@ -47,7 +47,9 @@ class RunQueries:
         return view
 
     async def wait(self, caller: Caller, view: RunView, wait_s: float) -> RunView:
-        """The next that differs; the same when there is none in time, or none to come."""
+        """Returns the next view that differs, or the current one on timeout, shutdown or if the run has
+        ended.
+        """
         until_s = self.live.now_s() + wait_s
         while not view.is_ended and not self.live.is_closing:
             left_s = until_s - self.live.now_s()
@@ -70,7 +72,7 @@ class RunQueries:
     async def page(
         self, caller: Caller, only: RunFilter, *, cursor: str | None, limit: int
     ) -> Page[RunResponse]:
-        """Without places in the queue, which are counted for one run at a time."""
+        """Leaves out queue positions, which are counted for one run at a time."""
         found = await self.reads.list(caller, only, after=decode_place(cursor), runs_max=limit + 1)
         page = page_of(found, limit, lambda sight: Cursor(sight.run.created_at, sight.run.id))
         return Page([await self._listed(sight) for sight in page.items], page.next_cursor)

@@ -1,4 +1,4 @@
-"""Server-sent events: frames as the standard has them (HTML, 9.2)."""
+"""Frames of server-sent events (HTML, 9.2)."""
 
 import re
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ _VERSION = re.compile("[0-9]{1,18}")
 
 
 async def frames(first: RunView, views: AsyncIterator[RunView | None]) -> AsyncIterator[bytes]:
-    """``first``: the run as it was when the stream was opened. Only a run that has ended has an end."""
+    """``first`` is the run when the stream was opened. Sends the ``end`` event only if the run has ended."""
     last = first
     async for view in views:
         if view is None:
@@ -23,5 +23,5 @@ async def frames(first: RunView, views: AsyncIterator[RunView | None]) -> AsyncI
 
 
 def seen_version(last_event_id: str | None) -> int:
-    """0: nothing, or nothing of ours."""
+    """Returns 0 without an id or with an id that we did not send."""
     return int(last_event_id) if last_event_id and _VERSION.fullmatch(last_event_id) else 0

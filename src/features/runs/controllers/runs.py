@@ -56,7 +56,7 @@ Wait = Annotated[
     int | None,
     QueryParameter(
         description="Seconds to wait for something new before answering.",
-        schema_extra={"minimum": 1, "maximum": WAIT_S_MAX},  # a value outside is 422, not 400
+        schema_extra={"minimum": 1, "maximum": WAIT_S_MAX},  # a value outside the range is 422, not 400
     ),
 ]
 IfNoneMatch = Annotated[
@@ -196,7 +196,7 @@ class RunsController(Controller):
         return Stream(
             frames(view, views),
             media_type=EVENT_STREAM,
-            # A proxy that collects an answer first would keep all of it until the end.
+            # A buffering proxy would hold the events back until the stream ends.
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
 

@@ -1,4 +1,4 @@
-"""What a client gets, and how it is told apart from what it has."""
+"""Response schemas and entity tags of the run routes."""
 
 from typing import Any
 from uuid import UUID
@@ -33,7 +33,7 @@ def poll_url(run_id: UUID) -> str:
 
 
 def is_known(if_none_match: str | None, tag: str) -> bool:
-    """Whether the client has this state already, by a strong tag or a weak one (RFC 9110, 13.1.2)."""
+    """Returns whether If-None-Match contains this tag, strong or weak (RFC 9110, 13.1.2)."""
     if if_none_match is None:
         return False
     tags = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]

@@ -1,5 +1,6 @@
-"""How long it will take, from how long it took others. Whole seconds: an estimate that changes with every
-look would be news each time.
+"""Estimates of waiting and running times from the latest completed runs.
+
+Estimates are whole seconds: a value that differs at every read would change the ETag each time.
 """
 
 import math
@@ -12,13 +13,13 @@ import msgspec
 
 from features.runs.domain.run import ENDED, Run, StepStarted
 
-# Until there are runs to learn from.
+# Used until runs of the kind have completed.
 TOTAL_S_USUAL = 30.0
 TOTAL_S: dict[str, float] = {"light_analysis": 12.0, "deep_analysis": 30.0, "xray_analysis": 35.0}
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that completed."""
+    """Times of a completed run."""
 
     started_at: datetime
     ended_at: datetime
@@ -26,22 +27,22 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the steps of a kind usually take, in the order in which they usually begin."""
+    """Median durations of a kind's steps, ordered by their usual start."""
 
     total_s: float
     steps_s: tuple[tuple[str, float], ...] = ()
 
 
 class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run that waits has in front of it: the account's own runs whose turn comes first, and those in
-    the engine's queue.
+    """Runs ahead of a queued run: those of its account that are admitted first, and those in the engine's
+    queue.
     """
 
     is_admitted: bool
     account_ahead: int
     engine_ahead: int
-    at_work: int  # of this queue, whoever's
-    runs_at_once: int  # of this account
+    at_work: int  # runs of this queue, over all accounts
+    runs_at_once: int  # limit of this account
 
 
 class QueuePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +68,8 @@ def step_times(kind: str, samples: Sequence[Sample]) -> StepTimes:
 
 
 def seconds_left(run: Run, times: StepTimes) -> int | None:
-    """Of a run at work, from the beginning of its current step on. A step that nobody has met before, a
-    batch's for example, tells as much as the progress does. None: nobody knows, or there is nothing left.
+    """Estimates the rest of a running run from the start of its current step. For an unknown step, such as a
+    batch's, uses the progress instead. Returns None if the run is paused or ended.
     """
     if run.status in ENDED or run.status == "paused":
         return None
@@ -79,10 +80,10 @@ def seconds_left(run: Run, times: StepTimes) -> int | None:
 
 
 def place_in_queue(figures: QueueFigures, times: StepTimes) -> QueuePlace:
-    """Lanes move on together, each by one run in the time that a run takes."""
+    """Assumes that each lane finishes one run per usual duration of a run."""
     waits = figures.engine_ahead / max(figures.at_work, 1)
     if not figures.is_admitted:
-        # One of the account's own has to end first.
+        # A run of the account must end before this one is admitted.
         waits += (figures.account_ahead + 1) / figures.runs_at_once
     return QueuePlace(
         position=figures.account_ahead + figures.engine_ahead, starts_in_s=math.ceil(waits * times.total_s)

@@ -1,7 +1,7 @@
-"""What a run costs, by how it ended. Versioned data: a run is settled by the policy it was quoted.
+"""Refund policies: the share that is charged per outcome. Versioned: a run is settled by the version it was
+quoted.
 
-One rule stands above the rows: the full price is charged only for a result that was delivered, unless it is a
-rule's minimum.
+The full price is charged only for a delivered result, unless a rule's minimum applies.
 """
 
 from typing import Literal
@@ -30,7 +30,7 @@ Outcome = Literal[
 
 
 class RefundRule(msgspec.Struct, frozen=True, kw_only=True):
-    """The percentage is rounded down; ``credits_charged_min`` is charged if that is more."""
+    """The percentage is rounded down; ``credits_charged_min`` applies if it is higher."""
 
     outcome: str
     percent_charged: int
@@ -43,7 +43,7 @@ class RefundPolicy(msgspec.Struct, frozen=True, kw_only=True):
     rules: tuple[RefundRule, ...]
 
     def rule(self, outcome: str) -> RefundRule | None:
-        """None for an outcome that was added after this version: it costs nothing."""
+        """Returns None for an outcome that is newer than this version; such an outcome costs nothing."""
         return next((rule for rule in self.rules if rule.outcome == outcome), None)
 
     def percent_charged(self, outcome: str) -> int:
@@ -52,7 +52,7 @@ class RefundPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def credits_charged(policy: RefundPolicy, outcome: str, credits_held: int) -> int:
-    """The outcome's share of what was held, rounded down, but at least the rule's minimum."""
+    """Returns the outcome's share of the hold, rounded down, but at least the rule's minimum."""
     assert credits_held >= 0
     rule = policy.rule(outcome)
     if rule is None:

@@ -1,7 +1,7 @@
-"""One paid piece of work that takes longer than a request, and how it may end.
+"""Run: paid unit of work that takes longer than a request, and its states.
 
-The rules hold in SQL as well (``runs.*``), under any number of processes; these are for whoever decides
-before asking.
+The database functions (``runs.*``) enforce the same rules across processes; the rules here are for decisions
+before a write.
 """
 
 from datetime import datetime
@@ -31,7 +31,7 @@ def may_become(status: Status, later: Status) -> bool:
 
 
 class StepStarted(msgspec.Struct, frozen=True):
-    """What follows a step tells how long it took."""
+    """The start of the next step is the end of this one."""
 
     step: str
     at: datetime
@@ -46,7 +46,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     current_step: str | None
     should_cancel: bool
     parent_id: RunId | None
-    subject: dict[str, Any]  # what it was asked to do
+    subject: dict[str, Any]  # parameters of the work
     outcome: str | None
     error: str | None
     credits_held: int
@@ -63,7 +63,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     fence: int
     created_at: datetime
-    admitted_at: datetime | None  # None: it waits for its account's turn
+    admitted_at: datetime | None  # None: waits for its account's limit of concurrent runs
     started_at: datetime | None
     ended_at: datetime | None
     updated_at: datetime
@@ -75,9 +75,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
-    """``dedup_key``: of two alike, one is in progress; the second gets the first's run. ``takes_turn``: it
-    waits until its account has room for it; one that only waits for its own children need not.
-    ``refund_policy``: the version by which it is settled, whatever holds later.
+    """``dedup_key``: only one run with this key is in progress; a second start returns the first run.
+    ``takes_turn``: counts against the account's concurrency limit; a run that only waits for its children
+    does not need to. ``refund_policy``: the version by which the run is settled, even if a newer one
+    exists then.
     """
 
     account_id: AccountId
@@ -100,8 +101,8 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """What is charged is spent, the rest of what was held is released. ``outcome`` is a code that the
-    refund matrix knows; ``error`` says why it failed.
+    """``credits_charged`` are spent, and the rest of the hold is released. ``outcome`` is a code of the
+    refund policy; ``error`` is the reason of a failure.
     """
 
     status: EndStatus

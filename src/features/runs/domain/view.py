@@ -1,4 +1,4 @@
-"""A run as its account sees it."""
+"""Response schema of a run."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -11,27 +11,27 @@ from features.runs.domain.estimates import QueueFigures, QueuePlace, StepTimes, 
 from features.runs.domain.refunds import REFUND_POLICIES
 from features.runs.domain.run import Run, Status, StepStarted
 
-# Live progress is kept that long after the end; then the row alone tells what was.
+# Live progress is available this long after the end; later only the row is left.
 LIVE_AFTER_END = timedelta(hours=1)
 NOT_IN_POLICY = "Your policy does not know this outcome, so nothing is charged."
 
 
 class Children(msgspec.Struct, frozen=True, kw_only=True):
-    """Sums over a run's children, which count as its own."""
+    """Sums over a run's children, which are added to its own amounts."""
 
     credits_held: int = 0
     credits_charged: int = 0
 
 
 class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a run and its children."""
+    """Stored data of a run and its children."""
 
     run: Run
     children: Children
 
 
 class ResultLink(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a kind's result is. ``is_early``: it is there, in parts, before the run has ended."""
+    """URL of a kind's result. ``is_early``: partial results are available before the run has ended."""
 
     template: str
     is_early: bool = False
@@ -77,7 +77,7 @@ def run_out(
     figures: QueueFigures | None,
     at: datetime,
 ) -> RunResponse:
-    """``figures``: of a run that waits; without them its place in the queue is left out."""
+    """``figures`` are set for a queued run; without them the queue position is left out."""
     run, children = sight.run, sight.children
     place = place_in_queue(figures, times) if figures and run.status == "queued" else None
     return RunResponse(

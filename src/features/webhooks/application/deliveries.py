@@ -11,7 +11,7 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class Deliveries:
-    """What was sent to an account's endpoints, and what became of it."""
+    """Lists, reads and replays the deliveries to an account's endpoints."""
 
     store: DeliveryStore
     endpoints: EndpointStore
@@ -29,7 +29,9 @@ class Deliveries:
         return known
 
     async def replay(self, caller: Caller, delivery_id: DeliveryId) -> Delivery:
-        """Once more, with every attempt before it. May be repeated: what waits already waits once."""
+        """Requeues the delivery with a fresh set of attempts. Idempotent: a pending delivery stays queued
+        once.
+        """
         delivery = (await self.get(caller, delivery_id)).delivery
         await self._active(caller, delivery.endpoint_id)
         replayed = await self.store.replay(delivery)
@@ -40,7 +42,7 @@ class Deliveries:
     async def replay_failed(
         self, caller: Caller, endpoint_id: EndpointId, *, since: datetime, until: datetime | None
     ) -> int:
-        """Everything of that time that did not arrive; how many deliveries."""
+        """Requeues the failed and dead deliveries of the interval and returns their number."""
         endpoint = await self._active(caller, endpoint_id)
         return await self.store.replay_failed(endpoint, since, until)
 

@@ -16,7 +16,7 @@ from shared.pagination import Cursor, Page, decode_place, page_of
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where an account wants to be told what happens."""
+    """Manages an account's webhook endpoints and their secrets."""
 
     store: EndpointStore
     deliveries: DeliveryStore
@@ -24,7 +24,7 @@ class Endpoints:
     secrets: SigningSecrets
 
     async def create(self, caller: Caller, endpoint_id: EndpointId, content: EndpointContent) -> Endpoint:
-        """May be repeated: what is there under this id is returned as it is."""
+        """Idempotent by ``endpoint_id``: returns an existing endpoint unchanged."""
         content, host = self._checked(content)
         return await self.store.add(_account(caller), endpoint_id, content, host, caller.actor)
 
@@ -36,13 +36,13 @@ class Endpoints:
         return _found(await self.store.get(caller, endpoint_id))
 
     def secret(self, endpoint: Endpoint) -> str:
-        """Of its current version."""
+        """Returns the secret of the current version."""
         return self.secrets.secret(endpoint.account_id, endpoint.id, endpoint.secret_version)
 
     async def change(
         self, caller: Caller, endpoint_id: EndpointId, changes: Mapping[str, object]
     ) -> Endpoint:
-        """What ``changes`` does not name stays."""
+        """Fields that ``changes`` does not name keep their values."""
         endpoint = await self.get(caller, endpoint_id)
         before = EndpointContent(url=endpoint.url, types=endpoint.types, description=endpoint.description)
         content, host = self._checked(msgspec.structs.replace(before, **changes))
@@ -51,7 +51,7 @@ class Endpoints:
         return _found(await self.store.change(endpoint, content, host))
 
     async def rotate(self, caller: Caller, endpoint_id: EndpointId, rotation_id: UUID) -> Endpoint:
-        """The secret before signs along for a day; the one before that ends. May be repeated by its id."""
+        """The previous secret also signs for 24 hours; older secrets end. Idempotent by ``rotation_id``."""
         return _found(await self.store.rotate(await self.get(caller, endpoint_id), rotation_id))
 
     async def enable(self, caller: Caller, endpoint_id: EndpointId) -> Endpoint:

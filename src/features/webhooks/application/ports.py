@@ -21,16 +21,16 @@ from shared.pagination import Cursor
 
 
 class DestinationPolicy(Protocol):
-    """Kept by whoever sends."""
+    """Rules for destination URLs, implemented by the SSRF guard."""
 
     def objection(self, url: str) -> str | None:
-        """Why nothing is ever sent there, for people; None when it may be. Nobody is asked for the host's
-        address, which may change: that is looked at whenever something is sent.
+        """Returns the reason, as text for people, why the URL is never allowed, or None. Does not resolve the
+        host, because its IP address may change; the sender checks that on every request.
         """
         ...
 
     def host(self, url: str) -> str:
-        """With its port, of an address without objections."""
+        """Returns host and port of a URL that has no objection."""
         ...
 
 
@@ -38,17 +38,19 @@ class Sender(Protocol):
     async def send(
         self, account_id: AccountId, url: str, headers: Mapping[str, str], body: bytes
     ) -> DeliveryResponse:
-        """One request, once, for this account. Whatever goes wrong is told, not raised."""
+        """Sends one request for this account, without retries. Returns failures as a DeliveryResponse and
+        does not raise.
+        """
         ...
 
 
 class EndpointStore(Protocol):
-    """Reads raise AccountNotFound or AccountNotChosen; whether the caller may write was decided before."""
+    """Reads raise AccountNotFound or AccountNotChosen. Writes expect an authorized caller."""
 
     async def get(self, caller: Caller, endpoint_id: EndpointId) -> Endpoint | None: ...
 
     async def list(self, caller: Caller, *, after: Cursor | None, endpoints_max: int) -> list[Endpoint]:
-        """Newest first, from behind the place."""
+        """Newest first, starting after the cursor."""
         ...
 
     async def add(
@@ -59,19 +61,19 @@ class EndpointStore(Protocol):
         host: str,
         created_by: str,
     ) -> Endpoint:
-        """What is there under this id is returned as it is. Raises TooManyEndpoints."""
+        """Idempotent by ``endpoint_id``: returns an existing endpoint unchanged. Raises TooManyEndpoints."""
         ...
 
     async def change(self, endpoint: Endpoint, content: EndpointContent, host: str) -> Endpoint | None: ...
 
     async def rotate(self, endpoint: Endpoint, rotation_id: UUID) -> Endpoint | None:
-        """A rotation that was made already is not made again."""
+        """Idempotent by ``rotation_id``."""
         ...
 
     async def enable(self, endpoint: Endpoint) -> Endpoint | None: ...
 
     async def disable(self, endpoint: Endpoint) -> Endpoint | None:
-        """What waits for it has failed."""
+        """Marks the endpoint's pending deliveries as failed."""
         ...
 
     async def remove(self, account_id: AccountId, endpoint_id: EndpointId) -> bool: ...
@@ -83,7 +85,7 @@ class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryStore(Protocol):
-    """The same about reads and writes."""
+    """Reads and writes follow the rules of EndpointStore."""
 
     async def get(self, caller: Caller, delivery_id: DeliveryId) -> DeliveryWithAttempts | None: ...
 
@@ -92,15 +94,15 @@ class DeliveryStore(Protocol):
     ) -> list[Delivery]: ...
 
     async def test(self, endpoint: Endpoint, notice_id: UUID) -> Delivery:
-        """A notice for this endpoint alone; the same id again, the same delivery. Raises EndpointNotFound."""
+        """Adds a message for this endpoint only. Idempotent by ``notice_id``. Raises EndpointNotFound."""
         ...
 
     async def replay(self, delivery: Delivery) -> Delivery | None:
-        """As if it were new. One that waits is due now; one that is under way is left alone."""
+        """Resets the attempts. A pending delivery becomes due now; a claimed delivery is not changed."""
         ...
 
     async def replay_failed(self, endpoint: Endpoint, since: datetime, until: datetime | None) -> int:
-        """Those that failed or are dead; how many."""
+        """Requeues failed and dead deliveries and returns their number."""
         ...
 
 
@@ -108,11 +110,11 @@ class Outbox(Protocol):
     async def claim(
         self, deliveries_max: int, *, apiece_max: int, lease: timedelta
     ) -> Sequence[ClaimedDelivery]:
-        """They are the caller's until the lease ends. ``apiece_max``: for one account; one host may have
+        """Leases due deliveries to the caller. ``apiece_max`` limits the claims per account; a host may have
         twice as many.
         """
         ...
 
     async def settle(self, due: ClaimedDelivery, answer: DeliveryResponse, verdict: DeliveryDecision) -> bool:
-        """False: somebody else has it by now, and nothing was changed."""
+        """Returns False, without a change, if another worker has claimed the delivery since."""
         ...

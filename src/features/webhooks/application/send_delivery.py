@@ -11,7 +11,7 @@ HEADERS = {"content-type": "application/json", "user-agent": "Oslira-Webhooks/1"
 
 @dataclass(frozen=True, slots=True)
 class SendDelivery:
-    """One attempt at one delivery. A receiver may get a notice twice, and knows it by ``webhook-id``."""
+    """One attempt at one delivery. Delivery is at least once; receivers deduplicate by ``webhook-id``."""
 
     sender: Sender
     outbox: Outbox
@@ -19,7 +19,7 @@ class SendDelivery:
     now: Clock
 
     async def deliver(self, due: ClaimedDelivery) -> DeliveryDecision | None:
-        """None: somebody else had it by then."""
+        """Returns None if another worker has claimed the delivery in the meantime."""
         at, body = self.now(), due.body
         versions = signing_versions(due.secret_version, due.rotated_at, due.claimed_at)
         secrets = [self.secrets.raw(due.account_id, due.endpoint_id, version) for version in versions]

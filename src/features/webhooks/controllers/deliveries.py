@@ -117,7 +117,7 @@ class DeliveriesController(Controller):
 
 
 class EndpointDeliveriesController(Controller):
-    """Of one endpoint."""
+    """Test and replay routes of one endpoint."""
 
     path = PATH
     tags = ("Webhooks",)

@@ -1,4 +1,4 @@
-"""What a client sends."""
+"""Request schemas of the webhook routes."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -20,7 +20,9 @@ LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]*$"
 
 
 def _text(length_max: int, pattern: str, description: str, least: int) -> msgspec.Meta:
-    """The pattern is for the schema alone: our own refusal is clearer than a decoder's."""
+    """The pattern only documents the schema: the problem raised by our own check is clearer than a decoder
+    error.
+    """
     return msgspec.Meta(
         min_length=least,
         max_length=length_max,
@@ -54,7 +56,7 @@ class WebhookEndpointRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_u
 
 
 class WebhookEndpointPatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is left out stays."""
+    """Fields that are not sent keep their values."""
 
     url: Url | UnsetType = UNSET
     types: Types | UnsetType = UNSET

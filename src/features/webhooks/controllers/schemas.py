@@ -1,4 +1,4 @@
-"""What a client gets."""
+"""Response schemas of the webhook routes."""
 
 from datetime import datetime
 from typing import Any

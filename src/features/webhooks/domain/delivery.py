@@ -1,4 +1,4 @@
-"""One notice on its way to one endpoint: how often it is tried, and when nobody tries any more."""
+"""Delivery of one message to one endpoint, with its retry schedule."""
 
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from shared.ids import AccountId
 DeliveryId = NewType("DeliveryId", UUID)
 DeliveryStatus = Literal["pending", "delivered", "failed", "dead"]
 
-# After the first attempt, the second, and so on; after the last of these nobody tries any more.
+# Delays after the first failed attempt, the second, and so on; after the last retry the delivery is dead.
 RETRY_AFTER = (
     timedelta(seconds=5),
     timedelta(minutes=5),
@@ -23,8 +23,8 @@ RETRY_AFTER = (
     timedelta(hours=10),
     timedelta(hours=10),
 )
-RETRY_AFTER_MAX = timedelta(days=1)  # what a receiver may ask for
-FAILING_MAX = timedelta(days=5)  # without one success: then the endpoint is disabled
+RETRY_AFTER_MAX = timedelta(days=1)  # upper limit of a receiver's Retry-After
+FAILING_MAX = timedelta(days=5)  # the endpoint is disabled after this time without one success
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryWithAttempts(msgspec.Struct, frozen=True, kw_only=True):
-    """With what was sent, and every attempt, the latest first."""
+    """A delivery with its body and all its attempts, latest first."""
 
     delivery: Delivery
     body: msgspec.Raw
@@ -62,7 +62,7 @@ class DeliveryWithAttempts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of sending. ``error`` when nothing came: why, as a code."""
+    """Result of one attempt. ``error`` is the code of the failure if the receiver sent no response."""
 
     http_status: int | None = None
     error: str | None = None
@@ -73,18 +73,18 @@ class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
 class DeliveryDecision(msgspec.Struct, frozen=True, kw_only=True):
     status: DeliveryStatus
     retry_in: timedelta | None = None
-    disables: DisabledReason | None = None  # the endpoint, too
+    disables: DisabledReason | None = None  # reason to disable the endpoint as well
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery that is to be made now, by whoever has claimed it."""
+    """A due delivery, leased to one worker."""
 
     account_id: AccountId
     id: DeliveryId
     notice_id: UUID
     endpoint_id: EndpointId
     type: str
-    data: str  # JSON
+    data: str  # JSON text
     happened_at: datetime
     url: str
     secret_version: int
@@ -115,7 +115,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def notice_body(notice_type: str, happened_at: datetime, data: str) -> bytes:
-    """The same bytes for every attempt."""
+    """Returns the same bytes for every attempt."""
     return msgspec.json.encode(
         {"type": notice_type, "timestamp": happened_at, "data": msgspec.Raw(data.encode())}
     )

@@ -1,4 +1,4 @@
-"""An address of a tenant's that is told what happens in the account."""
+"""Webhook endpoint of an account."""
 
 import re
 from datetime import datetime, timedelta
@@ -16,14 +16,14 @@ NoticeType = Literal[
     "run.completed", "run.failed", "run.cancelled", "bulk.completed", "credits.low", "batch.completed"
 ]
 TYPES: tuple[NoticeType, ...] = get_args(NoticeType)
-TEST_TYPE = "endpoint.test"  # sent to one endpoint on demand, whatever types it takes
+TEST_TYPE = "endpoint.test"  # sent to one endpoint on request, regardless of its types
 EndpointStatus = Literal["active", "disabled"]
 DisabledReason = Literal["gone", "failing", "by_hand"]
 
 ENDPOINTS_MAX = 10
 URL_LENGTH_MAX = 2_000
 DESCRIPTION_LENGTH_MAX = 200
-# Long enough to tell every receiver; meanwhile both secrets sign.
+# During the overlap both secrets sign, so that the tenant has time to update all receivers.
 ROTATION_OVERLAP = timedelta(hours=24)
 
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -33,7 +33,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     account_id: AccountId
     id: EndpointId
     url: str
-    types: tuple[str, ...]  # none: all
+    types: tuple[str, ...]  # empty: all types
     description: str | None
     status: EndpointStatus
     disabled_reason: DisabledReason | None
@@ -50,15 +50,15 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EndpointContent(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tenant decides."""
+    """Fields of an endpoint that the tenant sets."""
 
     url: str
     types: tuple[str, ...] = ()
     description: str | None = None
 
     def checked(self) -> "EndpointContent":
-        """Each type once; a description of spaces is none. Whether the address may be sent to is asked of
-        whoever sends.
+        """Removes duplicate types and replaces a blank description by None. The DestinationPolicy checks the
+        URL. Raises DescriptionInvalid.
         """
         text = (self.description or "").strip()
         if _NOT_IN_A_LINE.search(text):
@@ -67,6 +67,6 @@ class EndpointContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def signing_versions(version: int, rotated_at: datetime | None, at: datetime) -> tuple[int, ...]:
-    """Whose secrets sign, the newest first."""
+    """Returns the secret versions that sign, newest first."""
     is_overlap = version > 1 and rotated_at is not None and at < rotated_at + ROTATION_OVERLAP
     return (version, version - 1) if is_overlap else (version,)

@@ -1,4 +1,4 @@
-"""Signatures by the Standard Webhooks specification, with secrets that are derived and nowhere kept."""
+"""Standard Webhooks signatures with derived secrets that are never stored."""
 
 import base64
 import hmac
@@ -16,7 +16,7 @@ MESSAGE_PREFIX = "msg_"
 
 @dataclass(frozen=True, slots=True)
 class SigningSecrets:
-    """Each endpoint's and version's own, from one key of ours: a copy of the database signs nothing."""
+    """Derives one secret per endpoint and version from our key, so a copy of the database cannot sign."""
 
     key: bytes
 
@@ -31,7 +31,7 @@ class SigningSecrets:
 
 
 def message_id(notice_id: UUID) -> str:
-    """The same for every attempt: by it a receiver knows what it has had already."""
+    """The id is the same for all attempts, so receivers can deduplicate by it."""
     return MESSAGE_PREFIX + notice_id.hex
 
 

@@ -22,7 +22,7 @@ from unnest($1::uuid[], $2::bytea[]) as asked (account_id, answer_key)
 join public.ai_answers as a using (account_id, answer_key)
 where a.expires_at > statement_timestamp()
 """
-# In the order of the keys, so that rivals cannot deadlock. An account that is gone keeps nothing.
+# Ordered by key, so that concurrent writers cannot deadlock. Rows of deleted accounts are skipped.
 KEEP: LiteralString = """
 insert into public.ai_answers (
     account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
@@ -57,7 +57,7 @@ class _Key(NamedTuple):
 
 
 class PostgresCompletionCache(CompletionStore):
-    """Questions that come together share a round trip."""
+    """Cache of completions; concurrent reads and writes are micro-batched."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class PostgresCompletionCache(CompletionStore):
         return [found.get(key) for key in keys]
 
     async def _keep_all(self, answers: list[tuple[_Key, CachedCompletion]]) -> list[None]:
-        kept = dict(answers)  # the newest of each: a statement writes no row twice
+        kept = dict(answers)  # the latest per key, because one statement cannot write a row twice
         texts = [_packed(answer.text) for answer in kept.values()]
         await self._session.fetch(
             KEEP,
@@ -113,7 +113,7 @@ def _packed(text: str) -> tuple[bytes, bool]:
 
 
 def _stored(row: Record) -> CachedCompletion | None:
-    """None when it cannot be read: then it is asked for again."""
+    """Returns None if the entry cannot be decoded, so that the prompt is sent again."""
     body: bytes = row["answer"]
     try:
         if row["is_compressed"]:

@@ -1,4 +1,4 @@
-"""Data points: texts and numbers whose meaning is told by their kind."""
+"""Data points: texts and numbers whose meaning depends on their kind."""
 
 import math
 import time
@@ -26,7 +26,7 @@ from json_to_recordset($1::json) as p (
     doubles double precision[]
 )
 """
-# Three months are kept.
+# Retention is 90 days.
 SWEEP: LiteralString = """
 delete from traffic.data_points where ctid in (
     select ctid from traffic.data_points where at < now() - interval '90 days' limit $1
@@ -59,7 +59,7 @@ class PostgresMetrics:
         account_id: AccountId | None = None,
         user_id: UserId | None = None,
     ) -> None:
-        """Returns at once and never fails. What is no finite number is null."""
+        """Returns at once and never fails. Numbers that are not finite are stored as null."""
         self._points.add(
             _Point(
                 time.time(),
@@ -81,7 +81,7 @@ class PostgresMetrics:
 
 
 class ProfileCacheMetrics:
-    """Whether a profile that was asked for was known already. Has the shape of ``CacheRecord``."""
+    """Records hits and misses of the profile cache. Implements ``CacheRecord``."""
 
     def __init__(self, points: PostgresMetrics) -> None:
         self._points = points
@@ -99,7 +99,7 @@ class ProfileCacheMetrics:
 
 
 class AnalysisMetrics:
-    """How an analysis went. ``outcome`` is the run's: completed, failed or cancelled."""
+    """Records the result of an analysis. ``outcome`` is the run's status: completed, failed or cancelled."""
 
     def __init__(self, points: PostgresMetrics) -> None:
         self._points = points

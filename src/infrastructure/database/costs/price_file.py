@@ -1,4 +1,4 @@
-"""The file of prices, and how it gets into the database."""
+"""Price file and its import into the database."""
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
@@ -97,9 +97,11 @@ def read_price_list(path: Path = FILE) -> PriceFile:
 
 
 async def load_prices(url: str, prices: PriceFile) -> int:
-    """Add what the database does not have yet, and say how much that was. Repeatable; safe to race."""
+    """Adds the prices that the database does not have and returns their number. Idempotent, also
+    concurrently. Raises PriceFileInvalid if a stored price differs.
+    """
     try:
-        # No statement cache: the owner's address may be that of a transaction pooler.
+        # No statement cache, because the owner's URL may lead to a transaction pooler.
         connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)
     except (OSError, TimeoutError, asyncpg.PostgresError) as error:
         raise DatabaseUnavailable from error

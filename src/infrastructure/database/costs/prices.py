@@ -19,8 +19,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("prices")
 
 
 class PostgresPriceBook(PriceBook):
-    """As the database has it, at most five minutes ago. While it cannot be read the last known prices hold;
-    before it was ever read nothing has a price.
+    """Prices from the database, at most five minutes old. While the database is unavailable the last known
+    prices apply; before the first read there are no prices.
     """
 
     def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
@@ -40,7 +40,7 @@ class PostgresPriceBook(PriceBook):
         return self._book.of_units(provider, unit, count, at)
 
     async def refresh(self) -> None:
-        """Never fails: what has no price is flagged, and the health page says what the database lacks."""
+        """Never fails: calls without a price are flagged, and the health check reports the database."""
         try:
             tokens = await self._session.fetch(MODEL_PRICES)
             units = await self._session.fetch(UNIT_PRICES)

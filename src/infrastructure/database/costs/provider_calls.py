@@ -6,7 +6,8 @@ from features.costs.domain.provider_calls import ModelCall, ScrapeCall
 from infrastructure.database.clients import Database
 from infrastructure.database.durable_log import DurableLog, bigint, integer, number, text, text_or_none
 
-# An account that is gone, or goes at this moment, does not take the row with it: the money is spent.
+# The row is stored even if the account has been deleted, because the money is spent; the lock keeps a
+# concurrent deletion from breaking the foreign key.
 RECORD_MODEL_CALLS: LiteralString = """
 insert into public.ai_usage_logs (
     id, created_at, call_id, attempt, account_id, user_id, run_id, provider, model, task, outcome,

@@ -1,4 +1,4 @@
-"""The figures that operators ask for."""
+"""SQL reports for operators."""
 
 from typing import LiteralString
 from uuid import UUID
@@ -21,8 +21,8 @@ from features.costs.domain.reports import (
 from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import ANALYSIS, PROFILE_CACHE
 
-# O-144. Whoever comes before the share is reached belongs to it, and so does the one who reaches it. Calls
-# without a price are in no cost: whoever has made no others drives none of it.
+# O-144. Includes the account with which the share is reached. Calls without a price add no cost, so accounts
+# with only such calls are left out.
 SPENDERS: LiteralString = """
 with by_user as (
     select account_id, user_id, count(*) as calls,
@@ -81,7 +81,7 @@ from (
 group by method, route, status, code
 order by requests desc, method, route, status, code limit $3
 """
-# O-146. Of the answers a question counts once, however many attempts it took.
+# O-146. In the completion cache a prompt counts once, regardless of its attempts.
 CACHE_RATES: LiteralString = """
 select date_trunc($3, at, 'UTC') as at, cache, sum(hits)::bigint as hits, sum(misses)::bigint as misses
 from (
@@ -129,7 +129,7 @@ from (
 group by day, provider, model, task, is_simulated
 order by day desc, cost_nanodollars desc, provider, model, task, is_simulated limit $3
 """
-# What was charged for a run stands in the ledger under the reference run:<its id>.
+# The ledger records the charge of a run under the reference run:<id>.
 RUN: LiteralString = """
 with model_calls as (
     select account_id, cost_nanodollars, latency_ms as duration_ms from public.ai_usage_logs where run_id = $1

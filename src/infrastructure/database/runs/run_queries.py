@@ -26,8 +26,8 @@ RUNS: LiteralString = """
 select (s.run).*, s.children_credits_held, s.children_credits_charged
 from caller.runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as s
 """
-AHEAD_MAX = 1_000  # counting further would cost more than the number is worth
-# One that waits for its account's turn comes after all that are in the engine's queue now.
+AHEAD_MAX = 1_000  # limits the cost of counting
+# A run that is not admitted yet comes after all runs in the engine's queue.
 QUEUE_FIGURES: LiteralString = """
 select r.admitted_at is not null as is_admitted, p.runs_at_once,
     case when r.admitted_at is not null then 0 else (

@@ -35,10 +35,10 @@ CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
 TEND_PAUSED: LiteralString = "select runs.tend_paused($1, $2) as ended"
 PAUSED_FOR_MAX = timedelta(days=7)
 LOST_AFTER = timedelta(minutes=1)
-STUCK_AFTER = timedelta(minutes=15)  # C-12: the last resort; heartbeats notice within seconds
-LOST_MAX = 100  # at a time: their accounts' credits are locked meanwhile
+STUCK_AFTER = timedelta(minutes=15)  # C-12: last resort; heartbeats detect a lost worker within seconds
+LOST_MAX = 100  # per batch, because the credits of the accounts are locked meanwhile
 FORGET_ENDED: LiteralString = "select runs.forget_ended($1, $2) as forgotten"
-# A run is tried again from the results that its steps left, and they are tenants' data.
+# Retries reuse the stored results of steps; the retention is short, because they are tenants' data.
 WORK_KEPT_FOR = timedelta(days=7)
 WORKS_MAX = 500
 

@@ -10,7 +10,7 @@ LEAVE: LiteralString = "select traffic.leave($1)"
 
 
 class PostgresWorkerRegistry(WorkerRegistry):
-    """On a connection of its own: a heartbeat that waits behind the work it vouches for is none."""
+    """Needs its own connection, so that heartbeats do not wait behind the queries of the runs."""
 
     def __init__(self, session: AdminClient) -> None:
         self._session = session

@@ -27,7 +27,7 @@ for key share
 on conflict (account_id, notice_id, endpoint_id) do update set type = excluded.type
 returning *
 """
-# One that is under way is left to whoever has it.
+# The worker that holds the lease of a claimed delivery keeps it: only the status is reset.
 REPLAY: LiteralString = """
 update public.notice_deliveries as d
 set status = 'pending',

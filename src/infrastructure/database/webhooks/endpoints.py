@@ -114,7 +114,9 @@ class PostgresEndpoints(EndpointStore):
 
 
 def _visible(caller: Caller, rows: list[Record]) -> list[Endpoint]:
-    """An account without endpoints answers with one empty row, an account that cannot be seen with none."""
+    """The query returns one empty row for an account without endpoints, and none for an account that the
+    caller cannot see.
+    """
     if not rows:
         raise no_account(caller)
     return [_endpoint(row) for row in rows if row["id"] is not None]
