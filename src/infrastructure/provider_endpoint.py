@@ -1,11 +1,11 @@
-"""Where a provider is reached, and with which key."""
+"""URL and key of a provider."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 
 class ProviderEndpoint(NamedTuple):
-    url: str  # empty: where the provider's own client looks
+    url: str  # empty: the default of the provider's client
     key: str
     is_simulated: bool = False
 
@@ -14,4 +14,4 @@ class ProviderEndpoint(NamedTuple):
 
 
 EndpointResolver = Callable[[], Awaitable[ProviderEndpoint]]
-"""Asked before every call: a key may have been rotated, a simulator started anew. Costs next to nothing."""
+"""Called before every request, because a key may be rotated or a simulator restarted. Must be cheap."""

@@ -6,5 +6,5 @@ import httpx
 
 @cache
 def default_ssl_context() -> ssl.SSLContext:
-    """Whose certificates are believed. Reading them takes longer than a call, so it is done once."""
+    """The default CA bundle. Cached, because reading it takes longer than a request."""
     return httpx.create_ssl_context()

@@ -1,4 +1,4 @@
-"""Cloudflare's AI Gateway in front of a provider: its cache, its log, its figures."""
+"""Cloudflare AI Gateway in front of a provider: response cache, log and metrics."""
 
 import json
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ BASE = "https://gateway.ai.cloudflare.com/v1"
 class CloudflareGateway(msgspec.Struct, frozen=True):
     account: str
     gateway: str
-    token: str  # empty: the gateway asks for none
-    cache_ttl_s: int  # 0: nothing is kept there
+    token: str  # empty: the gateway requires no token
+    cache_ttl_s: int  # 0: the gateway caches nothing
     base: str = BASE
 
     def __repr__(self) -> str:
@@ -24,18 +24,18 @@ class CloudflareGateway(msgspec.Struct, frozen=True):
         return f"{self.base}/{self.account}/{self.gateway}/{provider}"
 
     def headers(self, request: ModelRequest) -> dict[str, str]:
-        """Of a question. Its cache entry belongs to one tenant, because ``answer_key`` does."""
+        """Headers of a prompt. Cache entries are per tenant because ``answer_key`` contains the account."""
         headers = self.plain_headers()
         if not (request.is_fresh or request.complaint is not None or not self.cache_ttl_s):
             del headers["cf-aig-skip-cache"]
             headers |= {"cf-aig-cache-ttl": str(self.cache_ttl_s), "cf-aig-cache-key": request.answer_key}
         known = {"account": request.spender.account_id, "run": request.spender.run_id, "task": request.task}
-        # Escaped to ASCII, the only thing a header may hold.
+        # Escaped to ASCII because header values must be ASCII.
         headers["cf-aig-metadata"] = json.dumps({name: str(value) for name, value in known.items() if value})
         return headers
 
     def plain_headers(self) -> dict[str, str]:
-        """Of a call that nobody's cache entry may answer."""
+        """Headers of a call that must not be answered from the cache."""
         skipping = {"cf-aig-skip-cache": "true"}
         return skipping | ({"cf-aig-authorization": f"Bearer {self.token}"} if self.token else {})
 

@@ -1,4 +1,4 @@
-"""Answers that were given before."""
+"""Cache of earlier completions."""
 
 import asyncio
 from typing import Protocol
@@ -8,7 +8,7 @@ import structlog
 
 from shared.ids import AccountId
 
-TIMEOUT_S = 1.0  # who takes longer is not there
+TIMEOUT_S = 1.0  # a slower cache counts as unavailable
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
 
@@ -21,7 +21,7 @@ class CachedCompletion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletionStore(Protocol):
-    """One account's answers are never another's. May fail."""
+    """Completions are stored per account. Both methods may fail."""
 
     async def find(self, account_id: AccountId, answer_key: bytes) -> CachedCompletion | None: ...
 
@@ -29,8 +29,8 @@ class CompletionStore(Protocol):
 
 
 class CompletionCache:
-    """A cache that fails or dawdles is empty, and keeps nothing. Nobody's own questions are not kept. Whoever
-    asks real models has no use for what a simulator answered before there was a key.
+    """Cache that never fails: an error or a timeout counts as a miss. Requests without an account are not
+    cached. With ``takes_simulated=False`` completions of a simulator count as misses.
     """
 
     def __init__(self, cache: CompletionStore | None, *, takes_simulated: bool = True) -> None:
@@ -43,7 +43,7 @@ class CompletionCache:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 found = await self._cache.find(account_id, answer_key)
-        except Exception as error:  # noqa: BLE001  whatever it is, the question can be asked
+        except Exception as error:  # noqa: BLE001  on any error the provider is called instead
             log.warning("answers_not_read", cause=type(error).__name__)
             return None
         return None if found and found.is_simulated and not self._takes_simulated else found
@@ -54,5 +54,5 @@ class CompletionCache:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._cache.keep(account_id, answer_key, answer)
-        except Exception as error:  # noqa: BLE001  whatever it is, the answer is there
+        except Exception as error:  # noqa: BLE001  on any error the caller still gets the completion
             log.warning("answer_not_kept", cause=type(error).__name__)

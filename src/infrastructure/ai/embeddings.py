@@ -1,4 +1,4 @@
-"""Texts as vectors."""
+"""Embedding vectors for texts, in batches within the provider's limits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,11 +11,11 @@ from infrastructure.ai.routing.usage import RequestUsage, UsageRecorder
 from shared.llm import CostOwner, EmbeddedTexts, Usage
 
 TASK = "embeddings"
-TEXTS_MAX = 2_048  # in one request,
-TOKENS_MAX = 300_000  # and all of them together
-BYTES_A_TOKEN_MIN = 2  # to be safe with scripts that need more tokens than English does
+TEXTS_MAX = 2_048  # per request
+TOKENS_MAX = 300_000  # per request, all texts together
+BYTES_A_TOKEN_MIN = 2  # conservative: some scripts need more tokens than English
 BYTES_A_TOKEN = 4
-NOTHING = "-"  # providers refuse a text without any character
+NOTHING = "-"  # providers reject an empty text
 
 
 class _EmbeddingCall:
@@ -27,7 +27,7 @@ class _EmbeddingCall:
 
     @property
     def tokens_estimated(self) -> int:
-        # Rounded up, each: also the shortest text has a token.
+        # Rounded up per text, because every text has at least one token.
         return sum(-(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN) for text in self._texts)
 
     async def ask(self, deadline_s: float) -> EmbeddingReply:
@@ -41,7 +41,7 @@ class _EmbeddingCall:
             )
         return reply
 
-    def judge(self, reply: EmbeddingReply) -> Judgement:  # noqa: ARG002  it is asked of every trial
+    def judge(self, reply: EmbeddingReply) -> Judgement:  # noqa: ARG002  required by ProviderCall
         return "answered"
 
 
@@ -77,7 +77,7 @@ class Embedder:
         )
 
     async def _embed(self, texts: tuple[str, ...], tally: RequestUsage) -> EmbeddingReply:
-        """By one model only: another's vectors lie elsewhere."""
+        """Uses one model without a fallback, because vectors of different models are not comparable."""
         task = self._table.task(TASK)
         (leg,) = legs_of(self._table, task, self._means.clocks.now().date())
         provider = self._providers[leg.model.provider]

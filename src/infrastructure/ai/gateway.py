@@ -1,4 +1,4 @@
-"""The one way to a model: remembered answers first, then whoever answers, and every call written down."""
+"""Gateway to the models: completion cache, single flight, routing with fallbacks, and usage records."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -41,7 +41,7 @@ from shared.single_flight import FlightCancelled, SingleFlight
 
 T = TypeVar("T")
 
-SLOTS_MAX = 64  # calls at a time, a provider
+SLOTS_MAX = 64  # concurrent calls per provider
 
 OUTCOMES: dict[type[DomainError], CallOutcome] = {
     CompletionMalformed: "malformed",
@@ -117,15 +117,15 @@ class Gateway(CompletionProvider):
         return await self._embedder.embed(texts, spender)
 
     async def prepare(self) -> None:
-        """Have the providers' clients ready before the first question. Never fails."""
+        """Create the providers' clients before the first prompt. Never fails."""
         await asyncio.gather(*(provider.prepare() for provider in self._providers.values()))
 
     def breakers(self) -> dict[str, BreakerView]:
-        """By provider and model, for the health page."""
+        """Circuit breakers by provider and model, for the health check."""
         return self._attempts.breakers()
 
     def places(self) -> dict[str, Occupancy]:
-        """By provider: how many calls could begin now, and how many wait."""
+        """Free slots and waiting calls, by provider."""
         return self._attempts.places()
 
     @property
@@ -133,7 +133,7 @@ class Gateway(CompletionProvider):
         return len(self._flights)
 
     async def check(self) -> AsyncGenerator[tuple[Model, str]]:
-        """Ask every text model that a task uses today a few words; "answered", or why not."""
+        """Send a short prompt to every text model in use today. Yields "answered" or the kind of failure."""
         today = self._clocks.now().date()
         routes = (self._table.route(self._table.task(task), today) for task in self._table.tasks)
         for model in dict.fromkeys(model for route in routes for model in route):
@@ -141,11 +141,11 @@ class Gateway(CompletionProvider):
                 yield model, (await self._probes.check(model)).kind
 
     def retirements(self) -> list[Retirement]:
-        """Models that retire soon, for the health page."""
+        """Models that retire soon, for the health check."""
         return self._table.warnings(self._clocks.now().date())
 
     async def close(self) -> None:
-        """Ends what is under way, writes it down, and closes the providers."""
+        """Cancel the calls in progress, write their usage records, and close the providers."""
         await self._flights.close()
         await self._probes.close()
         for provider in self._providers.values():
@@ -185,7 +185,7 @@ class Gateway(CompletionProvider):
             if is_first:
                 raise
             await self._write(asked, OUTCOMES.get(type(error), "unavailable"))
-            raise type(error)(*error.args) from None  # each its own: tracebacks do not mix
+            raise type(error)(*error.args) from None  # new per waiter, so that tracebacks do not mix
         if is_first:
             return found
         found = found._replace(cache="shared", usage=Usage(), cost_nanodollars=0)
@@ -218,7 +218,7 @@ class Gateway(CompletionProvider):
     async def _write(
         self, asked: _CompletionRequest, outcome: CallOutcome, found: _CachedResult | None = None
     ) -> None:
-        """The row of an answer, or of a failure, that took no attempt of its own."""
+        """Write the usage record of a completion or a failure without an attempt of its own."""
         model = asked.legs[0].model
         tally = self._books.open(asked.question.spender, asked.task.name)
         line = tally.line_without_attempt(

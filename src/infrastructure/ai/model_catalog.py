@@ -1,4 +1,4 @@
-"""Which model does what: ``models.toml``, checked once and then believed."""
+"""Catalog of models and tasks from ``models.toml``, validated once when it is read."""
 
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
@@ -26,7 +26,7 @@ class UnknownTask(LookupError):
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    name: str = ""  # the row's own, filled in when it is read
+    name: str = ""  # key of the table row, set when the file is read
     provider: str
     kind: Literal["text", "embedding"] = "text"
     context_tokens_max: Count
@@ -34,7 +34,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     temperature: bool = False
     efforts: tuple[Effort, ...] = ()
     structured_output: bool = True
-    dimensions: Count | None = None  # that its vectors must have
+    dimensions: Count | None = None  # required length of the vectors
     retires_on: date | None = None
     successor: str | None = None
 
@@ -102,18 +102,18 @@ class ModelCatalog:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        """Those that can be asked."""
+        """Models whose provider is configured."""
         return tuple(filter(self._is_here, self._models.values()))
 
     def route(self, task: Task, today: date) -> tuple[Model, ...]:
-        """The models to ask, in this order; who has retired is replaced by its successor. Empty when no
-        provider is here who could do the task.
+        """Models in the order in which they are tried. A retired model is replaced by its successor. Empty
+        when no provider of the task is configured.
         """
         route = dict.fromkeys(self._in_service(name, today) for name in task.models)
         return tuple(filter(self._is_here, route))
 
     def warnings(self, today: date) -> list[Retirement]:
-        """Models in use that retire within a month."""
+        """Models in use that retire within 30 days."""
         return [
             Retirement(model.name, model.retires_on, model.successor, tasks)
             for model in self.models
@@ -136,7 +136,7 @@ class ModelCatalog:
         return model
 
     def _lineage(self, name: str) -> Iterator[Model]:
-        """The model and whoever follows it."""
+        """The model and all its successors. Raises ModelCatalogInvalid for a cycle or an unknown name."""
         seen: set[str] = set()
         successor: str | None = name
         while successor is not None:
@@ -180,8 +180,8 @@ def read_model_table(
     providers: Collection[str] | None = None,
     text: str | None = None,
 ) -> ModelCatalog:
-    """``models_by_task`` puts another model in a task's first place. Models of others than ``providers`` are
-    passed over.
+    """``models_by_task`` overrides the first model of a task. Models of providers that are not in
+    ``providers`` are skipped.
     """
     try:
         file = msgspec.convert(tomllib.loads(FILE.read_text("utf-8") if text is None else text), _File)

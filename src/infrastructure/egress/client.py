@@ -1,5 +1,5 @@
-"""Requests to addresses that tenants give. Every connection goes to an address that was looked up and checked
-for it, so that a name cannot lead elsewhere a moment later.
+"""HTTP client for tenant-supplied URLs. Each connection goes to an IP address that was resolved and checked
+for it, which prevents DNS rebinding.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ CONNECTIONS_MAX = 100
 
 class Reply(NamedTuple):
     status: int
-    headers: dict[str, str]  # names in small letters
+    headers: dict[str, str]  # names in lower case
     body: bytes
-    is_whole: bool  # False: there was more, or it took too long
+    is_whole: bool  # False: truncated by size or deadline
 
 
 class _GuardedNetwork(httpcore.AsyncNetworkBackend):
-    """Names are looked up here; certificates and the Host header go by the name all the same."""
+    """Resolves names itself; TLS verification and the Host header still use the name."""
 
     def __init__(self, guard: SsrfGuard) -> None:
         self._guard = guard
-        # To a type checker it might be a stand-in, for those who have no anyio.
+        # For type checkers AnyIOBackend may be a stub, used when anyio is not installed.
         self._network = cast(httpcore.AsyncNetworkBackend, httpcore.AnyIOBackend())
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  httpcore's own
+        timeout: float | None = None,  # noqa: ASYNC109  signature of httpcore
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
@@ -54,7 +54,7 @@ class _GuardedNetwork(httpcore.AsyncNetworkBackend):
 
 
 class EgressClient:
-    """Follows no redirect, knows no proxy, keeps no connection and no cookie."""
+    """Follows no redirects, uses no proxy, keeps no connections and no cookies."""
 
     def __init__(
         self, guard: SsrfGuard, *, deadline_s: float = DEADLINE_S, ssl_context: ssl.SSLContext | None = None
@@ -78,8 +78,8 @@ class EgressClient:
         account_id: AccountId | None = None,
         body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Reply:
-        """Raises EgressFailed. All of it takes no longer than the deadline, however slowly bytes come.
-        ``account_id``: the account whose share of the lookups is used.
+        """Raises EgressFailed. The deadline covers the whole exchange, however slowly bytes arrive.
+        ``account_id``: the account whose lookup limit is used.
         """
         self._guard.check(url)
         account = egress_account.set(account_id)  # the pool connects in this task
@@ -116,7 +116,7 @@ class EgressClient:
 
 
 async def _body(response: httpcore.Response, bytes_max: int, deadline: float) -> tuple[bytes, bool]:
-    """The answer is one without it: a body that is too long or too slow is cut off."""
+    """The body is optional: one that is too long or too slow is truncated."""
     body = bytearray()
     try:
         async with asyncio.timeout_at(deadline):

@@ -1,4 +1,4 @@
-"""Lookups of tenants' hosts, in threads of their own."""
+"""DNS lookups of tenants' hosts in a separate thread pool."""
 
 import asyncio
 import socket
@@ -17,7 +17,7 @@ ACCOUNT_MAX = 2
 TIMEOUT_S = 5.0
 
 egress_account: ContextVar[AccountId | None] = ContextVar("egress_account", default=None)
-"""The account for which a request is sent."""
+"""The account on whose behalf a request is sent."""
 
 
 def system_lookup(host: str, port: int) -> list[str]:
@@ -75,7 +75,7 @@ class Lookups:
     def _ended(
         self, loop: asyncio.AbstractEventLoop, account_id: AccountId | None, _: Future[list[str]]
     ) -> None:
-        """Called by the thread, or by a caller that leaves before a thread has begun."""
+        """Called by the thread, or by a caller that is cancelled before a thread has started."""
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(self._leave, account_id)
 

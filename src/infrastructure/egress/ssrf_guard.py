@@ -7,14 +7,14 @@ from infrastructure.egress.url import RequestUrl, UrlRejected, target_of
 from shared.errors import Unavailable
 
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""Every address of a host, as texts; raises OSError when there is none."""
+"""All addresses of a host as strings; raises OSError when there are none."""
 
-# Names that lead nowhere on the internet, and somewhere inside.
+# Names that have no public DNS entry and may resolve to internal hosts.
 _INSIDE = ("localhost", "local", "internal", "intranet", "lan", "home.arpa", "onion")
 
 
 class EgressFailed(Unavailable):
-    """Nothing was sent, or no answer came. ``reason`` is one of address_forbidden, host_unknown,
+    """No request was sent, or no response was received. ``reason`` is one of address_forbidden, host_unknown,
     lookup_timed_out, connection_failed, tls_failed, timed_out and answer_malformed.
     """
 
@@ -30,13 +30,13 @@ class EgressFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class SsrfGuard:
-    """Decides twice: about an address as it is written, and about where its host leads just now."""
+    """Checks the URL as written and, for every connection, the addresses to which its host resolves."""
 
     policy: IpPolicy
     resolve: Resolver
 
     def objection(self, url: str) -> str | None:
-        """Why nothing is ever sent there, for people; None when it may be. Asks nobody."""
+        """The reason for users why this URL is never called, or None. Makes no DNS lookup."""
         try:
             target = target_of(url)
         except UrlRejected as refusal:
@@ -47,7 +47,7 @@ class SsrfGuard:
         return target_of(url).origin
 
     def check(self, url: str) -> RequestUrl:
-        """Raises EgressFailed."""
+        """Raises EgressFailed for a forbidden URL."""
         try:
             target = target_of(url)
         except UrlRejected:
@@ -57,8 +57,8 @@ class SsrfGuard:
         return target
 
     async def addresses(self, host: str, port: int) -> list[Address]:
-        """Where the host leads now. One address that is not allowed is enough to refuse it: which one is
-        taken would be chance. Raises EgressFailed.
+        """Resolves the host. One forbidden address rejects the host, because the choice among its addresses
+        is arbitrary. Raises EgressFailed.
         """
         try:
             found = [ip_address(text) for text in await self.resolve(host, port)]

@@ -1,4 +1,4 @@
-"""What an address says, read strictly: two programs that read it differently are how guards are passed."""
+"""Strict URL parser, because differences between parsers are how SSRF guards are bypassed."""
 
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -15,30 +15,30 @@ _URL = re.compile(
 )
 _NOT_SENT = re.compile(r'[^!-~]|[\\#"<>^`{|}]')
 _LABEL = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
-# A last label like these makes a number of the whole name, for those who read it so.
+# Some parsers read a host with such a last label as a numeric IPv4 address.
 _NUMBER = re.compile("[0-9]+|0x[0-9a-f]*", re.ASCII)
 DEFAULT_PORTS = {"http": 80, "https": 443}
 PORT_MAX = 65_535
 
 
 class UrlRejected(ValueError):
-    """Its text is for people."""
+    """Its text is shown to users."""
 
 
 class RequestUrl(NamedTuple):
     scheme: str
-    host: str  # a name in small letters, or an address without brackets
+    host: str  # name in lower case, or IP address without brackets
     port: int
-    address: Address | None  # where the host is one
+    address: Address | None  # set when the host is an IP address
 
     @property
     def origin(self) -> str:
-        """The host with its port."""
+        """Host and port."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 def target_of(url: str) -> RequestUrl:
-    """Raises UrlRefused."""
+    """Raises UrlRejected."""
     if len(url) > URL_LENGTH_MAX:
         raise UrlRejected(f"Send {URL_LENGTH_MAX} characters at the most.")
     if _NOT_SENT.search(url):

@@ -1,4 +1,4 @@
-"""Structured logs: lines for people on a terminal, JSON elsewhere; never a secret in either."""
+"""Structured logs without secrets: readable lines on a terminal, JSON elsewhere."""
 
 import logging
 import re
@@ -13,21 +13,21 @@ from shared.middleware.credential_redaction import without_credentials
 from shared.middleware.request_id import current_request_id
 
 _SECRETS = re.compile(
-    r"(?P<scheme>\w+://[^:/\s@]*:)\S+(?=@)"  # a password in an address
-    r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # a token
-    r"|\b(?:sk|rk|whsec|osl_live|osl_test|osl_invite|apify_api|sb_secret)[_-][\w-]{8,}"  # ours, a provider's
+    r"(?P<scheme>\w+://[^:/\s@]*:)\S+(?=@)"  # password in a URL
+    r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]*"  # JSON Web Token
+    r"|\b(?:sk|rk|whsec|osl_live|osl_test|osl_invite|apify_api|sb_secret)[_-][\w-]{8,}"  # API keys
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.)*?(?:-----END [A-Z ]*-----|\Z)"
     r"|(?P<bearer>(?i:bearer) )[\w.~+/=-]+"
 )
 
 Listener = Callable[[EventDict], None]
-"""Hears every event as it was told, before anything is blotted out; never fails."""
+"""Receives every event before redaction; must not fail."""
 
-_listeners: list[Listener] = []  # of the process, as the logs are
+_listeners: list[Listener] = []  # per process, like the logging configuration
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """What is returned ends it."""
+    """Returns a function that removes the listener."""
     _listeners.append(listener)
     return lambda: _listeners.remove(listener)
 
@@ -38,7 +38,7 @@ def redact(text: str) -> str:
 
 
 def redacted(value: object) -> object:
-    """Whatever it is made of."""
+    """Redacts strings in nested values; other objects become their redacted repr."""
     match value:
         case None | bool() | int() | float():
             return value
@@ -53,7 +53,7 @@ def redacted(value: object) -> object:
 
 
 def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    # The record and the exception are the formatter's own and are text by now or never printed.
+    # structlog's own fields: already converted to text, or never printed.
     return {name: value if name.startswith("_") else redacted(value) for name, value in event.items()}
 
 
@@ -70,7 +70,7 @@ def _add_request_id(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
-    """Ours and the libraries' alike go through the same processors to standard error."""
+    """Our logs and the libraries' use the same processors and go to standard error."""
     shared: list[Processor] = [
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
@@ -96,6 +96,6 @@ def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
     logging.basicConfig(handlers=[handler], level=level, force=True)
     for noisy in ("botocore", "boto3", "urllib3", "httpx", "httpcore"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # A pool that cannot reach its server says so once a second, with a traceback; the health page and
-    # the requests that need it say it better.
+    # asyncpg logs a traceback per second while the server is unreachable; the health check and the failing
+    # requests already report it.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)

@@ -1,5 +1,5 @@
-"""What nobody expected reaches a person, by Sentry. Refusals are answers and not alarms: those are data
-points of the requests (``traffic.requests.code``).
+"""Reporting of unexpected errors to Sentry. Domain errors are not reported: they are recorded with the
+requests (``traffic.requests.code``).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from shared.errors import DomainError
 
 FLUSH_S = 3.0
 LOUD = frozenset({"error", "critical"})
-# The rest of an event is left behind: the request, its user, this machine's name.
+# All other fields are dropped: request, user, host name.
 KEPT = frozenset(
     {
         *("event_id", "timestamp", "level", "logger", "platform", "environment", "release", "sdk"),
@@ -33,8 +33,8 @@ _EMAIL = re.compile(r"[^\s@<>()'\"=]+@[^\s@<>()'\"=]+\.\w+")
 
 @asynccontextmanager
 async def sentry(dsn: str, *, environment: str, release: str) -> AsyncGenerator[None]:
-    """As long as it lasts, errors that are no refusals and critical events are sent, by a thread of its
-    own. Without a DSN nothing is, and the client is not even imported.
+    """While the context is active, a background thread sends critical events and errors that are not domain
+    errors. Without a DSN it does nothing and does not import the SDK.
     """
     if not dsn:
         yield
@@ -50,10 +50,10 @@ async def sentry(dsn: str, *, environment: str, release: str) -> AsyncGenerator[
 
 class _Reporter:
     def __init__(self, dsn: str, environment: str, release: str) -> None:
-        import sentry_sdk  # noqa: PLC0415  takes a second, and most systems do without
+        import sentry_sdk  # noqa: PLC0415  slow import, not needed without a DSN
 
-        # A client of our own and not the process's: it has no hooks, and hears what it is told. Personal
-        # data is off unless asked for (send_default_pii, which is deprecated, as well as its heir).
+        # A separate client without the SDK's global hooks, so that it sends only what is passed to it.
+        # Personal data is off by default (the deprecated send_default_pii and its successor).
         self._client = sentry_sdk.Client(
             dsn,
             environment=environment,
@@ -74,13 +74,13 @@ class _Reporter:
         level = event.get("level")
         if level not in LOUD:
             return
-        with suppress(Exception):  # whatever it is, the one who logs must not suffer from it
+        with suppress(Exception):  # reporting must not break the code that logs
             error = _exception(event.get("exc_info"))
             if level == "critical" or (error is not None and not isinstance(error, DomainError)):
                 self._send(event, error)
 
     def _send(self, event: EventDict, error: BaseException | None) -> None:
-        from sentry_sdk.utils import event_from_exception  # noqa: PLC0415  as above
+        from sentry_sdk.utils import event_from_exception  # noqa: PLC0415  slow import
 
         told: Any = {}
         if error is not None:
@@ -97,7 +97,7 @@ class _Reporter:
 
 
 def _exception(exc_info: object) -> BaseException | None:
-    """From any of the forms in which logs take it."""
+    """Accepts all forms of exc_info that logging accepts."""
     if isinstance(exc_info, tuple):
         return next((part for part in cast("Parts", exc_info) if isinstance(part, BaseException)), None)
     if isinstance(exc_info, BaseException):
@@ -105,7 +105,7 @@ def _exception(exc_info: object) -> BaseException | None:
     return sys.exc_info()[1] if exc_info else None
 
 
-def _scrubbed(event: Any, _: object) -> Any:  # noqa: ANN401  Sentry's own types are there for checkers only
+def _scrubbed(event: Any, _: object) -> Any:  # noqa: ANN401  Sentry's types exist for type checkers only
     kept: dict[str, Any] = {name: redacted(value) for name, value in event.items() if name in KEPT}
     for error in kept.get("exception", {}).get("values", ()):
         error["value"] = _blotted(str(error.get("value") or ""))
@@ -119,6 +119,6 @@ def _frame(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def _blotted(text: str) -> str:
-    """The first line: a database's next ones quote the row. No addresses of people."""
+    """The first line only, because PostgreSQL quotes the row in the next ones; without email addresses."""
     first = text.partition("\n")[0]
     return _EMAIL.sub("[redacted]", redact(first))

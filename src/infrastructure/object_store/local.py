@@ -1,4 +1,4 @@
-"""Objects in a folder of this machine."""
+"""Object store in a local folder."""
 
 import errno
 import hashlib
@@ -27,22 +27,22 @@ from infrastructure.resilience.daemon_threads import DaemonThreadPool
 T = TypeVar("T")
 
 THREADS = 4
-# Half-written files of processes that were killed. A living one is done with its own long before.
+# Age of incomplete files of killed processes; a live process finishes its own much sooner.
 LEFTOVER_AGE_S = 3_600.0
 SWEEP_INTERVAL_S = 3_600.0
-SEPARATOR = "+"  # stands for the slash of a key; no key has it
+SEPARATOR = "+"  # replaces the slash of a key; not a valid key character
 Place = tuple[str, str, str]
-"""Two folders and a file name: with a million objects about fifteen are in each of 65,536 folders."""
+"""Two folders and a file name: a million objects are about fifteen per folder in 65,536 folders."""
 
 
 class LocalObjectStore(ObjectStore):
-    """Several processes may share the folder. An object is written beside the others and moved to its
-    place, which replaces the former one in one step.
+    """Several processes may share the folder. An object is written to a temporary file and renamed, which
+    replaces the previous object atomically.
     """
 
     def __init__(self, folder: Path, *, now_s: Callable[[], float] = time.time) -> None:
         self._folder = folder
-        # In the same file system as their places, and all in one folder, so that what is left is found.
+        # In the same file system as the objects, and in one folder, so that incomplete files can be found.
         self._incoming = folder / "incoming"
         self._threads = DaemonThreadPool("objects", size=THREADS)
         self._now_s = now_s
@@ -77,7 +77,7 @@ class LocalObjectStore(ObjectStore):
         try:
             return await self._threads.run(call)
         except OSError as error:
-            # Its name only: the text holds the path.
+            # Only the name of the error, because its text contains the path.
             reason = errno.errorcode.get(error.errno or 0, type(error).__name__)
             raise ObjectStoreUnavailable(reason) from error
 
@@ -108,9 +108,9 @@ class LocalObjectStore(ObjectStore):
             with draft.open("xb") as file:
                 file.write(data)
                 file.flush()
-                # A move may reach the disk before the content does; without this, a power cut between the
-                # two leaves an empty file in its place. Costs milliseconds, off the loop and after a look
-                # of seconds. The move itself may get lost: then the former object is still there.
+                # Without fsync, a power failure could leave an empty file, because a rename may reach the
+                # disk before the content. This takes milliseconds, outside the event loop and after a scrape
+                # of seconds. If the rename itself is lost, the previous object is still there.
                 os.fsync(file.fileno())
         except OSError:
             draft.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ class LocalObjectStore(ObjectStore):
             return
         self._sweep_due_s = now_s + SWEEP_INTERVAL_S
         for name in _names(self._incoming, ""):
-            # Whatever prevents it, the object is still worth writing; the next sweep finds the same files.
+            # An error must not prevent the write; the next cleanup finds the same files.
             with suppress(OSError):
                 draft = self._incoming / name
                 if now_s - draft.stat().st_mtime > LEFTOVER_AGE_S:
@@ -146,15 +146,15 @@ class LocalObjectStore(ObjectStore):
     def _objects(self, prefix: str, start: Place) -> Iterator[StoredObject]:
         for place in self._places(start):
             key = place[2].replace(SEPARATOR, "/")
-            # What is not where it belongs was not put there by us.
+            # Skips files that this store has not written.
             if not key.startswith(prefix) or not is_key(key) or _place(key) != place:
                 continue
-            with suppress(FileNotFoundError):  # deleted meanwhile
+            with suppress(FileNotFoundError):  # deleted in the meantime
                 stored_s = self._folder.joinpath(*place).stat().st_mtime
                 yield StoredObject(key=key, stored_at=datetime.fromtimestamp(stored_s, UTC))
 
     def _places(self, start: Place) -> Iterator[Place]:
-        """In order, behind ``start``."""
+        """In order, after ``start``."""
         for outer in _names(self._folder, start[0]):
             if len(outer) != len("00"):
                 continue

@@ -1,4 +1,4 @@
-"""Objects by key, wherever they are kept."""
+"""Interface of the object store."""
 
 import re
 from datetime import datetime
@@ -10,9 +10,9 @@ from shared.errors import Unavailable
 
 KEY_CHARACTERS_MAX = 200
 OBJECT_BYTES_MAX = 16 * 1024 * 1024
-PAGE_MAX = 1_000  # of S3
-# What every place understands in the same way, whether it tells capitals apart or not. Who needs other
-# characters hashes them. No part begins with a dot, so none leads elsewhere.
+PAGE_MAX = 1_000  # limit of S3
+# Characters that every store treats alike, case-sensitive or not; other characters must be hashed. No part
+# begins with a dot, so that a key cannot leave its folder.
 _KEY = re.compile(r"[a-z0-9_][a-z0-9._-]*(?:/[a-z0-9_][a-z0-9._-]*)*")
 
 
@@ -21,7 +21,7 @@ class ObjectStoreUnavailable(Unavailable):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason  # a name: of an error, of a service's code; never its text
+        self.reason = reason  # name of an error or a service's code, never its text
 
     def __str__(self) -> str:
         return f"The object store does not do its work: {self.reason}."
@@ -33,8 +33,8 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ObjectStore(Protocol):
-    """An object is there as a whole or not at all, also while it is replaced. Everything raises
-    ObjectStoreUnavailable, and ValueError for what is no key.
+    """Reads and writes are atomic, also while an object is replaced. All methods raise
+    ObjectStoreUnavailable, and ValueError for an invalid key.
     """
 
     async def get(self, key: str) -> bytes | None: ...
@@ -42,19 +42,19 @@ class ObjectStore(Protocol):
     async def put(self, key: str, data: bytes) -> None: ...
 
     async def delete(self, key: str) -> None:
-        """May be repeated."""
+        """Idempotent."""
         ...
 
     async def page(
         self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
     ) -> tuple[StoredObject, ...]:
-        """What begins with ``prefix``, in an order of the store's own, from behind the key ``after``, which
-        need not be there any more. The end is an empty page.
+        """Objects whose key starts with ``prefix``, in an order defined by the store, after the key
+        ``after``, which may have been deleted. An empty page is the end.
         """
         ...
 
     async def probe(self) -> str:
-        """In a few words where objects are kept."""
+        """Checks the store and returns a short description of it."""
         ...
 
     async def close(self) -> None: ...
@@ -70,6 +70,6 @@ def check_key(key: str) -> None:
 
 
 def check_size(bytes_count: int) -> None:
-    """So that one object, whoever put it there, does not fill the memory."""
+    """Raises ObjectStoreUnavailable for an object that would use too much memory."""
     if bytes_count > OBJECT_BYTES_MAX:
         raise ObjectStoreUnavailable("ObjectTooLarge")

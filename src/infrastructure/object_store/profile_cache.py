@@ -1,4 +1,4 @@
-"""Profiles that were looked at before, as objects."""
+"""Cache of scraped profiles in the object store."""
 
 import asyncio
 from datetime import datetime
@@ -13,9 +13,9 @@ from infrastructure.object_store.port import ObjectStore, ObjectStoreUnavailable
 from infrastructure.object_store.profile_codec import SCHEMA, CacheEntryCorrupt, packed, unpacked
 
 PREFIX = "profiles/"
-READ_DEADLINE_S = 0.75  # to look anew takes eight seconds: more than a tenth is not worth waiting
+READ_DEADLINE_S = 0.75  # a scrape takes eight seconds: waiting longer is not worthwhile
 WRITE_DEADLINE_S = 3.0
-DELETIONS_AT_ONCE = 4  # so that a sweep leaves threads and connections to those who read
+DELETIONS_AT_ONCE = 4  # leaves threads and connections to readers
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("profile_cache")
 
@@ -26,8 +26,8 @@ class Swept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CachedProfiles(ProfileCache):
-    """An entry a depth. Whoever looks at real profiles has no use for simulated ones that were kept before
-    there was a key; they are passed over, and replaced in time.
+    """One entry per depth. With ``takes_simulated=False`` entries of a simulator are ignored and later
+    replaced.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class CachedProfiles(ProfileCache):
         await asyncio.gather(*(self._remove(_key(username, depth)) for depth in DEPTHS))
 
     async def remove_expired(self, older_than: datetime) -> Swept:
-        """Of every schema and depth, by when they were stored, page by page. Raises
-        ObjectStoreUnavailable; what was removed until then stays removed, and it may be repeated. An entry
-        that is replaced in the same moment may be removed with the old one, and is looked at again.
+        """Removes entries of every schema and depth by storage time, page by page. Idempotent. Raises
+        ObjectStoreUnavailable after a partial removal. An entry that is replaced at the same moment may be
+        removed, and is then scraped again.
         """
         seen = removed = 0
         after: str | None = None

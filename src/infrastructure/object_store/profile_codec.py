@@ -1,4 +1,4 @@
-"""A look at a profile as bytes, and back. Whatever else those bytes turn out to be is told, not trusted."""
+"""Codec of cached scrapes: compressed JSON with a version and a checksum."""
 
 import sys
 
@@ -12,10 +12,10 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-SCHEMA = 1  # of Scrape: to be raised when an older one could be misread
+SCHEMA = 1  # of Scrape: increase it when an older version could be misread
 MAGIC = b"oslira scrape\x00" + bytes([SCHEMA])
-JSON_BYTES_MAX = 4 * 1024 * 1024  # fifty posts with the longest captions are a quarter of it
-WINDOW_BITS_MAX = 23  # eight megabytes: what the decompressor may set aside for itself
+JSON_BYTES_MAX = 4 * 1024 * 1024  # fifty posts with the longest captions need a quarter of it
+WINDOW_BITS_MAX = 23  # 8 MB: limit of the decompressor's memory
 
 _CHECKED: dict[int, int] = {zstd.CompressionParameter.checksum_flag: 1}
 _BOUNDED: dict[int, int] = {zstd.DecompressionParameter.window_log_max: WINDOW_BITS_MAX}
@@ -29,7 +29,7 @@ class CacheEntryCorrupt(Exception):
 
 
 def packed(username: str, depth: int, scrape: Scrape) -> bytes:
-    """Raises EntryBroken for what would not be taken when it is read again."""
+    """Raises CacheEntryCorrupt for a scrape that ``unpacked`` would reject."""
     _check(username, depth, scrape)
     text = msgspec.json.encode(scrape)
     if len(text) >= JSON_BYTES_MAX:

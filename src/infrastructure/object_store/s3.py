@@ -1,10 +1,10 @@
-"""Objects in a bucket: Cloudflare R2, or S3."""
+"""Object store in a bucket of Cloudflare R2 or S3."""
 
 import asyncio
 import re
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar  # noqa: TID251  boto3's types are not installed where this runs
+from typing import TYPE_CHECKING, TypeVar  # noqa: TID251  boto3's types are not installed in production
 
 import msgspec
 
@@ -30,7 +30,7 @@ CODE = re.compile(r"[A-Za-z0-9]{1,60}")
 
 
 class S3Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What is empty is left to boto3, which looks for it in the environment."""
+    """boto3 reads empty fields from the environment."""
 
     bucket: str
     endpoint_url: str = ""
@@ -44,14 +44,14 @@ class S3Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 class S3RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     connect_s: float = 2.0
-    read_s: float = 3.0  # between two pieces of an answer
+    read_s: float = 3.0  # between two chunks of a response
     attempts_max: int = 2
-    deadline_s: float = 8.0  # for everything: a free thread, the first import of boto3, every attempt
+    deadline_s: float = 8.0  # total: waiting for a thread, first import of boto3, all attempts
 
 
 class S3ObjectStore(ObjectStore):
-    """A call ends at the deadline, even if its thread does not: a server may send a byte a second for as
-    long as it likes.
+    """A call ends at the deadline even if its thread does not: a server may send a byte per second for any
+    length of time.
     """
 
     def __init__(self, access: S3Endpoint, *, patience: S3RetryLimits | None = None) -> None:
@@ -98,8 +98,8 @@ class S3ObjectStore(ObjectStore):
             return call(self._connected())
         except ObjectStoreUnavailable:
             raise
-        except Exception as error:  # noqa: BLE001  botocore, urllib3 and the parsers share no base
-            # Neither cause nor text: they hold addresses, and what a proxy in between wrote.
+        except Exception as error:  # noqa: BLE001  botocore, urllib3 and the parsers have no common base
+            # Without cause and text, because they contain URLs and a proxy's response.
             raise ObjectStoreUnavailable(_code(error) or type(error).__name__) from None
 
     def _connected(self) -> "_Bucket":
@@ -110,10 +110,10 @@ class S3ObjectStore(ObjectStore):
 
 
 class _Bucket:
-    """The same calls, blocking. A client of boto3 may be used by many threads."""
+    """The blocking calls. boto3's client is thread-safe."""
 
     def __init__(self, access: S3Endpoint, patience: S3RetryLimits) -> None:
-        # Imported here, in a thread: they take two seconds, and a folder does without them.
+        # Imported here, in a thread: the imports take two seconds, and LocalObjectStore does not need them.
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 
@@ -122,13 +122,13 @@ class _Bucket:
             read_timeout=patience.read_s,
             retries={"mode": "standard", "total_max_attempts": patience.attempts_max},
             max_pool_connections=THREADS,
-            # R2 has the bucket in the path, and knows none of the checksums that boto3 adds on its own.
+            # R2 uses path-style URLs and does not support the checksums that boto3 adds by default.
             s3={"addressing_style": "path"} if access.endpoint_url else None,
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
         self._name = access.bucket
-        # A session of its own: the common one must not be used by two threads at once.
+        # A separate session, because the default one is not thread-safe.
         self._client: S3Client = boto3.session.Session().client(
             "s3",
             endpoint_url=access.endpoint_url or None,
@@ -146,11 +146,11 @@ class _Bucket:
                 return None
             raise
         with answer["Body"] as body:
-            if "ContentLength" not in answer:  # nobody could tell the whole from a part
+            if "ContentLength" not in answer:  # a truncated body could not be detected
                 raise ObjectStoreUnavailable("NoContentLength")
             data = body.read(OBJECT_BYTES_MAX + 1)
             check_size(len(data))
-            body.read()  # nothing is left to read; this notices whether everything came
+            body.read()  # raises if the body was truncated
             return data
 
     def put(self, key: str, data: bytes) -> None:
@@ -174,7 +174,7 @@ class _Bucket:
 
 
 def _code(error: Exception) -> str | None:
-    """What the service calls it; None when it was not the service that failed."""
+    """The service's error code; None for an error that is not a response of the service."""
     response: dict[str, dict[str, str]] | None = getattr(error, "response", None)
     code = str((response or {}).get("Error", {}).get("Code"))
     return code if response and CODE.fullmatch(code) else None

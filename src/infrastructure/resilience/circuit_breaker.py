@@ -1,4 +1,4 @@
-"""Who keeps failing is left alone for a while."""
+"""Circuit breaker with one probe at a time."""
 
 import math
 from collections import deque
@@ -10,17 +10,17 @@ State = Literal["closed", "open", "half_open"]
 Health = Literal[
     "well",
     "ill",
-    "unknown",  # it was cancelled, or told to come later: says nothing
+    "unknown",  # cancelled or rate-limited: no evidence
 ]
 
 PAUSE_MAX_S = 120.0
 
 
 class BreakerRules(NamedTuple):
-    failures_max: int = 5  # in a row
-    recent_count: int = 20  # or: of the last 20,
-    recent_s: float = 30.0  # all within 30 s,
-    failed_share: float = 0.5  # half
+    failures_max: int = 5  # consecutive
+    recent_count: int = 20  # or: of the last 20
+    recent_s: float = 30.0  # all within 30 s
+    failed_share: float = 0.5  # half failed
     open_s: float = 10.0  # doubles with every failed probe
     open_max_s: float = 120.0
 
@@ -28,19 +28,19 @@ class BreakerRules(NamedTuple):
 class BreakerView(NamedTuple):
     state: State
     failures_in_a_row: int
-    blocked_for_s: float  # 0 also while a probe is under way
+    blocked_for_s: float  # 0 also while a probe is in progress
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BreakerPermit:
-    """Leave to ask, once. What comes of it counts only while the breaker is as it was."""
+    """Permit for one call. Its result counts only if the breaker has not changed state since."""
 
     era: int
 
 
 class CircuitBreaker:
-    """Closed: everybody passes. Open: nobody. Half open, after a while: one at a time, and how it fares
-    decides. Beside that, a pause that the other side has asked for.
+    """Closed: all calls pass. Open: no call passes. Half open after ``open_s``: one probe at a time, whose
+    result closes or reopens the breaker. ``pause`` blocks calls independently of the state.
     """
 
     def __init__(self, monotonic_s: Callable[[], float], rules: BreakerRules | None = None) -> None:
@@ -66,7 +66,7 @@ class CircuitBreaker:
 
     @property
     def blocked_for_s(self) -> float:
-        """How long nobody passes; infinite while a probe is under way."""
+        """Time until a call is permitted; infinite while a probe is in progress."""
         if self.state == "half_open" and self._probe is not None:
             return math.inf
         return max(self.paused_for_s, (self._open_until_s or 0.0) - self._monotonic_s(), 0.0)
@@ -87,9 +87,9 @@ class CircuitBreaker:
         return passage
 
     def leave(self, passage: BreakerPermit, health: Health) -> bool:
-        """Every passage is left, once. True when this has opened the breaker."""
+        """Call exactly once per permit. Returns True when this result opened the breaker."""
         if passage.era != self._era:
-            return False  # it began before the last change, and is no news
+            return False  # permit of an earlier state
         if passage is self._probe:
             self._probe = None
             return self._judge_probe(health)
@@ -103,7 +103,7 @@ class CircuitBreaker:
         return False
 
     def pause(self, duration_s: float) -> None:
-        """It said when to come back."""
+        """Blocks calls for the time that the provider requested."""
         until_s = self._monotonic_s() + min(duration_s, PAUSE_MAX_S)
         self._paused_until_s = max(self._paused_until_s, until_s)
 

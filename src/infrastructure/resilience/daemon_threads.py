@@ -1,4 +1,4 @@
-"""Calls that block, off the event loop."""
+"""Thread pool for blocking calls that does not delay the end of the process."""
 
 import asyncio
 import threading
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class DaemonThreadPool:
-    """At most ``size`` calls at once; the others wait their turn. Whoever is cancelled while waiting is never
-    run; what has begun cannot be stopped: it goes on, and nobody hears of its end.
+    """Runs at most ``size`` calls concurrently; the others wait. A call that is cancelled while it waits
+    never runs. A running call cannot be stopped; its result is discarded.
 
-    Not a ThreadPoolExecutor, because a process does not end before all of its threads do: a disk that hangs
-    or a server that sends a byte a second would hold up the end of ours.
+    Not a ThreadPoolExecutor, because the interpreter joins its threads at exit: a hanging disk or a server
+    that sends a byte per second would delay the exit.
     """
 
     def __init__(self, name: str, *, size: int) -> None:
@@ -30,24 +30,24 @@ class DaemonThreadPool:
         return await asyncio.wrap_future(self.submit(function))
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """For callers that need to know when the call itself has ended."""
+        """For callers that must know when the call itself has ended."""
         call: Future[T] = Future()
         self._calls.put(partial(_fulfil, call, function))
-        # One is begun when none is idle, so that a process that seldom asks has one and not all.
+        # A thread starts only when none is idle, so that a process with few calls has one thread.
         if not self._idle.acquire(blocking=False) and self._started < self._size:
             self._started += 1
             threading.Thread(target=self._work, name=f"{self._name}-{self._started}", daemon=True).start()
         return call
 
     def close(self) -> None:
-        """Each thread ends after what it is doing. Nothing may be run afterwards."""
+        """Each thread ends after its current call. No call may be submitted afterwards."""
         for _ in range(self._started):
             self._calls.put(None)
 
     def _work(self) -> None:
         while (call := self._next()) is not None:
             call()
-            del call  # or its result would stay in memory until the next
+            del call  # otherwise its result would stay in memory until the next call
 
     def _next(self) -> Callable[[], None] | None:
         try:
@@ -62,5 +62,5 @@ def _fulfil(call: Future[T], function: Callable[[], T]) -> None:
         return
     try:
         call.set_result(function())
-    except BaseException as error:  # noqa: BLE001  it is for the caller to handle
+    except BaseException as error:  # noqa: BLE001  raised in the caller
         call.set_exception(error)

@@ -1,4 +1,4 @@
-"""Many like questions in one round trip."""
+"""Micro-batching of concurrent calls into one round trip."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,12 +9,12 @@ from shared.errors import Unavailable
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-SENDERS_MAX = 2  # so that one batch is asked while the answers of another are used
+SENDERS_MAX = 2  # one batch is sent while the results of another are processed
 
 
 class MicroBatcher(Generic[Question, Answer]):
-    """Whoever asks while a batch is under way rides in the next one, so that load makes batches larger
-    instead of queues longer. Alone, a question goes out at once.
+    """Calls that arrive while a batch is in progress join the next one, so that load increases the batch size
+    and not the queue. A single call is sent at once.
     """
 
     def __init__(
@@ -30,29 +30,29 @@ class MicroBatcher(Generic[Question, Answer]):
         self._senders_count = 0
 
     async def ask(self, question: Question) -> Answer:
-        """A cancelled asker leaves; the others of its batch do not notice."""
+        """Cancelling a call does not affect the others in its batch."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         if self._senders_count < SENDERS_MAX:
             self._senders_count += 1
             sender = asyncio.create_task(self._send_all())
-            self._senders.add(sender)  # or nobody would hold it
+            self._senders.add(sender)  # keeps a strong reference to the task
             sender.add_done_callback(self._senders.discard)
         return await answer
 
     async def _send_all(self) -> None:
-        """A batch is made when it leaves, not when it was called for: who asks meanwhile gets on."""
+        """A batch is formed when it is sent, so that calls which arrive in the meantime are included."""
         while self._waiting:
             batch = self._waiting[: self._size_max]
             del self._waiting[: self._size_max]
             await self._run(batch)
-        # At once, not when the task is called done: who asks in between would wait for nobody.
+        # Not in the done callback: a call that arrives before it would start no sender and wait forever.
         self._senders_count -= 1
 
     async def _run(self, batch: list[tuple[Question, asyncio.Future[Answer]]]) -> None:
         try:
             answers = await self._ask_all([question for question, _ in batch])
-        except Exception as error:  # noqa: BLE001  it is for the askers to handle
+        except Exception as error:  # noqa: BLE001  raised in the callers
             await self._fail(batch, error)
             return
         for (_, waiter), answer in zip(batch, answers, strict=True):
@@ -60,7 +60,7 @@ class MicroBatcher(Generic[Question, Answer]):
                 waiter.set_result(answer)
 
     async def _fail(self, batch: list[tuple[Question, asyncio.Future[Answer]]], error: Exception) -> None:
-        """One question may have spoilt it for all: each is asked again alone, unless nobody answers."""
+        """One call may have failed the whole batch: each is repeated alone, except after Unavailable."""
         if len(batch) > 1 and not isinstance(error, Unavailable):
             for one in batch:
                 await self._run([one])

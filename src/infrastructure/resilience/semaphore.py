@@ -1,4 +1,4 @@
-"""So many at once and no more, whichever process they are in."""
+"""Interface of the semaphore that limits concurrency across processes."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -7,7 +7,7 @@ from shared.errors import Unavailable
 
 
 class SlotLost(Unavailable):
-    """Somebody else may have it by now: what was done under it had to stop."""
+    """The slot was lost and may have another holder: the work under it was cancelled."""
 
     code = "slot_lost"
 
@@ -20,7 +20,7 @@ class SlotLost(Unavailable):
 
 
 class SlotsBusy(Unavailable):
-    """No slot came free within the time that the caller waits for one."""
+    """No slot became free within the caller's waiting time."""
 
     code = "slots_busy"
 
@@ -34,12 +34,12 @@ class SlotsBusy(Unavailable):
 
 class DistributedSemaphore(Protocol):
     def acquire(self, name: str, limit: int) -> AbstractAsyncContextManager[None]:
-        """Wait for one of ``limit`` slots, first come, first served within a process. Raises Unavailable
-        when nobody can say whether one is free. When a slot is lost, the task inside is cancelled, and
-        what leaves the block is SlotLost.
+        """Waits for one of ``limit`` slots, first in, first out within a process. Raises Unavailable when the
+        database does not answer. When the slot is lost, the task inside is cancelled and the block raises
+        SlotLost.
         """
         ...
 
     def acquire_now(self, name: str, limit: int) -> AbstractAsyncContextManager[bool]:
-        """Whether one is free that nobody waits for; it is held as above. Never waits, never fails."""
+        """Yields True and holds a slot if one is free and no call waits for it. Never waits, never fails."""
         ...

@@ -1,5 +1,5 @@
-"""Instagram profiles by Apify: https://apify.com/apify/instagram-profile-scraper, and for more posts than
-it shows https://apify.com/apify/instagram-scraper.
+"""Instagram profiles via Apify: https://apify.com/apify/instagram-profile-scraper, and for more posts
+https://apify.com/apify/instagram-scraper.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ PROFILE_ACTOR = "apify~instagram-profile-scraper"
 POSTS_ACTOR = "apify~instagram-scraper"
 SLOTS_NAME = "scrapes"
 SLOTS_MAX = 10
-LATEST_POSTS_MAX = 12  # that the profile actor shows
+LATEST_POSTS_MAX = 12  # returned by the profile actor
 PROFILE_ITEMS_MAX = 5
-PINNED_POSTS_MAX = 5  # which come first, and may come beside those asked for
+PINNED_POSTS_MAX = 5  # listed first, and possibly in addition to the requested ones
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
 
@@ -48,8 +48,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
 class ApifyLimits(msgspec.Struct, frozen=True, kw_only=True):
     look_s: float = 240.0
     slot_wait_s: float = 300.0
-    run_s: float = 110.0  # after which Apify ends the run itself, should we be gone
-    usd_max: Decimal = Decimal("0.50")  # the least that these actors accept
+    run_s: float = 110.0  # Apify's own timeout, in case this process dies
+    usd_max: Decimal = Decimal("0.50")  # minimum accepted by these actors
     memory_mbytes: int | None = None
     at_once_max: int = SLOTS_MAX
     poll_s: float = POLL_S
@@ -57,9 +57,9 @@ class ApifyLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApifyProfiles(ProfileSource):
-    """The profile actor shows the twelve newest posts; who wants more needs a second run. With a second slot
-    the two run side by side, which halves the time, and a second run that turns out to be of no use is
-    aborted. Without one it comes after the first, and only if there is more to be found.
+    """The profile actor returns the twelve newest posts; more posts need a second run. With a second slot
+    both runs are concurrent, which halves the time, and an unnecessary second run is aborted. Without one the
+    second run follows the first, and only if there are more posts.
     """
 
     def __init__(
@@ -89,7 +89,9 @@ class ApifyProfiles(ProfileSource):
         self._made: tuple[ProviderEndpoint, ActorRuns] | None = None
 
     async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
-        """A failure of the slots or of their database is not one of Apify, and is raised as itself."""
+        """Raises ProfilesUnavailable for Apify's failures. Errors of the semaphore and its database
+        propagate.
+        """
         at_once_max = self._limits.at_once_max
         async with self._slot():
             access = await self._where()
@@ -199,7 +201,7 @@ class ApifyProfiles(ProfileSource):
         )
 
     async def prepare(self) -> None:
-        """Never fails. Called at the start, it saves the first look the time of importing the client."""
+        """Never fails. Called at startup, it saves the first scrape the time of importing the client."""
         with suppress(Exception):
             await self._runs(await self._where())
 
@@ -210,7 +212,7 @@ class ApifyProfiles(ProfileSource):
 
 
 def _make(access: ProviderEndpoint, timeout_s: float) -> ActorRuns:
-    from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  takes a second
+    from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  slow import
 
     return ApifyRuns(access, timeout_s=timeout_s)
 
@@ -218,7 +220,7 @@ def _make(access: ProviderEndpoint, timeout_s: float) -> ActorRuns:
 async def _end(tasks: list[asyncio.Task[tuple[Post, ...]]]) -> None:
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)  # what they say was heard, or is of no use
+    await asyncio.gather(*tasks, return_exceptions=True)  # their errors were already raised or are irrelevant
 
 
 async def _close(lookings: list[ApifyScrape], outcome: str) -> None:
@@ -229,7 +231,7 @@ async def _close(lookings: list[ApifyScrape], outcome: str) -> None:
 
 
 def _is_more_to_be_found(profile: Profile, posts_max: int) -> bool:
-    """A profile that shows posts and counts none has an unknown number of them."""
+    """A profile that has posts but reports a count of zero has an unknown number of posts."""
     there = posts_max if profile.posts and not profile.posts_count else profile.posts_count
     return posts_max > LATEST_POSTS_MAX and len(profile.posts) < min(posts_max, there)
 

@@ -1,4 +1,4 @@
-"""Items of Apify's Instagram actors as profiles and posts."""
+"""Conversion of items of Apify's Instagram actors into profiles and posts."""
 
 import re
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ KINDS: dict[str, Literal["image", "video", "carousel"]] = {
     "video": "video",
     "sidecar": "carousel",
 }
-# How the actors' error items name what they found.
+# Texts of the actors' error items.
 NOT_FOUND = re.compile(r"\bnot found\b|\bdoes(n't| not) exist\b")
 RESTRICTED = re.compile(r"\brestrict(ed|ion)?\b|\b(login|log in|sign in|age|country|region)\b")
 
@@ -40,7 +40,7 @@ class MappedProfile(msgspec.Struct, frozen=True):
 
 
 def read_profile(items: list[Any], username: str, *, now: datetime) -> MappedProfile:
-    """What a run of the profile actor says. Raises ScrapeTrouble when it says nothing usable."""
+    """Reads the items of the profile actor. Raises ScrapeError when they are not usable."""
     if not items:
         return MappedProfile("not_found")
     item = next((item for item in items if _is_of(item, username)), None)
@@ -59,14 +59,14 @@ def read_profile(items: list[Any], username: str, *, now: datetime) -> MappedPro
 
 
 def read_posts(items: list[Any], *, now: datetime) -> tuple[Post, ...]:
-    """What a run of the posts actor says. Posts made together with others belong to several profiles, so
-    whose they are is not asked; an error item is not a post.
+    """Reads the items of the posts actor, without error items. The owner is not checked, because joint posts
+    belong to several profiles.
     """
     return newest_first(_post(item, now=now) for item in items if is_object(item) and not item.get("error"))
 
 
 def newest_first(posts: Iterable[Post | None]) -> tuple[Post, ...]:
-    """Each once. Pinned posts come first on the platform, however old they are."""
+    """Unique posts by date: the platform lists pinned posts first, regardless of their age."""
     unique = {post.id: post for post in posts if post is not None}
     return tuple(sorted(unique.values(), key=lambda post: post.posted_at or FIRST_POST_AT, reverse=True))
 
@@ -82,8 +82,8 @@ def _said(item: dict[str, Any]) -> Outcome:
         return "not_found"
     if error in ("private", "private_account"):
         return "private"
-    # The actor came through and was shown nothing: a private profile would show its name. Messages of
-    # failed requests mean that it did not come through, which is another matter.
+    # The actor reached the page and saw nothing, while a private profile would show its name. With messages
+    # of failed requests the actor did not reach the page.
     is_wall = error == "no_items" or RESTRICTED.search(said)
     if is_wall and not listed(item.get("requestErrorMessages")):
         return "restricted"
@@ -115,7 +115,7 @@ def _profile(item: dict[str, Any], *, now: datetime) -> Profile:
 
 
 def _category(value: object) -> str:
-    """A category of which only the second part is known comes as ``None,Public figure``."""
+    """A category without its first part is returned as ``None,Public figure``."""
     parts = (part.strip() for part in text(value, 200).split(","))
     return ", ".join(part for part in parts if part and part != "None")
 

@@ -1,4 +1,4 @@
-"""What a look asks of Apify, without its client, which takes a second to import."""
+"""Interface to Apify without its client, which takes a second to import."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -10,22 +10,22 @@ OVER = frozenset({"SUCCEEDED", "FAILED", "TIMED-OUT", "ABORTED"})
 
 
 class ActorRunRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to be made, and what it may cost at the most."""
+    """A run to start and the limit of its cost."""
 
     actor: str
     input: dict[str, Any]
-    items_max: int  # that are paid for
+    items_max: int  # charged items
     usd_max: Decimal
     timeout_s: float
-    memory_mbytes: int | None = None  # the actor's own default
+    memory_mbytes: int | None = None  # None: the actor's default
 
 
 class ActorRun(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     dataset_id: str
     status: str
-    usd: float | None = None  # what it costs; not every kind of actor says so
-    item_usd: float | None = None  # where it is paid for by its results
+    usd: float | None = None  # cost; not reported for every kind of actor
+    item_usd: float | None = None  # price per item, for actors charged by result
 
     @property
     def is_over(self) -> bool:
@@ -34,20 +34,20 @@ class ActorRun(msgspec.Struct, frozen=True, kw_only=True):
 
 class DatasetItems(msgspec.Struct, frozen=True):
     found: list[Any]
-    total: int  # there may be more than were read
+    total: int  # may exceed the number of items read
 
 
 class ActorRuns(Protocol):
-    """Each call is one request, or as many as there are pages. Raises ScrapeTrouble and nothing else."""
+    """Each call is one request, or one per page. Raises only ScrapeError."""
 
     async def start(self, order: ActorRunRequest, *, mark: str) -> ActorRun: ...
 
     async def marked(self, actor: str, *, mark: str, since: datetime) -> list[ActorRun]:
-        """Those that were started with this mark."""
+        """The runs that were started with this mark."""
         ...
 
     async def wait(self, run_id: str, *, wait_s: float) -> ActorRun:
-        """As it is when it is over, or after that time."""
+        """Returns when the run has ended or after ``wait_s``."""
         ...
 
     async def items(self, run: ActorRun, *, items_max: int) -> DatasetItems: ...

@@ -1,4 +1,4 @@
-"""Runs of Apify's actors, by its own client, which retries nothing itself."""
+"""Actor runs via Apify's client, without the client's retries."""
 
 import re
 from collections.abc import AsyncIterator, Generator
@@ -22,9 +22,9 @@ API_URL = "https://api.apify.com"
 CALL_TIMEOUT_S = 15.0
 PAGE_ITEMS = 100
 MARKED_RUNS_MAX = 100
-CLOCKS_APART = timedelta(minutes=1)  # ours and theirs, at the most
+CLOCKS_APART = timedelta(minutes=1)  # maximum difference between our clock and Apify's
 CODE = re.compile(r"[a-z0-9-]{1,60}")
-# The account is busy; both pass as other runs end.
+# The account has too many active runs; the limit clears when other runs end.
 NOT_NOW = frozenset({"actor-memory-limit-exceeded", "concurrent-runs-limit-exceeded"})
 
 
@@ -38,8 +38,8 @@ _call: ContextVar[_Call | None] = ContextVar("apify_call", default=None)
 
 
 class _Http(ImpitHttpClientAsync):
-    """Tells what the client above keeps to itself: Retry-After. And the mark goes out with the user agent,
-    which Apify keeps with the run: it has no idempotency keys by which a lost run could be found again.
+    """Captures Retry-After, which the client does not expose. Adds the mark to the user agent, which Apify
+    stores with the run: Apify has no idempotency keys by which a lost run could be found.
     """
 
     async def send_request(
@@ -49,7 +49,7 @@ class _Http(ImpitHttpClientAsync):
         url: str,
         headers: dict[str, str],
         content: bytes | AsyncIterator[bytes] | None,
-        timeout: float | None,  # noqa: ASYNC109  the client's
+        timeout: float | None,  # noqa: ASYNC109  signature of the base class
         stream: bool,
     ) -> impit.Response:
         call = _call.get()
@@ -141,8 +141,8 @@ def _in_our_words(mark: str = "") -> Generator[None]:
         raise ScrapeError("connection", detail="not connected", was_sent=False) from None
     except impit.HTTPError as error:
         raise ScrapeError("connection", detail=type(error).__name__) from None
-    except Exception as error:  # noqa: BLE001  pydantic's, KeyError and more: whatever an odd body leads to
-        # Neither cause nor text: they may quote what came.
+    except Exception as error:  # noqa: BLE001  e.g. pydantic's errors or KeyError for an unexpected body
+        # Without cause and text, because both may quote the response.
         raise ScrapeError("garbled", detail=type(error).__name__) from None
     finally:
         _call.reset(token)
@@ -158,11 +158,11 @@ def _refusal(error: ApifyApiError, after_s: float | None) -> ScrapeError:
     elif status == HTTPStatus.REQUEST_TIMEOUT:
         trouble = "timeout"
     elif is_theirs or (status == HTTPStatus.NOT_FOUND and error.http_method == "GET"):
-        trouble = "unavailable"  # what was made a moment ago is not yet known everywhere
+        trouble = "unavailable"  # a new run may not be visible everywhere yet
     return ScrapeError(trouble, detail=f"{status} {code}".strip(), retry_after_s=after_s, was_sent=is_theirs)
 
 
-def _run(run: Any) -> ActorRun:  # noqa: ANN401  Apify's Run or RunListItem, which share these
+def _run(run: Any) -> ActorRun:  # noqa: ANN401  Apify's Run and RunListItem share these fields
     pricing = getattr(run, "pricing_info", None)
     is_by_item = getattr(pricing, "pricing_model", None) == "PRICE_PER_DATASET_ITEM"
     return ActorRun(

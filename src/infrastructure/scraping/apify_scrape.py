@@ -1,4 +1,4 @@
-"""One look at a profile by Apify: as many runs as it takes, none of them forgotten."""
+"""One scrape of a profile via Apify, with cleanup of every run that it started."""
 
 import asyncio
 import time
@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 POLL_S = 20.0
 CLEAR_UP_S = 12.0
-LATECOMERS_S = 1.0  # after which a run shows itself whose start was cut off
-SECOND_READING_S = 2.0  # after which a dataset that looked empty has shown what is in it
+LATECOMERS_S = 1.0  # delay until a run with an interrupted start is listed
+SECOND_READING_S = 2.0  # delay before an empty dataset is read again
 ATTEMPTS_TO_ABORT = 2
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
@@ -32,8 +32,8 @@ class ScrapeReading(msgspec.Struct, Generic[T], frozen=True):
 
 
 class ApifyScrape:
-    """To be closed, whatever happens: then no run is left running, and every run that was or may have
-    been started is written down.
+    """Must be closed in every case: ``close`` stops all runs and records each run that was or may have been
+    started.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class ApifyScrape:
         self._run: ActorRun | None = None
         self._known: set[str] = set()
         self._strays: list[ActorRun] = []
-        self._unanswered: str | None = None  # the actor whose start was sent, and nobody has answered
-        self._uncertain: set[str] = set()  # actors of which that was true at any time
+        self._unanswered: str | None = None  # the actor of a start request without a response
+        self._uncertain: set[str] = set()  # all actors that had such a request
         self._since = receipts.now()
         self._begun_at_s = time.monotonic()
         self._has_written = False
@@ -63,7 +63,7 @@ class ApifyScrape:
     async def carry_out(
         self, order: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], *, items_max: int
     ) -> ScrapeReading[T]:
-        """Raises ScrapeTrouble when patience is at its end."""
+        """Raises ScrapeError when no retry is left."""
         while True:
             try:
                 return await self._attempt(order, read, items_max)
@@ -73,7 +73,7 @@ class ApifyScrape:
     async def _attempt(
         self, order: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], items_max: int
     ) -> ScrapeReading[T]:
-        """Goes on where the last one came to: a run that is under way is not started again."""
+        """Resumes the previous attempt: a run in progress is not started again."""
         run = self._run or await self._lost() or await self._start(order)
         while not run.is_over:
             run = self._run = await self._runs.wait(run.id, wait_s=self._poll_s)
@@ -106,7 +106,7 @@ class ApifyScrape:
         return run
 
     async def _lost(self) -> ActorRun | None:
-        """The run whose start was not answered, if there is one. Not started again before that is known."""
+        """The run whose start had no response, if it exists. Checked before another start."""
         if self._unanswered is None:
             return None
         await self._find_strays(self._unanswered)
@@ -144,7 +144,7 @@ class ApifyScrape:
         )
 
     async def close(self, outcome: str) -> None:
-        """``outcome``: of what is not finished by now."""
+        """``outcome`` is recorded for runs that have not finished."""
         is_certain = await self._is_every_start_accounted_for()
         left = [run for run in (self._run, *self._strays) if run is not None]
         self._run, self._strays = None, []
@@ -154,7 +154,7 @@ class ApifyScrape:
             log.error("run_may_be_left_running", actor=self._unanswered, mark=self._mark)
             await self._write(outcome, None)
         elif not self._has_written and outcome != "cancelled":
-            # No run came about. That, too, is to be counted, and costs nothing.
+            # No run was started; the failure is recorded at no cost.
             await self._receipts.write(outcome, begun_at_s=self._begun_at_s, cost=(0, False))
 
     async def _is_every_start_accounted_for(self) -> bool:
@@ -170,7 +170,7 @@ class ApifyScrape:
         return True
 
     async def _stopped(self, run: ActorRun) -> ActorRun:
-        """One that is over is what it was. One that cannot be stopped ends by its own timeout."""
+        """A finished run is returned unchanged. A run that cannot be aborted ends by its own timeout."""
         if run.is_over:
             return run
         for attempt in range(ATTEMPTS_TO_ABORT):

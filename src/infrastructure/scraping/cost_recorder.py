@@ -1,4 +1,4 @@
-"""What one look cost, run by run."""
+"""Cost records of one scrape, one for each run."""
 
 import math
 import time
@@ -34,7 +34,7 @@ class ScrapeCostRecorder:
         posts_found: int = 0,
         run_id: str | None = None,
     ) -> None:
-        """``begun_at_s`` by the monotonic clock; ``cost`` and whether it is an estimate."""
+        """``begun_at_s``: by the monotonic clock. ``cost``: nanodollars and whether they are an estimate."""
         nanodollars, is_estimated = cost
         await self.log.record_scrape(
             ScrapeCall(
@@ -54,7 +54,7 @@ class ScrapeCostRecorder:
         )
 
     def cost_of_run(self, run: ActorRun | None, items_total: int | None = None) -> tuple[int | None, bool]:
-        """As Apify says, or by its price for an item, or by ours for a run that nobody knows more of."""
+        """The cost reported by Apify, otherwise its price per item, otherwise our price per run."""
         if run is not None and run.usd is not None and math.isfinite(run.usd) and run.usd >= 0:
             return round(run.usd * NANODOLLARS), not run.is_over
         if run is not None and run.item_usd is not None and items_total is not None:

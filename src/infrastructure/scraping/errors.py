@@ -1,4 +1,4 @@
-"""Why looking brought nothing, and whether to look again."""
+"""Classified scraping errors and their retries."""
 
 import asyncio
 import random
@@ -8,12 +8,12 @@ from typing import Literal
 import structlog
 
 Trouble = Literal[
-    "timeout",  # no answer in time
-    "connection",  # refused, reset, or ended in the middle
-    "not_now",  # too many at once, here or there: it passes
-    "unavailable",  # an error of theirs, or a run that failed
-    "garbled",  # not what it should be: HTML, half a document, somebody else's profile
-    "refused",  # our key, our plan, our request: a person has to act
+    "timeout",  # no response in time
+    "connection",  # refused, reset, or closed during the response
+    "not_now",  # too many concurrent requests; temporary
+    "unavailable",  # server error or failed run
+    "garbled",  # unexpected content, e.g. HTML, a truncated document, or another profile
+    "refused",  # our key, plan or request is rejected; an operator must act
 ]
 
 RETRIES_MAX = 3
@@ -30,8 +30,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
 
 
 class ScrapeError(Exception):
-    """``detail``: status and code, never the provider's own text. ``was_sent``: they may have heard us,
-    and done what was asked.
+    """``detail``: status and code, never the provider's text. ``was_sent``: the provider may have processed
+    the request.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class ScrapeError(Exception):
 
 
 class ScrapeRetryLimits:
-    """What one look may spend on trying again: three retries from five seconds on, each twice as long as
-    the one before. "Not now" is waited for without using them up.
+    """Retries of one scrape: three, with delays that start at five seconds and double. "not_now" errors are
+    retried separately.
     """
 
     def __init__(self, sleep: Sleep = asyncio.sleep, jitter: Callable[[], float] = random.random) -> None:
@@ -61,7 +61,7 @@ class ScrapeRetryLimits:
         self._refusals = 0
 
     async def after(self, trouble: ScrapeError) -> None:
-        """Wait for the next attempt; raises the trouble when there is none."""
+        """Waits before the next attempt. Raises ``trouble`` when no attempt is left."""
         delay_s = self._delay_s(trouble)
         if delay_s is None:
             raise trouble
@@ -83,6 +83,6 @@ class ScrapeRetryLimits:
 
 
 def told_retry_after_s(error: Exception) -> int:
-    """For the caller of a look that was given up."""
+    """Retry-After for the caller of a failed scrape."""
     asked_for_s = error.retry_after_s if isinstance(error, ScrapeError) else None
     return round(min(max(asked_for_s or 0.0, TOLD_RETRY_AFTER_S), TOLD_RETRY_AFTER_MAX_S))

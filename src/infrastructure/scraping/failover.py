@@ -1,4 +1,4 @@
-"""A second source for when the first fails."""
+"""Failover to a second profile source."""
 
 import math
 import time
@@ -13,15 +13,17 @@ from infrastructure.resilience.circuit_breaker import BreakerRules, CircuitBreak
 from infrastructure.resilience.semaphore import SlotsBusy
 from shared.llm import CostOwner
 
-# After five failures in a row nobody asks for a minute; then one does, to see. Failures that others' answers
-# come between say more of the profiles than of the source.
+# Five consecutive failures open the breaker for a minute, then one call probes the source. Failures between
+# successes are caused by the profiles rather than by the source, so their share does not count.
 RULES = BreakerRules(failures_max=5, failed_share=math.inf, open_s=60.0, open_max_s=60.0)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
 
 
 class FailoverProfiles(ProfileSource):
-    """``second_posts_max``: who needs more posts than the second can show is told of the first's failure."""
+    """``second_posts_max``: the first source's error is raised if more posts are requested than the second
+    returns.
+    """
 
     def __init__(
         self,
@@ -48,9 +50,9 @@ class FailoverProfiles(ProfileSource):
     async def _look_first(self, username: str, posts_max: int, spender: CostOwner) -> Scrape:
         passage = self._breaker.enter()
         if passage is None:
-            blocked_s = self._breaker.blocked_for_s  # without an end while somebody else sees
+            blocked_s = self._breaker.blocked_for_s  # infinite during another call's probe
             raise ProfilesUnavailable(username, max(math.ceil(min(blocked_s, RULES.open_s)), 1))
-        health: Health = "unknown"  # also after a failure of our own database or slots
+        health: Health = "unknown"  # also after an error of our own database or semaphore
         try:
             scrape = await self._first.look(username, posts_max=posts_max, spender=spender)
             health = "well"

@@ -1,4 +1,4 @@
-"""Reads what others wrote: each value is of the type it should be, within bounds, or absent."""
+"""Parsing of untrusted fields: each value has the expected type and is within bounds, or is absent."""
 
 import math
 import re
@@ -8,13 +8,13 @@ from typing import Any, TypeGuard
 
 from infrastructure.scraping.errors import ScrapeError
 
-HIDDEN = -1  # stands for a number that its owner does not show
-COUNT_MAX = 10**11  # nothing on the platform is counted beyond that
+HIDDEN = -1  # placeholder for a count that the owner hides
+COUNT_MAX = 10**11  # no count on the platform is larger
 TEXT_CHARACTERS_MAX = 5_000
 ADDRESS_CHARACTERS_MAX = 2_048
 NAMES_MAX = 100
-FIRST_POST_AT = datetime(2010, 7, 1, tzinfo=UTC)  # the platform's own
-MILLISECONDS_FROM = 10**11  # as seconds that would be the year 5138
+FIRST_POST_AT = datetime(2010, 7, 1, tzinfo=UTC)  # the platform's first post
+MILLISECONDS_FROM = 10**11  # in seconds this would be the year 5138
 
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kmb]?)")
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
@@ -30,7 +30,7 @@ def listed(value: object) -> list[Any]:
 
 
 def text(value: object, characters_max: int = TEXT_CHARACTERS_MAX) -> str:
-    """Without what neither JSON nor PostgreSQL can hold: NUL, and halves of characters."""
+    """Text without NUL and lone surrogates, which JSON or PostgreSQL cannot store."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
@@ -46,7 +46,7 @@ def address(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """Also from ``"1,234"`` and ``"1.2K"``. None when it is hidden, or no number."""
+    """Also parses ``"1,234"`` and ``"1.2K"``. None when hidden or not a number."""
     if isinstance(value, str):
         match = _COUNT.fullmatch(value.strip().replace(",", "").lower())
         value = float(match[1]) * _FACTORS[match[2]] if match else None
@@ -58,8 +58,8 @@ def count(value: object) -> int | None:
 
 
 def told_count(value: object) -> int:
-    """0 when nothing is told, or hidden. Raises ScrapeTrouble for what is no number: then the form of the
-    whole is another than we know, and its other values would be guesses.
+    """0 when absent or hidden. Raises ScrapeError for a value that is not a number: then the format is
+    unknown and the other values are unreliable.
     """
     found = count(value)
     if found is None and value not in (None, HIDDEN):
@@ -72,7 +72,7 @@ def flag(value: object) -> bool:
 
 
 def instant(value: object, *, now: datetime) -> datetime | None:
-    """From ISO 8601, or from seconds or milliseconds since 1970; without a zone it is UTC."""
+    """Parses ISO 8601 (UTC by default) and seconds or milliseconds since 1970."""
     found = _from_number(value) if isinstance(value, int | float) else _from_text(value)
     if found is None or not FIRST_POST_AT <= found <= now + timedelta(days=1):
         return None
@@ -102,7 +102,7 @@ def _from_number(value: float) -> datetime | None:
 
 
 def names(values: Iterable[object], *, characters_max: int = 100) -> tuple[str, ...]:
-    """Each once, in order."""
+    """Unique, in order."""
     found = (text(value, characters_max) for value in values)
     return tuple(dict.fromkeys(name for name in found if name))[:NAMES_MAX]
 

@@ -1,4 +1,4 @@
-"""Instagram's own pages by ScraperAPI: no runs, no more than twelve posts."""
+"""Instagram's web profiles via ScraperAPI, with at most twelve posts."""
 
 import asyncio
 import json
@@ -37,8 +37,8 @@ from shared.retry_after import retry_after_s
 PROVIDER = "scraperapi"
 API_URL = "https://api.scraperapi.com"
 PROFILE_URL = "https://www.instagram.com/api/v1/users/web_profile_info/"
-WEB_APP_ID = "936619743392459"  # of Instagram's own pages, without which they are not answered
-ANSWER_S = 75.0  # it tries for 70 s itself
+WEB_APP_ID = "936619743392459"  # sent by Instagram's own pages; required
+ANSWER_S = 75.0  # ScraperAPI itself tries for 70 s
 LOOK_S = 240.0
 BODY_BYTES_MAX = 8 * 1024 * 1024
 
@@ -52,9 +52,7 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 class ScraperApiProfiles(ProfileSource):
-    """The key travels in the address. So it is asked by the bare transport: httpx's client writes the
-    addresses it asks into the log.
-    """
+    """Uses the bare transport, because the URL contains the key and httpx's client logs URLs."""
 
     def __init__(
         self,
@@ -118,7 +116,7 @@ class ScraperApiProfiles(ProfileSource):
     async def _attempt(
         self, access: ProviderEndpoint, username: str, receipts: ScrapeCostRecorder
     ) -> MappedProfile:
-        """One request, one line in the log of calls."""
+        """One request and one record in the call log."""
         begun_at_s = time.monotonic()
         outcome, posts_found, cost = "cancelled", 0, _cost(receipts, None)
         try:
@@ -196,12 +194,12 @@ def _refusal(answer: _Answer) -> ScrapeError:
     elif answer.status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         trouble = "refused"
     after_s = retry_after_s(answer.headers.get("retry-after"))
-    # Only answers with 200 and 404 are charged for.
+    # ScraperAPI charges only for responses with 200 and 404.
     return ScrapeError(trouble, detail=str(answer.status), retry_after_s=after_s, was_sent=False)
 
 
 def _cost(receipts: ScrapeCostRecorder, answer: _Answer | None) -> tuple[int | None, bool]:
-    """As it says itself, in credits; else of one plain request."""
+    """The cost in credits reported by ScraperAPI, otherwise the price of one plain request."""
     credits_text = answer.headers.get("sa-credit-cost", "") if answer else ""
     if credits_text.isascii() and credits_text.isdigit():
         return receipts.prices.of_units(PROVIDER, "credit", int(credits_text), receipts.now()), False

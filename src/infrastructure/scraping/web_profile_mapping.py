@@ -1,4 +1,4 @@
-"""What Instagram's own pages are made of: the answer of ``web_profile_info``."""
+"""Conversion of Instagram's ``web_profile_info`` responses into profiles."""
 
 import re
 from collections.abc import Generator
@@ -24,7 +24,7 @@ from infrastructure.scraping.field_parsing import (
     usernames,
 )
 
-POSTS_MAX = 12  # that it shows
+POSTS_MAX = 12  # returned per response
 KINDS: dict[str, Literal["image", "video", "carousel"]] = {
     "GraphImage": "image",
     "GraphVideo": "video",
@@ -36,7 +36,7 @@ MENTION = re.compile(r"@(\w(?:[\w.]{0,28}\w)?)")
 
 
 def read_web_profile(document: object, username: str, *, now: datetime) -> MappedProfile:
-    """Raises ScrapeTrouble when it says nothing usable."""
+    """Raises ScrapeError when the document is not usable."""
     if not is_object(document):
         raise ScrapeError("garbled", detail="not an object")
     if text(document.get("message")) in WALLS:

@@ -1,4 +1,4 @@
-"""Variables that AWS Secrets Manager may hold instead of the environment."""
+"""Variables from AWS Secrets Manager with the environment as a fallback."""
 
 import threading
 import time
@@ -17,10 +17,10 @@ class NoRegion(RuntimeError):
 
 
 class AwsSecrets:
-    """``prefix + name`` in Secrets Manager, else the environment's own variable.
+    """Reads ``prefix + name`` from Secrets Manager, otherwise the environment variable.
 
-    Each secret is remembered for five minutes, so a rotation is taken up within that time. While the
-    service does not answer, the last known value serves.
+    Secrets are cached for five minutes, so a rotation takes effect within that time. While the service is
+    unavailable, the last known value is used.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class AwsSecrets:
         names: tuple[str, ...],
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        # Imported here: they take half a second, and most processes never ask.
+        # Imported here: the imports take half a second, and most processes do not need them.
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
         from botocore.exceptions import NoRegionError  # noqa: PLC0415
@@ -47,10 +47,10 @@ class AwsSecrets:
         self._now_s = now_s
         self._known: dict[str, tuple[str | None, float]] = {}
         self._lock = threading.Lock()
-        self.failure: str | None = None  # why the last call failed, for the health page
+        self.failure: str | None = None  # error of the last call, for the health check
 
     def lookup(self, name: str) -> str | None:
-        """Blocks when it has to ask. Thread-safe; one question per secret and five minutes."""
+        """Blocks on a cache miss. Thread-safe; one request per secret and five minutes."""
         if name not in self._names:
             return self._environ.get(name)
         with self._lock:

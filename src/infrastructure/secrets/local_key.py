@@ -1,4 +1,4 @@
-"""A key of this machine's own, for a laptop that was given none."""
+"""Generated local key for development machines without a configured key."""
 
 import os
 import tempfile
@@ -9,11 +9,11 @@ KEY_LENGTH = 32
 
 
 def local_key(path: Path) -> bytes:
-    """The same from the first call on."""
+    """Returns the same key on every call."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside and linked into place: of two processes that race, both end up with one key.
-        with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # made with mode 0600
+        # Written to a temporary file and linked, so that two concurrent processes get the same key.
+        with tempfile.NamedTemporaryFile(dir=path.parent) as file:  # created with mode 0600
             file.write(os.urandom(KEY_LENGTH))
             file.flush()
             with suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""Requests as the gateway makes them, and a place to send them to."""
+"""Provider requests and endpoint resolvers for tests."""
 
 import uuid
 from typing import Annotated, Literal

@@ -1,6 +1,6 @@
 import pytest
 
-import infrastructure.ai.providers.anthropic_sdk  # takes seconds: import it outside the tests' deadlines
+import infrastructure.ai.providers.anthropic_sdk  # slow import, outside the tests' time limits
 import infrastructure.ai.providers.openai_sdk  # noqa: F401
 from infrastructure.ai.providers.anthropic import AnthropicModels
 from infrastructure.ai.providers.openai import OpenAIModels
@@ -37,7 +37,7 @@ async def embeddings(server):
 
 
 class Call:
-    """Any of the calls that a provider is sent, made in the same way."""
+    """Any kind of provider call behind one interface."""
 
     def __init__(self, kind, where):
         kinds = {"openai": OpenAIModels, "anthropic": AnthropicModels, "embeddings": OpenAIEmbeddings}

@@ -1,4 +1,4 @@
-"""A gateway between fakes: providers that follow a script, a log and a cache in memory, round prices."""
+"""Gateway with fakes: scripted providers, call log and cache in memory, simple prices."""
 
 import asyncio
 import uuid
@@ -72,8 +72,8 @@ def trouble(kind, *, was_sent=True, retry_after_s=None):
 
 
 class FakeProvider:
-    """Answers by the script, then by ``always``: a reply, a trouble, an error, or how to hang. A pair is
-    first a time to take.
+    """Replies by the script, then by ``always``: a reply, a ProviderError, another error, or a kind of hang.
+    The first element of a pair is the duration.
     """
 
     def __init__(self, name, *script):
@@ -130,7 +130,7 @@ class FakeProvider:
 
 
 class FakeCalls:
-    """Takes a moment for each row, during which it may be interrupted if nobody shields it."""
+    """Suspends on every row, so that an unshielded write can be cancelled."""
 
     def __init__(self):
         self.rows = []
@@ -144,7 +144,7 @@ class FakeCalls:
 
 
 class FakePrices:
-    """A nanodollar a token at the first, two at the second; one model has no price."""
+    """One nanodollar per token at the first provider, two at the second; one model has no price."""
 
     def of_tokens(self, provider, model, usage, at):
         assert at.tzinfo is not None
@@ -220,7 +220,7 @@ class World:
         return await self.gateway.answer(question(text, task=task, spender=spender, **options))
 
     async def outcome(self, *args, **options):
-        """The answer, or the error."""
+        """The completion or the error."""
         try:
             return await self.ask(*args, **options)
         except Exception as error:  # noqa: BLE001

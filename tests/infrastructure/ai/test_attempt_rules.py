@@ -1,4 +1,4 @@
-"""Which model is asked next, when, and with what."""
+"""Fallback rules: the next candidate, its delay and its request."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def after(world, **options):
     return outcome, world.now_s()
 
 
-def test_an_outage_of_the_first_takes_one_quick_retry_and_then_the_second():
+def test_outage_of_first_model_causes_one_quick_retry_then_fallback():
     world = World(chance=1.0)
     world.first.always = trouble("unavailable")
 
@@ -30,7 +30,7 @@ def test_an_outage_of_the_first_takes_one_quick_retry_and_then_the_second():
 
 
 @pytest.mark.parametrize("kind", ["timeout", "rate_limited", "unauthorised", "unknown_model"])
-def test_what_will_not_be_better_in_a_moment_goes_to_the_second_at_once(kind):
+def test_persistent_failure_falls_back_at_once(kind):
     world = World(first=[trouble(kind)])
 
     run(after(world))
@@ -39,7 +39,7 @@ def test_what_will_not_be_better_in_a_moment_goes_to_the_second_at_once(kind):
     assert world.slept_s == []
 
 
-def test_where_there_is_nobody_else_two_retries_back_off_from_three_seconds():
+def test_without_fallback_two_retries_back_off_from_three_seconds():
     world = World(chance=1.0)
     world.first.always = trouble("unavailable")
 
@@ -50,7 +50,7 @@ def test_where_there_is_nobody_else_two_retries_back_off_from_three_seconds():
     assert world.asked == 3
 
 
-def test_retries_are_spread_over_the_whole_delay():
+def test_retry_delays_have_full_jitter():
     world = World(chance=0.1)
     world.first.always = trouble("unavailable")
 
@@ -59,7 +59,7 @@ def test_retries_are_spread_over_the_whole_delay():
     assert world.slept_s == pytest.approx([0.3, 0.6])
 
 
-def test_a_time_to_come_back_is_kept():
+def test_retry_after_is_respected():
     world = World(first=[trouble("rate_limited", retry_after_s=12)])
 
     answer, took_s = run(after(world, task="lonely"))
@@ -69,7 +69,7 @@ def test_a_time_to_come_back_is_kept():
     assert took_s == pytest.approx(14)
 
 
-def test_times_to_come_back_are_kept_up_to_a_budget():
+def test_retry_after_is_respected_up_to_the_wait_budget():
     world = World()
     world.first.always = trouble("rate_limited", retry_after_s=12)
 
@@ -79,7 +79,7 @@ def test_times_to_come_back_are_kept_up_to_a_budget():
     assert outcome.retry_after_s == 12
 
 
-def test_a_long_time_to_come_back_is_passed_on_within_reason():
+def test_long_retry_after_is_capped_and_passed_to_the_caller():
     world = World()
     world.first.always = trouble("unavailable", retry_after_s=1e9)
 
@@ -88,7 +88,7 @@ def test_a_long_time_to_come_back_is_passed_on_within_reason():
     assert (world.asked, outcome.retry_after_s, took_s) == (1, 300, 1)
 
 
-def test_who_comes_while_the_only_model_asks_for_a_pause_waits_for_its_end():
+def test_request_during_pause_of_the_only_model_waits_for_its_end():
     world = World(first=[trouble("rate_limited", retry_after_s=4)])
 
     async def two():
@@ -103,7 +103,7 @@ def test_who_comes_while_the_only_model_asks_for_a_pause_waits_for_its_end():
     assert world.asked == 3
 
 
-def test_a_model_that_hangs_leaves_time_for_the_other():
+def test_hanging_model_leaves_time_for_the_fallback():
     world = World(first=["hangs"])
 
     answer, took_s = run(after(world))
@@ -114,7 +114,7 @@ def test_a_model_that_hangs_leaves_time_for_the_other():
     assert world.second.deadlines_s == [pytest.approx(24)]
 
 
-def test_a_model_that_takes_many_times_as_long_as_ever_is_taken_for_dead():
+def test_attempt_deadline_is_a_multiple_of_the_p95_latency():
     world = World()
 
     async def hang_after_twenty():
@@ -129,7 +129,7 @@ def test_a_model_that_takes_many_times_as_long_as_ever_is_taken_for_dead():
 
 
 @pytest.mark.parametrize("task", ["write", "lonely"])
-def test_an_adapter_that_forgets_its_deadline_is_ended(task):
+def test_adapter_that_ignores_its_deadline_is_cancelled(task):
     world = World(first=["hangs for ever"])
 
     answer, took_s = run(after(world, task=task))
@@ -139,7 +139,7 @@ def test_an_adapter_that_forgets_its_deadline_is_ended(task):
     assert [row.outcome for row in world.rows] == ["timeout", "answered"]
 
 
-def test_a_malformed_answer_is_mended_once_by_the_model_that_gave_it():
+def test_malformed_completion_is_repaired_once_by_the_same_model():
     world = World(first=[MALFORMED])
 
     answer, _ = run(after(world))
@@ -153,7 +153,7 @@ def test_a_malformed_answer_is_mended_once_by_the_model_that_gave_it():
     assert second.answer_key != first.answer_key
 
 
-def test_a_second_malformed_answer_goes_to_the_other_model_which_begins_afresh():
+def test_second_malformed_completion_falls_back_without_repair():
     world = World(first=[MALFORMED, MALFORMED])
 
     answer, _ = run(after(world))
@@ -163,7 +163,7 @@ def test_a_second_malformed_answer_goes_to_the_other_model_which_begins_afresh()
     assert [row.outcome for row in world.rows] == ["malformed", "malformed", "answered"]
 
 
-def test_malformed_answers_everywhere_are_said_to_be_so():
+def test_malformed_completions_of_all_models_raise_completion_malformed():
     world = World()
     world.first.always = world.second.always = MALFORMED
 
@@ -173,7 +173,7 @@ def test_malformed_answers_everywhere_are_said_to_be_so():
     assert [row.provider for row in world.rows] == ["openai", "openai", "anthropic"]
 
 
-def test_only_the_beginning_of_an_endless_answer_is_shown_again():
+def test_repair_prompt_contains_only_the_start_of_a_long_completion():
     world = World(first=[reply("x" * 100_000)])
 
     run(after(world))
@@ -181,7 +181,7 @@ def test_only_the_beginning_of_an_endless_answer_is_shown_again():
     assert len(world.first.requests[1].malformed_answer) == 20_000
 
 
-def test_a_truncated_answer_is_asked_for_again_with_more_room():
+def test_truncated_completion_is_retried_with_a_larger_output_limit():
     world = World(first=[reply('{"score', end="truncated")])
 
     run(after(world))
@@ -191,7 +191,7 @@ def test_a_truncated_answer_is_asked_for_again_with_more_room():
     assert second.malformed_answer is None
 
 
-def test_an_answer_that_was_cut_after_its_end_is_an_answer():
+def test_truncated_reply_with_valid_json_is_accepted():
     world = World(first=[reply(end="truncated")])
 
     answer, _ = run(after(world))
@@ -199,7 +199,7 @@ def test_an_answer_that_was_cut_after_its_end_is_an_answer():
     assert (answer.value.score, world.asked) == (7, 1)
 
 
-def test_a_refusal_is_put_to_the_other_model_once():
+def test_refusal_falls_back_once():
     world = World()
     world.first.always = world.second.always = reply(end="refused")
 
@@ -210,7 +210,7 @@ def test_a_refusal_is_put_to_the_other_model_once():
     assert [row.outcome for row in world.rows] == ["refused", "refused"]
 
 
-def test_a_refusal_remains_one_when_the_other_model_is_not_there():
+def test_refusal_is_raised_when_the_fallback_is_unavailable():
     world = World(first=[reply(end="refused")])
     world.second.always = trouble("unauthorised")
 
@@ -219,7 +219,7 @@ def test_a_refusal_remains_one_when_the_other_model_is_not_there():
     assert isinstance(outcome, CompletionRefused)
 
 
-def test_what_is_invalid_is_put_to_a_model_with_more_room_and_to_no_other():
+def test_invalid_prompt_falls_back_only_to_a_larger_context():
     wider, narrower = World(first=[trouble("invalid")]), World(second=[trouble("invalid")])
     narrower.first.always = trouble("unauthorised")
 
@@ -231,7 +231,7 @@ def test_what_is_invalid_is_put_to_a_model_with_more_room_and_to_no_other():
     assert narrower.asked == 2
 
 
-def test_what_is_invalid_is_not_asked_twice():
+def test_invalid_prompt_is_not_retried():
     world = World()
     world.first.always = trouble("invalid")
 
@@ -242,7 +242,7 @@ def test_what_is_invalid_is_not_asked_twice():
 
 
 @pytest.mark.parametrize("kind", ["unauthorised", "unknown_model"])
-def test_what_only_an_operator_can_mend_is_logged(kind):
+def test_failure_that_needs_an_operator_is_logged(kind):
     world = World(first=[trouble(kind)])
 
     with capture_logs() as logs:
@@ -251,7 +251,7 @@ def test_what_only_an_operator_can_mend_is_logged(kind):
     assert [(entry["event"], entry["trouble"]) for entry in logs] == [("operator_must_act", kind)]
 
 
-def test_a_request_says_what_the_model_takes_and_nothing_else():
+def test_request_contains_only_parameters_that_the_model_supports():
     world = World(first=[trouble("unauthorised")])
 
     run(after(world))

@@ -1,4 +1,4 @@
-"""What is written down, and what it comes to."""
+"""Usage records and their costs."""
 
 import pytest
 from structlog.testing import capture_logs
@@ -8,7 +8,7 @@ from tests.infrastructure.ai.fakes import ALICE, NOBODY, START, TABLE, USAGE, Wo
 from tests.infrastructure.ai.virtual_time import run
 
 
-def test_an_answer_says_where_it_comes_from_and_what_it_cost():
+def test_completion_names_its_model_and_cost():
     world = World()
 
     answer = run(world.ask())
@@ -19,7 +19,7 @@ def test_an_answer_says_where_it_comes_from_and_what_it_cost():
     assert answer.latency_ms == pytest.approx(1_000)
 
 
-def test_a_row_says_who_asked_what_of_whom_and_how_it_went():
+def test_usage_record_names_owner_task_model_and_outcome():
     world = World(first=[reply(gateway_log_id="log-1")])
 
     run(world.ask())
@@ -33,7 +33,7 @@ def test_a_row_says_who_asked_what_of_whom_and_how_it_went():
     assert (row.at - START).total_seconds() == pytest.approx(1)
 
 
-def test_the_cost_of_an_answer_is_that_of_every_attempt():
+def test_cost_of_a_completion_is_the_sum_of_its_attempts():
     world = World(first=[reply("no"), reply("no")])
 
     answer = run(world.ask())
@@ -58,7 +58,7 @@ def test_the_cost_of_an_answer_is_that_of_every_attempt():
         ("invalid", True, False),
     ],
 )
-def test_a_failed_attempt_that_may_have_cost_money_is_estimated(kind, was_sent, is_estimated):
+def test_failed_attempt_that_may_be_charged_has_an_estimated_cost(kind, was_sent, is_estimated):
     world = World(first=[trouble(kind, was_sent=was_sent)])
 
     run(world.outcome("x" * 4_000))
@@ -70,7 +70,7 @@ def test_a_failed_attempt_that_may_have_cost_money_is_estimated(kind, was_sent, 
     assert row.usage.tokens_out == 0
 
 
-def test_what_the_gateway_in_front_remembers_costs_nothing():
+def test_completion_from_the_gateway_cache_costs_nothing():
     world = World(first=[reply(is_from_gateway=True)])
 
     answer = run(world.ask())
@@ -79,7 +79,7 @@ def test_what_the_gateway_in_front_remembers_costs_nothing():
     assert [(row.cache, row.cost_nanodollars) for row in world.rows] == [("gateway", 0)]
 
 
-def test_a_model_without_a_price_is_not_free_and_is_warned_of_once():
+def test_unpriced_model_has_unknown_cost_and_is_logged_once():
     world = World(table=TABLE.replace("first", "unpriced"))
 
     async def twice():
@@ -93,7 +93,7 @@ def test_a_model_without_a_price_is_not_free_and_is_warned_of_once():
     assert [(entry["event"], entry["model"]) for entry in logs] == [("no_price", "unpriced")]
 
 
-def test_one_unknown_price_makes_the_sum_unknown():
+def test_one_unknown_price_makes_the_total_unknown():
     world = World(table=TABLE.replace("first", "unpriced"), first=[reply("no"), reply("no")])
 
     answer = run(world.ask())
@@ -102,7 +102,7 @@ def test_one_unknown_price_makes_the_sum_unknown():
     assert answer.cost_nanodollars is None
 
 
-def test_no_prompt_and_no_answer_reaches_a_row_or_a_log():
+def test_usage_records_and_logs_contain_no_prompt_or_completion():
     world = World(first=[reply("CANARY"), trouble("unauthorised")])
 
     with capture_logs() as logs:
@@ -111,7 +111,7 @@ def test_no_prompt_and_no_answer_reaches_a_row_or_a_log():
     assert "CANARY" not in f"{world.rows}{logs}"
 
 
-def test_the_system_and_visitors_are_written_down_without_an_account():
+def test_request_without_account_is_recorded_without_account():
     world = World()
 
     run(world.ask(spender=NOBODY))

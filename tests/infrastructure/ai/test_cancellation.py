@@ -1,4 +1,4 @@
-"""A call may be cancelled at any moment: nothing is held, nothing hangs, what was sent is written down."""
+"""Cancellation at any moment: no slot is held, no task is left, and every sent call is recorded."""
 
 import asyncio
 
@@ -18,12 +18,12 @@ SCRIPTS = {
 
 
 async def cancelled_at(world, moment):
-    """Cancelled after so many turns of the loop; whether it was still under way."""
+    """Cancels after ``moment`` short delays; returns whether the call was still in progress."""
     task = asyncio.create_task(world.ask())
     for _ in range(moment):
         if task.done():
             break
-        await asyncio.sleep(0.05)  # virtual: every wait of the call is met in its middle
+        await asyncio.sleep(0.05)  # virtual time: shorter than every wait of the call
         await asyncio.sleep(0)
     was_cancelled = task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -31,7 +31,7 @@ async def cancelled_at(world, moment):
 
 
 async def cancelled_in_turn(world, turns):
-    """The same in single turns of the loop, where time stands still between the provider's seconds."""
+    """Cancels after single iterations of the loop, without latency of the providers."""
     task = asyncio.create_task(world.ask())
     for _ in range(turns):
         if task.done():
@@ -44,7 +44,7 @@ async def cancelled_in_turn(world, turns):
 
 @pytest.mark.parametrize("cancel", [cancelled_at, cancelled_in_turn])
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_whenever_a_call_is_cancelled_all_is_in_order_afterwards(name, cancel):
+def test_cancellation_at_any_moment_leaves_no_slots_or_tasks(name, cancel):
     async def scenario(moment):
         world = World(answers=FakeAnswers(), **SCRIPTS[name])
         if cancel is cancelled_in_turn:
@@ -72,7 +72,7 @@ def test_whenever_a_call_is_cancelled_all_is_in_order_afterwards(name, cancel):
     assert moment > 5
 
 
-def test_what_was_sent_before_it_was_cancelled_is_estimated():
+def test_cancelled_call_has_an_estimated_cost():
     world = World()
 
     run(cancelled_at(world, 5))
@@ -83,7 +83,7 @@ def test_what_was_sent_before_it_was_cancelled_is_estimated():
     assert row.cost_nanodollars == row.usage.tokens_in
 
 
-def test_who_is_cancelled_in_the_queue_has_cost_nothing():
+def test_call_cancelled_while_waiting_for_a_slot_costs_nothing():
     world = World(slots_max=1)
 
     async def leave_the_queue():

@@ -1,4 +1,4 @@
-"""The SDKs' clients: made late, made anew, closed; and what they never say."""
+"""SDK clients: lazy creation, replacement, closing, and no secrets in errors or logs."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ def fine(kind):
 
 
 @MODELS
-async def test_nothing_is_imported_or_asked_before_it_is_needed(server, kind):
+async def test_client_is_not_created_before_the_first_call(server, kind):
     def never():
         raise AssertionError
 
@@ -39,7 +39,7 @@ async def test_nothing_is_imported_or_asked_before_it_is_needed(server, kind):
 
 
 @MODELS
-async def test_a_rotated_key_is_used_from_the_next_call_on_and_calls_under_way_are_not_harmed(server, kind):
+async def test_rotated_key_applies_to_the_next_call_and_spares_calls_in_progress(server, kind):
     keys, proceed = ["first"], asyncio.Event()
 
     async def where():
@@ -59,13 +59,13 @@ async def test_a_rotated_key_is_used_from_the_next_call_on_and_calls_under_way_a
 
     assert (await under_way).end == "complete"
     assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer first", "Bearer second"]
-    await until(lambda: server.open_count == 1)  # the old client is closed, the new one's is kept
+    await until(lambda: server.open_count == 1)  # the old client is closed, the new one keeps its connection
     await models.close()
     await until(lambda: server.open_count == 0)
 
 
 @MODELS
-async def test_one_client_serves_as_long_as_its_access_is_the_same(server, kind):
+async def test_client_is_reused_while_the_endpoint_is_unchanged(server, kind):
     server.script(fine(kind))
     models = kind(at(server.url))
 
@@ -77,7 +77,7 @@ async def test_one_client_serves_as_long_as_its_access_is_the_same(server, kind)
 
 
 @pytest.mark.parametrize("key", ["", "käy", "two\nlines", "nul\0"])
-async def test_a_key_that_cannot_be_one_is_refused_here(server, call, key):
+async def test_invalid_key_is_rejected_without_a_request(server, call, key):
     call.where = at(server.url, key=key)
 
     told = await trouble(call)
@@ -85,7 +85,7 @@ async def test_a_key_that_cannot_be_one_is_refused_here(server, call, key):
     assert (told.trouble, told.was_sent, server.opened_count) == ("unauthorised", False, 0)
 
 
-async def test_where_nobody_knows_the_way_nothing_was_sent(call):
+async def test_failing_endpoint_resolver_sends_nothing(call):
     async def lost():
         raise RuntimeError(KEY)
 
@@ -96,7 +96,7 @@ async def test_where_nobody_knows_the_way_nothing_was_sent(call):
     assert (told.trouble, told.was_sent, told.detail) == ("unavailable", False, "RuntimeError")
 
 
-async def test_finding_the_way_is_part_of_the_deadline(call):
+async def test_deadline_includes_the_endpoint_resolver(call):
     async def for_ever():
         await asyncio.Event().wait()
 
@@ -107,13 +107,13 @@ async def test_finding_the_way_is_part_of_the_deadline(call):
     assert (told.trouble, told.was_sent) == ("timeout", False)
 
 
-async def test_half_a_character_is_refused_here(server, call):
+async def test_lone_surrogate_is_rejected_without_a_request(server, call):
     told = await trouble(call, question="\ud83d")
 
     assert (told.trouble, told.was_sent, server.opened_count) == ("invalid", False, 0)
 
 
-async def test_a_client_may_be_prepared_ahead_and_that_never_fails(server):
+async def test_prepare_never_fails(server):
     asked = []
 
     async def where():
@@ -129,7 +129,7 @@ async def test_a_client_may_be_prepared_ahead_and_that_never_fails(server):
     await models.close()
 
 
-async def test_an_old_model_is_asked_without_a_warning(server):
+async def test_deprecated_model_causes_no_warning(server):
     server.script(fine(AnthropicModels))
     models = AnthropicModels(at(server.url))
 
@@ -152,9 +152,9 @@ SPEAKING = {
 
 
 @pytest.mark.parametrize("case", SPEAKING)
-async def test_neither_key_nor_prompt_is_in_what_is_raised_or_logged(server, call, caplog, case):
+async def test_errors_and_logs_contain_neither_key_nor_prompt(server, call, caplog, case):
     for name in ("openai", "anthropic", "httpx2", "httpcore2"):
-        logging.getLogger(name).setLevel(logging.NOTSET)  # as somebody who debugs would
+        logging.getLogger(name).setLevel(logging.NOTSET)  # as in a debugging session
     caplog.set_level(logging.DEBUG)
     await call.adapter.prepare()
     server.script(SPEAKING[case])
@@ -168,13 +168,13 @@ async def test_neither_key_nor_prompt_is_in_what_is_raised_or_logged(server, cal
     assert (told.__cause__, told.__context__) == (None, None)
 
 
-def test_a_gateway_does_not_show_its_token():
+def test_repr_of_gateway_hides_its_token():
     gateway = CloudflareGateway("acc", "gate", KEY, 60)
 
     assert KEY not in repr(gateway) + repr(vars(OpenAIEmbeddings(at("http://x"), None)))
 
 
-async def test_raising_troubles_keeps_nothing_of_the_sdk(server, call):
+async def test_traceback_of_provider_error_contains_no_sdk_frames(server, call):
     server.script(http(500))
 
     with pytest.raises(ProviderError) as raised:

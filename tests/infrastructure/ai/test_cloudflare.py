@@ -24,7 +24,7 @@ def gateway(server):
 
 @pytest.fixture
 async def through(server, gateway):
-    """A function: adapter and request to the reply that came through the gateway."""
+    """Returns a function that sends a request through the gateway with the given adapter."""
     made = []
 
     async def ask(kind, *, url="", headers=None, gateway=gateway, **changes):
@@ -38,7 +38,7 @@ async def through(server, gateway):
         await models.close()
 
 
-def test_it_is_where_cloudflare_says():
+def test_gateway_url_has_the_documented_form():
     gateway = CloudflareGateway("acc", "gate", "", 0)
 
     assert gateway.url("openai") == f"{BASE}/acc/gate/openai"
@@ -47,7 +47,7 @@ def test_it_is_where_cloudflare_says():
 @pytest.mark.parametrize(
     ("kind", "path"), [(OpenAIModels, "/openai/responses"), (AnthropicModels, "/anthropic/v1/messages")]
 )
-async def test_a_question_goes_through_it_with_its_tenants_own_cache_entry(through, server, kind, path):
+async def test_prompt_has_a_cache_entry_per_tenant(through, server, kind, path):
     await through(kind, spender=CostOwner(account_id=ACCOUNT_ID, run_id=RUN_ID), answer_key="5f2c")
 
     asked = server.asked[0]
@@ -67,7 +67,7 @@ async def test_a_question_goes_through_it_with_its_tenants_own_cache_entry(throu
 
 @MODELS
 @pytest.mark.parametrize("changes", [{"is_fresh": True}, {"malformed_answer": "{", "complaint": "not JSON"}])
-async def test_who_wants_a_new_answer_passes_by_the_cache(through, server, kind, changes):
+async def test_fresh_or_repair_request_skips_the_cache(through, server, kind, changes):
     await through(kind, **changes)
 
     headers = server.asked[0].headers
@@ -75,7 +75,7 @@ async def test_who_wants_a_new_answer_passes_by_the_cache(through, server, kind,
     assert "cf-aig-cache-key" not in headers
 
 
-async def test_without_a_time_to_keep_nothing_is_kept_and_without_a_token_none_is_sent(through, server):
+async def test_zero_ttl_skips_the_cache_and_empty_token_is_not_sent(through, server):
     await through(OpenAIModels, gateway=CloudflareGateway("a", "g", "", 0, f"{server.url}/v1"))
 
     headers = server.asked[0].headers
@@ -83,14 +83,14 @@ async def test_without_a_time_to_keep_nothing_is_kept_and_without_a_token_none_i
     assert not {"cf-aig-authorization", "cf-aig-cache-ttl", "cf-aig-cache-key"} & headers.keys()
 
 
-async def test_what_a_header_cannot_hold_is_escaped(through, server):
+async def test_metadata_header_is_escaped(through, server):
     await through(OpenAIModels, spender=CostOwner(), task="Prüfung\r\nx: y")
 
     assert json.loads(server.asked[0].headers["cf-aig-metadata"]) == {"task": "Prüfung\r\nx: y"}
 
 
 @MODELS
-async def test_an_answer_from_its_cache_used_nothing(through, kind):
+async def test_cached_completion_has_no_usage(through, kind):
     reply = await through(kind, headers={"cf-aig-cache-status": "HIT", "cf-aig-log-id": "01J"})
 
     assert (reply.is_from_gateway, reply.gateway_log_id, reply.usage) == (True, "01J", Usage())
@@ -98,7 +98,7 @@ async def test_an_answer_from_its_cache_used_nothing(through, kind):
 
 
 @MODELS
-async def test_an_answer_that_it_passed_on_used_what_it_says(through, kind):
+async def test_cache_miss_has_the_reported_usage(through, kind):
     reply = await through(kind, headers={"cf-aig-cache-status": "MISS", "cf-aig-log-id": "01J"})
 
     assert (reply.is_from_gateway, reply.gateway_log_id) == (False, "01J")
@@ -106,7 +106,7 @@ async def test_an_answer_that_it_passed_on_used_what_it_says(through, kind):
 
 
 @MODELS
-async def test_an_address_of_its_own_is_taken_as_it_is_and_nobody_there_is_believed(through, server, kind):
+async def test_configured_url_bypasses_the_gateway_and_its_headers(through, server, kind):
     reply = await through(
         kind, url=server.url, headers={"cf-aig-cache-status": "HIT", "cf-aig-log-id": "01J"}
     )
@@ -116,7 +116,7 @@ async def test_an_address_of_its_own_is_taken_as_it_is_and_nobody_there_is_belie
     assert not [name for name in server.asked[0].headers if name.startswith("cf-aig")]
 
 
-async def test_embeddings_go_through_it_and_by_its_cache(server, gateway):
+async def test_embeddings_use_the_gateway_and_skip_its_cache(server, gateway):
     server.script(answer(read("openai/embeddings")))
     embeddings = OpenAIEmbeddings(at(""), gateway)
 

@@ -30,7 +30,7 @@ def test_texts_become_vectors_in_their_order():
     ]
 
 
-def test_no_texts_cost_no_call():
+def test_no_texts_cause_no_call():
     world = World()
 
     result = run(embedded(world, []))
@@ -38,7 +38,7 @@ def test_no_texts_cost_no_call():
     assert (result.vectors, result.cost_nanodollars, world.rows) == ((), 0, [])
 
 
-def test_a_text_of_nothing_is_sent_as_something():
+def test_blank_text_is_sent_as_a_placeholder():
     world = World()
 
     result = run(embedded(world, ["", " \n\t", "word"]))
@@ -47,7 +47,7 @@ def test_a_text_of_nothing_is_sent_as_something():
     assert len(result.vectors) == 3
 
 
-def test_many_texts_go_in_batches_and_come_back_in_order():
+def test_many_texts_are_batched_in_order():
     world = World()
 
     result = run(embedded(world, ["x" * (number % 7 + 1) for number in range(5_000)]))
@@ -58,7 +58,7 @@ def test_many_texts_go_in_batches_and_come_back_in_order():
     assert len({row.call_id for row in world.rows}) == 3
 
 
-def test_long_texts_go_in_batches_too():
+def test_long_texts_are_batched_by_tokens():
     world = World()
 
     run(embedded(world, ["x" * 30_000] * 100))
@@ -67,7 +67,7 @@ def test_long_texts_go_in_batches_too():
 
 
 @pytest.mark.parametrize("kind", ["timeout", "connection", "rate_limited", "unavailable", "garbled"])
-def test_a_stumble_is_retried(kind):
+def test_temporary_failure_is_retried(kind):
     world = World(first=[trouble(kind)])
 
     result = run(embedded(world, ["a"]))
@@ -76,7 +76,7 @@ def test_a_stumble_is_retried(kind):
     assert [row.attempt for row in world.rows] == [1, 2]
 
 
-def test_too_few_vectors_are_no_answer():
+def test_reply_with_too_few_vectors_is_retried():
     short = EmbeddingReply(vectors=((1.0,),), usage=Usage(tokens_in=2), model="m", is_simulated=True)
     world = World(first=[short])
 
@@ -86,7 +86,7 @@ def test_too_few_vectors_are_no_answer():
     assert [row.outcome for row in world.rows] == ["unavailable", "answered"]
 
 
-def test_an_outage_ends_within_the_attempts_and_opens_the_breaker():
+def test_outage_uses_all_attempts_and_opens_the_breaker():
     world = World()
     world.first.always = trouble("unavailable")
 
@@ -101,7 +101,7 @@ def test_an_outage_ends_within_the_attempts_and_opens_the_breaker():
     assert [row.outcome for row in world.rows] == ["unavailable"] * 5 + ["skipped"]
 
 
-def test_a_text_that_is_too_long_is_said_to_be_so():
+def test_text_that_is_too_long_raises_prompt_rejected():
     world = World(first=[trouble("invalid")])
 
     assert isinstance(run(embedded(world, ["x" * 100_000])), PromptRejected)

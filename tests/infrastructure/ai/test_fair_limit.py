@@ -8,7 +8,7 @@ from tests.infrastructure.ai.fakes import ALICE, BOB, World
 from tests.infrastructure.ai.virtual_time import run
 
 
-def test_there_are_never_more_at_a_time_than_places():
+def test_concurrent_calls_never_exceed_the_slots():
     world = World(slots_max=3)
 
     async def many():
@@ -19,7 +19,7 @@ def test_there_are_never_more_at_a_time_than_places():
     assert world.first.in_flight_max == 3
 
 
-def test_a_flood_of_one_account_does_not_keep_another_waiting():
+def test_many_calls_of_one_account_do_not_delay_another():
     world = World(slots_max=2)
 
     async def flood():
@@ -33,7 +33,7 @@ def test_a_flood_of_one_account_does_not_keep_another_waiting():
     assert run(flood()) == pytest.approx(2.5)
 
 
-def test_accounts_are_served_in_turns_and_each_in_its_order():
+def test_accounts_are_served_round_robin_and_in_order():
     served = []
 
     async def work(limit, party, number):
@@ -59,7 +59,7 @@ async def two_for_one_place(world, first_s):
     return await asyncio.gather(world.ask("one", task="patient"), world.ask("two"))
 
 
-def test_waiting_for_a_place_is_a_part_of_the_time():
+def test_wait_for_a_slot_counts_towards_the_deadline():
     world = World(slots_max=1)
 
     _, second = run(two_for_one_place(world, first_s=30))
@@ -68,7 +68,7 @@ def test_waiting_for_a_place_is_a_part_of_the_time():
     assert world.first.deadlines_s[1] == pytest.approx(36 - 30)
 
 
-def test_a_crowd_that_queues_for_a_healthy_provider_is_not_its_illness():
+def test_long_queue_does_not_open_the_breaker():
     world = World(slots_max=2)
 
     async def crowd_after_a_known_pace():
@@ -82,7 +82,7 @@ def test_a_crowd_that_queues_for_a_healthy_provider_is_not_its_illness():
     assert {row.outcome for row in world.rows} == {"answered"}
 
 
-def test_who_is_asked_too_late_to_answer_is_not_taken_for_ill():
+def test_timeout_after_a_late_start_is_not_a_breaker_failure():
     world = World(slots_max=1)
     world.first.script.extend([(33, world.first.always), *[(9, world.first.always)] * 5])
 
@@ -97,7 +97,7 @@ def test_who_is_asked_too_late_to_answer_is_not_taken_for_ill():
     assert failures == 0
 
 
-def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
+def test_call_without_a_slot_in_time_falls_back():
     world = World(slots_max=1)
 
     _, second = run(two_for_one_place(world, first_s=55))
@@ -109,7 +109,7 @@ def test_who_finds_no_place_in_time_goes_on_to_the_other_model():
     ]
 
 
-def test_a_turn_that_comes_in_the_moment_of_leaving_is_passed_on():
+def test_slot_assigned_during_cancellation_is_passed_on():
     async def leave_when_called():
         limit = FairSemaphore(1)
         await limit.acquire("a")
@@ -124,7 +124,7 @@ def test_a_turn_that_comes_in_the_moment_of_leaving_is_passed_on():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_place_is_lost_however_waiters_and_holders_are_cancelled(seed):
+def test_no_slot_is_lost_by_random_cancellations(seed):
     chance = random.Random(seed)
     holding = {"now": 0, "most": 0}
 

@@ -1,5 +1,5 @@
-"""Every fault at every place of the sequence: an answer or a named error, within the attempts and the time,
-and a row for each attempt.
+"""Every fault at every position: a completion or a domain error, within attempts and deadline, and one usage
+record per attempt.
 """
 
 import pytest
@@ -59,8 +59,8 @@ async def carried_through(world, task="write"):
 @pytest.mark.parametrize("place", range(ATTEMPTS_MAX))
 @pytest.mark.parametrize("task", ["write", "lonely"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_at_any_place_ends_in_an_answer_or_a_named_error(fault, task, place):
-    """Before it stand faults that lead there: an unavailable first, then an unavailable second."""
+def test_fault_at_any_position_ends_in_a_completion_or_domain_error(fault, task, place):
+    """Earlier attempts are unavailable: first those of the first model, then those of the second."""
     world = World(
         first=[trouble("unavailable")] * min(place, 2) + [FAULTS[fault]] * (place < 2),
         second=[trouble("unavailable")] * (place - 2) + [FAULTS[fault]] if place >= 2 else [],
@@ -77,7 +77,7 @@ def test_a_fault_at_any_place_ends_in_an_answer_or_a_named_error(fault, task, pl
 
 
 @pytest.mark.parametrize("first", FAULTS)
-def test_two_providers_that_keep_to_their_faults_end_in_a_named_error(first):
+def test_two_failing_providers_end_in_a_domain_error(first):
     for second, fault in FAULTS.items():
         world = World()
         world.first.always, world.second.always = FAULTS[first], fault
@@ -92,7 +92,7 @@ def test_two_providers_that_keep_to_their_faults_end_in_a_named_error(first):
 
 
 @pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "invalid"])
-def test_the_other_provider_answers_whatever_the_first_one_does(fault):
+def test_fallback_answers_after_any_fault_of_the_first_provider(fault):
     world = World()
     world.first.always = FAULTS[fault]
 
@@ -107,7 +107,7 @@ def test_the_other_provider_answers_whatever_the_first_one_does(fault):
     "fault",
     [fault for fault in FAULTS if fault not in ("invalid", "unauthorised", "unknown_model", "refuses")],
 )
-def test_a_lonely_model_that_stumbles_once_answers(fault):
+def test_only_model_answers_after_one_fault(fault):
     world = World(first=[FAULTS[fault]])
 
     outcome, _, _ = run(carried_through(world, "lonely"))
@@ -118,7 +118,7 @@ def test_a_lonely_model_that_stumbles_once_answers(fault):
     assert isinstance(outcome, expected)
 
 
-def test_an_error_that_no_adapter_should_raise_is_written_down_and_raised():
+def test_unexpected_adapter_error_is_recorded_and_raised():
     world = World(first=[ZeroDivisionError("a bug")])
 
     outcome, _, places = run(carried_through(world))

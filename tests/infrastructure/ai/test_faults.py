@@ -1,4 +1,4 @@
-"""Everything that may go wrong on the way, for every call: named rightly, in time, nothing left open."""
+"""Faults of connections and responses: classified correctly, in time, without open connections."""
 
 import asyncio
 import socket
@@ -18,7 +18,8 @@ HALF = b'{"object": "response", "status": "compl'
 LONG = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n"
 SHORT_S = 0.2
 
-# What the server does, the trouble, whether the provider may have worked. Nobody pools such a connection.
+# The server's behaviour, the expected error, whether it may have been processed. The client must not reuse
+# such a connection.
 BROKEN = {
     "hangs up": (hang_up, "connection", True),
     "resets": (reset, "connection", True),
@@ -70,10 +71,10 @@ async def trouble(call, **options):
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-async def test_a_broken_connection_is_told_in_time_and_not_kept(server, call, fault):
+async def test_broken_connection_is_reported_in_time_and_closed(server, call, fault):
     answer, expected, was_sent = BROKEN[fault]
     server.script(http(500), answer)
-    await trouble(call)  # connected: what is short below is the time for an answer
+    await trouble(call)  # connects first, so that the short deadline below covers the response only
     started = asyncio.get_running_loop().time()
 
     told = await trouble(call, deadline_s=SHORT_S if expected == "timeout" else 5.0)
@@ -85,20 +86,20 @@ async def test_a_broken_connection_is_told_in_time_and_not_kept(server, call, fa
 
 
 @pytest.mark.parametrize("fault", SPOKEN)
-async def test_an_answer_that_is_none_is_told_apart(server, call, fault):
+async def test_invalid_response_is_classified(server, call, fault):
     answer, expected, was_sent = SPOKEN[fault]
     server.script(answer)
 
     told = await trouble(call)
 
     assert (told.trouble, told.was_sent, told.is_simulated) == (expected, was_sent, True)
-    assert len(server.asked) == 1  # whether there is another attempt is not decided here
+    assert len(server.asked) == 1  # the adapter makes one attempt
     await call.adapter.close()
     await until(lambda: server.open_count == 0, timeout_s=5)
 
 
 @pytest.mark.parametrize("retry_after", ["7", "7.0"])
-async def test_when_to_come_again_is_passed_on(server, call, retry_after):
+async def test_retry_after_is_passed_on(server, call, retry_after):
     server.script(http(429, retry_after=retry_after), http(503, retry_after=retry_after))
 
     assert [(await trouble(call)).retry_after_s for _ in range(2)] == [7.0, 7.0]
@@ -106,7 +107,7 @@ async def test_when_to_come_again_is_passed_on(server, call, retry_after):
 
 @pytest.fixture
 def call_to(call):
-    """A function: an address to the call to it."""
+    """Returns a function that creates the call for a URL."""
 
     def elsewhere(url):
         call.where = at(url)
@@ -115,37 +116,37 @@ def call_to(call):
     return elsewhere
 
 
-async def test_a_refused_connection_was_never_sent(call_to):
+async def test_refused_connection_counts_as_not_sent(call_to):
     told = await trouble(call_to(f"http://127.0.0.1:{free_port()}"))
 
     assert (told.trouble, told.was_sent) == ("connection", False)
 
 
-async def test_a_connection_that_is_never_made_was_never_sent(call_to):
+async def test_connect_timeout_counts_as_not_sent(call_to):
     with ExitStack() as sockets:
         listening = sockets.enter_context(socket.socket())
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
-        for _ in range(4):  # its queue is full: whoever comes now gets no answer at all
+        for _ in range(4):  # fills the backlog, so that further connections hang
             waiting = sockets.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(listening.getsockname())
 
         call = call_to(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        await call.adapter.prepare()  # the time below is for connecting alone
+        await call.adapter.prepare()  # creates the client, so that the deadline covers connecting only
         told = await trouble(call, deadline_s=1)
 
     assert (told.trouble, told.was_sent, told.detail) == ("timeout", False, "ConnectTimeout")
 
 
 @pytest.mark.parametrize("url", ["http://no-such-host.invalid", "ftp://127.0.0.1", "http://[", "nonsense"])
-async def test_an_address_that_is_none_was_never_sent(call_to, url):
+async def test_invalid_url_counts_as_not_sent(call_to, url):
     told = await trouble(call_to(url))
 
     assert (told.trouble in {"connection", "unavailable"}, told.was_sent) == (True, False)
 
 
-async def test_a_cancelled_call_ends_at_the_other_end_too(server, call):
+async def test_cancelled_call_closes_the_connection(server, call):
     server.script((LONG + HALF, stall))
     asking = asyncio.create_task(call())
     await until(lambda: server.asked)
@@ -157,7 +158,7 @@ async def test_a_cancelled_call_ends_at_the_other_end_too(server, call):
     await until(lambda: server.open_count == 0, timeout_s=5)
 
 
-async def test_a_call_after_a_broken_one_is_not_harmed(server, call):
+async def test_call_after_a_broken_one_succeeds(server, call):
     server.script(http(503), (LONG + HALF, stall), http(500))
 
     told = [await trouble(call, deadline_s=deadline_s) for deadline_s in (5, SHORT_S, 5)]
@@ -165,7 +166,7 @@ async def test_a_call_after_a_broken_one_is_not_harmed(server, call):
     assert [each.detail for each in told] == ["503", "deadline", "500"]
 
 
-async def test_thirty_calls_go_at_once_and_leave_their_connections_to_the_next(server, call):
+async def test_thirty_concurrent_calls_reuse_their_connections(server, call):
     everybody = asyncio.Barrier(30)
 
     async def when_all_are_there(*_):
@@ -193,7 +194,7 @@ async def test_thirty_calls_go_at_once_and_leave_their_connections_to_the_next(s
     ],
     ids=count(),
 )
-async def test_vectors_that_are_not_one_for_each_text_are_garbled(server, embeddings, data):
+async def test_wrong_number_of_vectors_is_garbled(server, embeddings, data):
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
     with pytest.raises(ProviderError) as raised:
@@ -202,7 +203,7 @@ async def test_vectors_that_are_not_one_for_each_text_are_garbled(server, embedd
     assert raised.value.trouble == "garbled"
 
 
-async def test_vectors_of_another_size_than_asked_are_garbled(server, embeddings):
+async def test_vectors_of_wrong_size_are_garbled(server, embeddings):
     data = [{"index": 0, "embedding": [1.0, 2.0]}]
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
@@ -212,7 +213,7 @@ async def test_vectors_of_another_size_than_asked_are_garbled(server, embeddings
 
 @pytest.mark.parametrize("usage", [None, {"input_tokens": 1}, {"input_tokens": -1, "output_tokens": 1}])
 @pytest.mark.parametrize("status", ["completed", "incomplete"])
-async def test_an_answer_without_its_usage_does_not_pass_for_free(server, openai, usage, status):
+async def test_response_without_usage_is_garbled(server, openai, usage, status):
     body = {"object": "response", "status": status, "model": "m", "output": [], "usage": usage}
     server.script(http(200, body))
 
@@ -223,7 +224,7 @@ async def test_an_answer_without_its_usage_does_not_pass_for_free(server, openai
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress", "cancelled"])
-async def test_an_answer_that_is_still_to_come_is_none(server, openai, status):
+async def test_unfinished_response_is_garbled(server, openai, status):
     body = read("openai/response_text")["body"] | {"status": status}
     server.script(http(200, body))
 

@@ -11,7 +11,7 @@ class Anything(msgspec.Struct):
     parts: list[Any]
 
 
-def test_what_fits_is_decoded():
+def test_valid_completion_is_decoded():
     assert form_of(Score).decode(' {"score": 7, "more": [1]} ') == Score(7)
 
 
@@ -26,13 +26,13 @@ def test_what_fits_is_decoded():
         ("\ud800", "not one JSON document"),
     ],
 )
-def test_what_does_not_fit_is_complained_about(text, complaint):
+def test_invalid_completion_raises_malformed(text, complaint):
     with pytest.raises(Malformed, match=complaint):
         form_of(Score).decode(text)
 
 
 @pytest.mark.parametrize(("depth", "is_taken"), [(32, True), (33, False), (1_000_000, False)])
-def test_what_is_nested_too_deep_is_not_followed(depth, is_taken):
+def test_nesting_is_limited(depth, is_taken):
     form = form_of(Anything)
     lists = depth - 1
 
@@ -44,15 +44,15 @@ def test_what_is_nested_too_deep_is_not_followed(depth, is_taken):
         assert is_taken
 
 
-def test_the_name_of_a_form_is_one_that_providers_take():
+def test_response_format_is_named_after_its_type():
     assert form_of(Score).name == "Score"
 
 
 @pytest.mark.parametrize("answer", [dict[str, int], list[Any], int | None], ids=str)
-def test_a_form_without_named_fields_is_refused_at_once(answer):
+def test_type_without_named_fields_raises_type_error(answer):
     with pytest.raises(TypeError, match="named fields"):
         form_of(answer)
 
 
-def test_a_form_is_made_once():
+def test_response_format_is_cached():
     assert form_of(Score) is form_of(Score)

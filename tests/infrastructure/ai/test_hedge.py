@@ -1,4 +1,4 @@
-"""When the first takes longer than nearly always, the second is asked too."""
+"""Hedging: the second candidate starts when the first exceeds its p95 latency."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from tests.infrastructure.ai.virtual_time import run
 
 
 async def after_twenty(world, *script):
-    """A question to a model of known pace: a second, nearly always."""
+    """Asks after twenty calls that took a second each."""
     for number in range(20):
         await world.ask(f"{number}")
     world.rows.clear()
@@ -19,7 +19,7 @@ async def after_twenty(world, *script):
     return answer, world.now_s() - began_s
 
 
-def test_a_slow_first_is_overtaken_and_ended():
+def test_slow_first_candidate_is_cancelled_when_the_second_answers():
     world = World(is_hedged=True)
 
     answer, took_s = run(after_twenty(world, (30, reply())))
@@ -35,7 +35,7 @@ def test_a_slow_first_is_overtaken_and_ended():
     assert world.first.in_flight == 0
 
 
-def test_a_first_that_is_only_a_little_late_wins():
+def test_slightly_late_first_candidate_wins():
     world = World(is_hedged=True)
 
     answer, took_s = run(after_twenty(world, (1.5, reply())))
@@ -47,7 +47,7 @@ def test_a_first_that_is_only_a_little_late_wins():
     ]
 
 
-def test_a_second_that_fails_does_not_spoil_the_first():
+def test_failure_of_the_second_candidate_does_not_affect_the_first():
     world = World(is_hedged=True, second=[trouble("unauthorised")])
 
     answer, took_s = run(after_twenty(world, (3, reply())))
@@ -55,7 +55,7 @@ def test_a_second_that_fails_does_not_spoil_the_first():
     assert (answer.provider, took_s) == ("openai", pytest.approx(3))
 
 
-def test_a_first_in_time_asks_nobody_else():
+def test_first_candidate_in_time_starts_no_second():
     world = World(is_hedged=True)
 
     run(after_twenty(world, (0.9, reply())))
@@ -63,7 +63,7 @@ def test_a_first_in_time_asks_nobody_else():
     assert world.second.requests == []
 
 
-def test_a_first_that_fails_in_time_goes_the_usual_way():
+def test_early_failure_of_the_first_candidate_is_retried():
     world = World(is_hedged=True)
 
     answer, _ = run(after_twenty(world, (0.5, trouble("unavailable"))))
@@ -72,13 +72,13 @@ def test_a_first_that_fails_in_time_goes_the_usual_way():
     assert [row.outcome for row in world.rows] == ["unavailable", "answered"]
 
 
-def test_without_a_known_pace_nobody_is_overtaken():
+def test_without_latency_samples_no_second_candidate_starts():
     world = World(is_hedged=True, first=[(30, reply())])
 
     assert run(world.ask()).provider == "openai"
 
 
-def test_it_is_off_unless_asked_for():
+def test_hedging_is_off_by_default():
     world = World()
 
     answer, took_s = run(after_twenty(world, (4, reply())))
@@ -86,7 +86,7 @@ def test_it_is_off_unless_asked_for():
     assert (answer.provider, took_s) == ("openai", pytest.approx(4))
 
 
-def test_who_cancels_ends_both():
+def test_cancellation_ends_both_calls():
     world = World(is_hedged=True)
     world.second.latency_s = 30
 
@@ -105,7 +105,7 @@ def test_who_cancels_ends_both():
     assert [row.outcome for row in world.rows] == ["cancelled", "cancelled"]
 
 
-def test_both_together_stay_within_the_attempts():
+def test_hedged_calls_count_as_attempts():
     world = World(is_hedged=True)
 
     async def both_fail():

@@ -15,24 +15,24 @@ def measured(*latencies_s, clock=None):
     return latencies
 
 
-def test_too_few_samples_say_nothing():
+def test_p95_is_none_with_too_few_samples():
     assert measured(*[1.0] * 19).p95_s("task", "model") is None
     assert measured(*[1.0] * 20).p95_s("task", "model") == 1.0
 
 
-def test_nineteen_of_twenty_are_below_it_or_equal():
+def test_p95_of_one_hundred_samples():
     assert measured(*range(100)).p95_s("task", "model") == 95
 
 
-def test_each_task_at_each_model_has_its_own_pace():
+def test_latencies_are_kept_per_task_and_model():
     assert measured(*range(100)).p95_s("task", "another") is None
 
 
-def test_only_the_newest_hundred_count():
+def test_only_the_latest_hundred_samples_count():
     assert measured(*[50.0] * 1_000, *[1.0] * 100).p95_s("task", "model") == 1.0
 
 
-def test_what_is_long_ago_does_not_count():
+def test_old_samples_do_not_count():
     clock = Clock()
     latencies = measured(*[1.0] * 50, clock=clock)
     clock.now_s = 601.0

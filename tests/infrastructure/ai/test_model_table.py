@@ -42,11 +42,11 @@ def models_of(task, today=TODAY, **options):
         ("embeddings", "text-embedding-3-small"),
     ],
 )
-def test_tasks_have_the_models_of_the_documents(task, model):
+def test_tasks_have_the_specified_models(task, model):
     assert models_of(task)[0] == model
 
 
-def test_every_task_that_writes_falls_back_to_claude():
+def test_every_text_task_falls_back_to_claude():
     table = read_model_table()
 
     for task in table.tasks:
@@ -54,8 +54,8 @@ def test_every_task_that_writes_falls_back_to_claude():
         assert providers == (["openai"] if task == "embeddings" else ["openai", "anthropic"])
 
 
-def test_no_claude_model_is_one_that_its_maker_does_not_know_or_warns_of():
-    """Read and not imported, which takes seconds."""
+def test_claude_models_are_known_and_not_deprecated_in_the_sdk():
+    """Reads the SDK's source, because its import takes seconds."""
     folder = Path(find_spec("anthropic").origin).parent
     known = (folder / "types/model_param.py").read_text()
     warnings = (folder / "resources/messages/messages.py").read_text()
@@ -67,7 +67,7 @@ def test_no_claude_model_is_one_that_its_maker_does_not_know_or_warns_of():
             assert f'"{model.name}"' not in retired
 
 
-def test_a_temperature_reaches_only_models_that_take_one():
+def test_temperature_is_sent_only_to_models_that_support_it():
     table = read_model_table()
 
     (mini, claude) = legs_of(table, table.task("optimization.meta"), TODAY)
@@ -87,7 +87,7 @@ def test_a_temperature_reaches_only_models_that_take_one():
         ("high", "[]", None, 10),
     ],
 )
-def test_an_effort_that_a_model_does_not_have_becomes_the_nearest(wanted, known, sent, room):
+def test_unsupported_effort_becomes_the_nearest(wanted, known, sent, room):
     text = row("a", f"efforts = {known}").replace("output_tokens_max = 100", "output_tokens_max = 100_000")
     table = read_model_table(text=text + TASK + f'effort = "{wanted}"')
 
@@ -96,12 +96,12 @@ def test_an_effort_that_a_model_does_not_have_becomes_the_nearest(wanted, known,
     assert (leg.effort, leg.output_tokens_max) == (sent, room)
 
 
-def test_the_successor_serves_from_the_day_of_retirement():
+def test_successor_is_used_from_the_day_of_retirement():
     assert models_of("analysis.light", date(2027, 1, 13))[0] == "gpt-4o-mini"
     assert models_of("analysis.light", date(2027, 1, 14))[0] == "gpt-6-luna"
 
 
-def test_successors_are_followed_as_far_as_they_have_retired():
+def test_chain_of_retired_models_is_followed():
     text = row("a", retiring("2026-02-01", "b")) + row("b", retiring("2026-03-01", "c")) + row("c") + TASK
 
     served = [models_of("t", date(2026, month, 1), text=text) for month in (1, 2, 3)]
@@ -109,13 +109,13 @@ def test_successors_are_followed_as_far_as_they_have_retired():
     assert served == [["a"], ["b"], ["c"]]
 
 
-def test_two_models_with_the_same_successor_become_one():
+def test_shared_successor_is_listed_once():
     text = row("a", retiring("2026-01-01", "c")) + row("b", retiring("2026-01-01", "c")) + row("c") + TASK
 
     assert models_of("t", text=text + 'fallbacks = ["b"]') == ["c"]
 
 
-def test_models_in_use_are_announced_a_month_before_they_retire():
+def test_retirement_warning_starts_thirty_days_before():
     table = read_model_table()
 
     def announced(today):
@@ -128,13 +128,13 @@ def test_models_in_use_are_announced_a_month_before_they_retire():
     assert table.warnings(TODAY)[1].tasks == ("analysis.xray.psychographic",)
 
 
-def test_a_setting_puts_another_model_first():
+def test_setting_overrides_the_first_model():
     models = models_of("analysis.light", models_by_task={"analysis.light": "gpt-5"})
 
     assert models == ["gpt-5", "claude-haiku-5-5"]
 
 
-def test_an_unknown_task_is_named():
+def test_unknown_task_raises_with_its_name():
     with pytest.raises(UnknownTask, match=r"no task 'analysis\.medium' in models\.toml"):
         read_model_table().task("analysis.medium")
 
@@ -160,7 +160,7 @@ def test_an_unknown_task_is_named():
         (row("a") + TASK + 'fallbacks = ["x"]', "x is named as a model"),
     ],
 )
-def test_wrong_data_is_refused_in_words(text, message):
+def test_invalid_catalog_is_rejected_with_a_reason(text, message):
     with pytest.raises(ModelCatalogInvalid, match=message):
         read_model_table(text=text)
 
@@ -169,19 +169,19 @@ def test_wrong_data_is_refused_in_words(text, message):
     ("setting", "message"),
     [({"nothing": "gpt-5"}, "the task nothing"), ({"analysis.light": "gpt-9"}, "gpt-9 is named as a model")],
 )
-def test_a_wrong_setting_is_refused_in_words(setting, message):
+def test_invalid_setting_is_rejected_with_a_reason(setting, message):
     with pytest.raises(ModelCatalogInvalid, match=message):
         read_model_table(setting)
 
 
-def test_models_of_absent_providers_are_passed_over():
+def test_models_of_unconfigured_providers_are_skipped():
     table = read_model_table(providers={"anthropic"})
 
     assert [model.provider for model in table.route(table.task("analysis.light"), TODAY)] == ["anthropic"]
     assert {model.provider for model in table.models} == {"anthropic"}
 
 
-def test_a_task_that_nobody_here_can_do_is_refused_by_name():
+def test_task_without_a_configured_provider_raises_models_unavailable():
     table = read_model_table(providers={"anthropic"})
 
     with pytest.raises(ModelsUnavailable, match="embeddings"):

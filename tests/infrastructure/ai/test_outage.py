@@ -1,4 +1,4 @@
-"""A provider is away for minutes: the first few calls pay for it, nobody else does, and it is found again."""
+"""Outage of a provider for minutes: only the first calls are delayed, and probes detect the recovery."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ OUTAGES = {"answers 503": trouble("unavailable"), "hangs": "hangs", "hangs for e
 
 
 async def a_thousand_calls(world):
-    """One after another every fifth of a second; how long each has taken, beyond the fallback's own time."""
+    """One call every fifth of a second. Returns the latency of each beyond the fallback's own."""
 
     async def one(number):
         await asyncio.sleep(number * INTERVAL_S)
@@ -31,25 +31,25 @@ def probes_in(rows):
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
-def test_in_a_steady_outage_the_fallback_answers_without_delay_and_probes_are_rare(outage):
+def test_during_an_outage_the_fallback_answers_without_delay_and_probes_are_rare(outage):
     world = World()
     world.first.always = OUTAGES[outage]
     world.first.latency_s = 0.1
 
     added_s = run(a_thousand_calls(world))
 
-    # A hang is known for one when the first few have waited 36 seconds; then the crowd passes on.
+    # A hang is detected after the first calls have waited 36 seconds; then all calls fall back.
     slow = 10 if outage == "answers 503" else 40 / INTERVAL_S
     assert sum(seconds > 0.05 for seconds in added_s) <= slow
     assert max(added_s[int(slow) :]) < 0.001
-    # One probe at a time, more and more rarely, at nobody's cost.
+    # One probe at a time, at growing intervals, without a cost owner.
     probes = probes_in(world.rows)
     assert 1 <= len(probes) <= 4
     assert {row.spender for row in probes} == {NOBODY}
     assert {row.outcome for row in probes} <= {"unavailable", "timeout"}
 
 
-def test_a_hang_is_known_sooner_where_the_usual_pace_is_known():
+def test_hang_is_detected_sooner_with_latency_samples():
     world = World()
 
     async def hang_after_twenty():
@@ -62,7 +62,7 @@ def test_a_hang_is_known_sooner_where_the_usual_pace_is_known():
     assert sum(seconds > 0.05 for seconds in added_s) <= 6 / INTERVAL_S
 
 
-def test_those_who_queue_for_a_dead_provider_are_sent_on_when_it_is_known():
+def test_queued_calls_fall_back_when_the_breaker_opens():
     world = World(slots_max=5)
     world.first.always = "hangs"
     world.second.latency_s = 0.0
@@ -76,7 +76,7 @@ def test_those_who_queue_for_a_dead_provider_are_sent_on_when_it_is_known():
 
 
 @pytest.mark.parametrize("outage", OUTAGES)
-def test_a_probe_finds_it_again(outage):
+def test_probe_detects_the_recovery(outage):
     world = World()
     world.first.always = OUTAGES[outage]
 
@@ -95,7 +95,7 @@ def test_a_probe_finds_it_again(outage):
     assert [row.outcome for row in probes_in(world.rows)] == ["answered"]
 
 
-def test_a_provider_slower_than_the_fallback_is_found_again_too():
+def test_probe_detects_the_recovery_of_a_slow_provider():
     world = World()
     world.first.always = trouble("unavailable")
 
@@ -111,7 +111,7 @@ def test_a_provider_slower_than_the_fallback_is_found_again_too():
     assert run(slow_recovery()) == "openai"
 
 
-def test_where_there_is_no_fallback_the_question_itself_is_the_probe():
+def test_without_fallback_the_request_is_the_probe():
     world = World()
     world.first.always = trouble("unavailable")
 
@@ -132,7 +132,7 @@ def test_where_there_is_no_fallback_the_question_itself_is_the_probe():
     assert probes_in(world.rows) == []
 
 
-def test_a_question_that_was_the_probe_and_is_cancelled_leaves_the_place_to_the_next():
+def test_cancelled_probe_permits_the_next():
     world = World()
     world.first.always = trouble("unavailable")
 
@@ -154,7 +154,7 @@ def test_a_question_that_was_the_probe_and_is_cancelled_leaves_the_place_to_the_
     assert answer.value.score == 7
 
 
-def test_when_both_are_away_nobody_waits_and_a_row_says_so():
+def test_outage_of_both_providers_fails_at_once_and_is_recorded():
     world = World()
     world.first.always = world.second.always = trouble("unavailable")
 
@@ -172,7 +172,7 @@ def test_when_both_are_away_nobody_waits_and_a_row_says_so():
     assert [(row.outcome, row.attempt, row.cost_nanodollars) for row in rows] == [("skipped", 0, 0)]
 
 
-def test_cancelled_calls_say_nothing_about_a_provider():
+def test_cancelled_calls_do_not_affect_the_breaker():
     world = World()
 
     async def cancel_many():
@@ -186,7 +186,7 @@ def test_cancelled_calls_say_nothing_about_a_provider():
     assert run(cancel_many()) == ("closed", 0, 0)
 
 
-def test_closing_ends_a_probe_and_writes_it_down():
+def test_close_cancels_and_records_a_probe():
     world = World()
     world.first.always = trouble("unavailable")
 
@@ -204,7 +204,7 @@ def test_closing_ends_a_probe_and_writes_it_down():
     assert (world.first.is_closed, world.second.is_closed) == (True, True)
 
 
-def test_every_provider_is_made_ready_before_the_first_question():
+def test_prepare_prepares_every_provider():
     world = World()
 
     run(world.gateway.prepare())

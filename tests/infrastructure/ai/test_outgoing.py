@@ -1,4 +1,4 @@
-"""What is sent, held against the SDKs' own types of their parameters."""
+"""Request bodies, validated against the SDKs' parameter types."""
 
 import hashlib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ FLAGS = list(product([False, True], EFFORTS, [False, True], [None, "minimal"], [
 
 
 def understood(adapter, body):
-    """The body as the type sees it: a key it does not know, however deep, is missing here."""
+    """The body after validation by the type, which drops unknown keys at any depth."""
     return _whole(adapter.validate_python(body, strict=True))
 
 
@@ -38,7 +38,7 @@ def _whole(value):
 
 @pytest.fixture
 def sending(server, openai, anthropic):
-    """A function: provider and request to the body that its adapter sends."""
+    """Returns a function that returns the body which the provider's adapter sends."""
 
     async def send(provider, **changes):
         name = "openai/response_text" if provider == "openai" else "anthropic/message_text"
@@ -50,7 +50,7 @@ def sending(server, openai, anthropic):
 
 
 @pytest.mark.parametrize(("provider", "adapter"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
-async def test_every_combination_is_what_the_sdk_would_take(sending, provider, adapter):
+async def test_every_combination_matches_the_sdk_types(sending, provider, adapter):
     for temperature, efforts, structured, effort, degree, is_repair in FLAGS:
         body = await sending(
             provider,
@@ -64,13 +64,13 @@ async def test_every_combination_is_what_the_sdk_would_take(sending, provider, a
         assert ("temperature" in body) == (provider == "openai" and temperature and degree is not None)
 
 
-def test_a_key_that_the_sdk_does_not_know_would_be_seen():
+def test_unknown_key_is_detected():
     body = {"model": "m", "input": [{"role": "user", "content": "x", "mood": "good"}], "text": {}}
 
     assert understood(OPENAI, body) != body
 
 
-async def test_openai_is_sent_what_changes_least_first(sending):
+async def test_openai_body_starts_with_the_stable_parts(sending):
     body = await sending("openai", malformed_answer="{", complaint="not JSON")
 
     assert [(turn["role"], turn["content"]) for turn in body["input"]] == [
@@ -84,7 +84,7 @@ async def test_openai_is_sent_what_changes_least_first(sending):
     assert (body["max_output_tokens"], body["text"]["format"]["strict"]) == (900, True)
 
 
-async def test_claude_is_told_where_what_it_may_remember_ends(sending):
+async def test_claude_body_marks_the_end_of_the_cacheable_prefix(sending):
     body = await sending("anthropic", malformed_answer="{", complaint="not JSON")
 
     assert body["system"] == [
@@ -95,7 +95,7 @@ async def test_claude_is_told_where_what_it_may_remember_ends(sending):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_nothing_empty_is_sent(sending, provider):
+async def test_empty_parts_are_not_sent(sending, provider):
     body = await sending(provider, stable=("", " \n"), malformed_answer="", complaint="it was empty")
 
     turns = body["input"] if provider == "openai" else body["messages"]
@@ -104,7 +104,7 @@ async def test_nothing_empty_is_sent(sending, provider):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_the_account_is_known_to_them_by_a_pseudonym_alone(sending, server, provider):
+async def test_account_is_sent_as_a_pseudonym(sending, server, provider):
     body = await sending(provider)
 
     pseudonym = body["safety_identifier"] if provider == "openai" else body["metadata"]["user_id"]
@@ -113,7 +113,7 @@ async def test_the_account_is_known_to_them_by_a_pseudonym_alone(sending, server
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_who_has_no_account_has_no_pseudonym(sending, provider):
+async def test_request_without_account_has_no_pseudonym(sending, provider):
     body = await sending(provider, spender=CostOwner())
 
     assert not {"safety_identifier", "metadata"} & body.keys()
@@ -129,14 +129,14 @@ async def test_who_has_no_account_has_no_pseudonym(sending, provider):
     ],
 )
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_an_effort_that_the_model_does_not_know_is_not_sent(sending, provider, asked, allowed, sent):
+async def test_unsupported_effort_is_not_sent(sending, provider, asked, allowed, sent):
     body = await sending(provider, effort=asked, capabilities=Capabilities(efforts=frozenset(allowed)))
 
     place = body.get("reasoning", {}) if provider == "openai" else body["output_config"]
     assert place.get("effort") == sent
 
 
-async def test_without_structured_output_openai_is_told_the_form_in_words(sending):
+async def test_without_structured_output_openai_gets_the_schema_in_the_prompt(sending):
     body = await sending("openai", capabilities=Capabilities(structured_output=False))
 
     assert body["text"] == {"format": {"type": "json_object"}}
@@ -144,7 +144,7 @@ async def test_without_structured_output_openai_is_told_the_form_in_words(sendin
     assert '"maximum":100' in body["input"][2]["content"]
 
 
-async def test_without_structured_output_claude_has_to_call_a_tool(sending):
+async def test_without_structured_output_claude_must_call_a_tool(sending):
     body = await sending("anthropic", capabilities=Capabilities(structured_output=False))
 
     assert (body["tool_choice"]["type"], body["tool_choice"]["name"]) == ("tool", "Verdict")
@@ -152,7 +152,7 @@ async def test_without_structured_output_claude_has_to_call_a_tool(sending):
     assert "output_config" not in body
 
 
-async def test_a_long_cache_key_is_shortened_always_in_the_same_way(sending):
+async def test_long_cache_key_is_shortened_deterministically(sending):
     first, second, other = [
         (await sending("openai", cache_key=key))["prompt_cache_key"] for key in ("k" * 65, "k" * 65, "l" * 65)
     ]
@@ -162,7 +162,7 @@ async def test_a_long_cache_key_is_shortened_always_in_the_same_way(sending):
 
 
 @pytest.mark.parametrize("dimensions", [None, 3])
-async def test_embeddings_are_asked_for_as_the_sdk_would(server, embeddings, dimensions):
+async def test_embedding_request_matches_the_sdk_types(server, embeddings, dimensions):
     server.script(answer(read("openai/embeddings")))
     await embeddings.embed(("a text",), model="text-embedding-3-small", dimensions=dimensions, deadline_s=5)
 
@@ -174,7 +174,7 @@ async def test_embeddings_are_asked_for_as_the_sdk_would(server, embeddings, dim
 
 
 @pytest.mark.parametrize(("provider", "path"), [("openai", "/responses"), ("anthropic", "/v1/messages")])
-async def test_the_key_goes_where_it_belongs(sending, server, provider, path):
+async def test_key_is_sent_in_the_authorization_header(sending, server, provider, path):
     await sending(provider)
 
     asked = server.asked[0]

@@ -17,7 +17,7 @@ async def in_turn(world, *questions):
     return [await world.ask(**question) for question in questions]
 
 
-def test_the_same_question_is_paid_for_once(answers):
+def test_repeated_prompt_is_answered_from_the_cache(answers):
     world = World(answers=answers)
 
     first, second = run(in_turn(world, {}, {}))
@@ -33,7 +33,7 @@ def test_the_same_question_is_paid_for_once(answers):
 
 
 @pytest.mark.parametrize("other", [{"spender": BOB}, {"spender": NOBODY}, {"text": "x"}, {"task": "lonely"}])
-def test_another_tenant_or_another_question_has_no_part_in_it(answers, other):
+def test_cache_is_separate_per_tenant_and_prompt(answers, other):
     world = World(answers=answers)
 
     run(in_turn(world, {}, other))
@@ -41,7 +41,7 @@ def test_another_tenant_or_another_question_has_no_part_in_it(answers, other):
     assert world.asked == 2
 
 
-def test_what_nobody_asked_is_not_kept(answers):
+def test_request_without_account_is_not_cached(answers):
     world = World(answers=answers)
 
     run(in_turn(world, {"spender": NOBODY}, {"spender": NOBODY}))
@@ -50,7 +50,7 @@ def test_what_nobody_asked_is_not_kept(answers):
     assert answers.kept == {}
 
 
-def test_a_fresh_answer_is_asked_for_and_remembered_instead(answers):
+def test_fresh_request_replaces_the_cached_completion(answers):
     world = World(answers=answers, first=[reply('{"score": 1}'), reply('{"score": 2}')])
 
     outcomes = run(in_turn(world, {}, {"is_fresh": True}, {}))
@@ -63,7 +63,7 @@ def test_a_fresh_answer_is_asked_for_and_remembered_instead(answers):
     assert [request.is_fresh for request in world.first.requests] == [False, True]
 
 
-def test_the_answer_of_the_second_model_is_remembered_as_its_own(answers):
+def test_cached_completion_of_the_fallback_names_the_fallback(answers):
     world = World(answers=answers, first=[trouble("unauthorised")])
 
     _, second = run(in_turn(world, {}, {}))
@@ -72,7 +72,7 @@ def test_the_answer_of_the_second_model_is_remembered_as_its_own(answers):
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"score": "seven"}', "\x00"])
-def test_an_answer_that_no_longer_fits_is_asked_for_again(answers, text):
+def test_invalid_cached_completion_is_a_miss(answers, text):
     world = World(answers=answers)
 
     async def spoilt():
@@ -86,7 +86,7 @@ def test_an_answer_that_no_longer_fits_is_asked_for_again(answers, text):
 
 
 @pytest.mark.parametrize("error", [Unavailable(), OSError("away"), ZeroDivisionError("a bug")])
-def test_a_cache_that_fails_is_empty(answers, error):
+def test_failing_cache_is_a_miss(answers, error):
     world = World(answers=answers)
     answers.error = error
 
@@ -95,7 +95,7 @@ def test_a_cache_that_fails_is_empty(answers, error):
     assert [outcome.value.score for outcome in outcomes] == [7, 7]
 
 
-def test_a_cache_that_hangs_costs_a_moment_and_no_more(answers):
+def test_hanging_cache_delays_by_its_timeout_only(answers):
     world = World(answers=answers)
     answers.latency_s = 1_000
 
@@ -106,7 +106,7 @@ def test_a_cache_that_hangs_costs_a_moment_and_no_more(answers):
     assert run(one()) == pytest.approx(3)
 
 
-def test_failures_are_not_remembered(answers):
+def test_failures_are_not_cached(answers):
     world = World(answers=answers)
     world.first.always = world.second.always = reply(end="refused")
 
@@ -115,7 +115,7 @@ def test_failures_are_not_remembered(answers):
     assert answers.kept == {}
 
 
-def test_a_thousand_questions_at_a_time_leave_nothing_behind():
+def test_a_thousand_concurrent_requests_release_all_slots():
     world = World()
     world.first.latency_s = 0.0
 

@@ -1,5 +1,5 @@
-"""What each provider allows in a schema, held against types like ours; and that every value of such a type,
-as msgspec writes it, fits what the provider is sent.
+"""Provider-specific JSON Schemas: each uses only supported keywords, and every encoded value of the type
+validates against it.
 """
 
 import json
@@ -43,7 +43,7 @@ class Optional(msgspec.Struct):
     needed: str
     note: str | None = None
     count: int = 3
-    mode: Literal["a", "b", None] = None  # noqa: PYI061  msgspec makes one list of this
+    mode: Literal["a", "b", None] = None  # noqa: PYI061  tests msgspec's schema for a literal with None
     mixed: Literal[1, "one"] = 1
     seen: list[str] = []
 
@@ -116,7 +116,7 @@ OPEN = [Mapped, Anything, Paired, Listed]
 
 
 def nodes(schema):
-    """Every place of a schema where another schema stands."""
+    """Every subschema of a schema."""
     yield schema
     for key in ("anyOf", "prefixItems"):
         for variant in schema.get(key, []):
@@ -136,7 +136,7 @@ OPENAI_KEYS = {
 
 
 @pytest.mark.parametrize("answer", [*CLOSED, Tree], ids=str)
-def test_openai_gets_its_strict_subset(answer):
+def test_openai_schema_uses_the_strict_subset(answer):
     schema, is_strict = for_openai(answer_schema(answer)[1])
 
     assert is_strict
@@ -152,7 +152,7 @@ def test_openai_gets_its_strict_subset(answer):
 
 
 @pytest.mark.parametrize("answer", CLOSED, ids=str)
-def test_claude_gets_what_its_sdk_would_have_made_of_it(answer):
+def test_claude_schema_equals_the_sdk_transformation(answer):
     schema = for_anthropic(answer_schema(answer)[1])
 
     assert schema["type"] == "object"
@@ -160,33 +160,33 @@ def test_claude_gets_what_its_sdk_would_have_made_of_it(answer):
 
 
 @pytest.mark.parametrize("answer", OPEN, ids=str)
-def test_what_has_no_strict_form_is_sent_as_it_is_or_not_at_all(answer):
+def test_open_schema_is_not_strict_for_openai_and_unsupported_for_claude(answer):
     _, plain = answer_schema(answer)
 
     assert for_openai(plain) == (plain, False)
     assert for_anthropic(plain) is None
 
 
-def test_claude_takes_no_form_that_contains_itself():
+def test_recursive_schema_is_unsupported_for_claude():
     assert for_anthropic(answer_schema(Tree)[1]) is None
 
 
 @pytest.mark.parametrize("answer", [int, list[Plain], dict[str, int], Cat | Dog, Plain | None], ids=str)
-def test_an_answer_is_an_object_with_named_fields(answer):
+def test_type_without_named_fields_raises_type_error(answer):
     with pytest.raises(TypeError):
         answer_schema(answer)
 
 
-def test_a_type_has_one_schema_and_a_name_that_providers_take():
+def test_type_has_one_schema_object_and_a_valid_name():
     name, schema = answer_schema(Page[Plain])
 
     assert answer_schema(Page[Plain])[1] is schema
     assert name.replace("_", "").replace("-", "").isalnum()
-    assert schema["$defs"].keys() == {"Plain"}  # what nothing refers to is not there
+    assert schema["$defs"].keys() == {"Plain"}  # without unused definitions
 
 
 @pytest.mark.parametrize("make", [lambda schema: for_openai(schema)[0], for_anthropic])
-def test_what_cannot_be_demanded_is_told(make):
+def test_unsupported_constraints_become_part_of_the_description(make):
     properties = make(answer_schema(Limited)[1])["properties"]
 
     assert properties["name"]["description"] == "(maxLength: 20, minLength: 1)"
@@ -194,14 +194,14 @@ def test_what_cannot_be_demanded_is_told(make):
     assert "^[a-z]+$" in properties["code"]["description"]
 
 
-def test_a_description_is_kept_with_what_is_told():
+def test_description_is_kept_before_the_constraints():
     schema = for_anthropic(answer_schema(Plain)[1])
 
     assert schema["description"] == "A verdict."
     assert schema["properties"]["score"]["description"] == "0 to 100 (minimum: 0, maximum: 100)"
 
 
-def test_what_is_said_about_a_reference_stays_said():
+def test_description_of_a_reference_is_kept():
     schema, _ = for_openai(answer_schema(Nested)[1])
 
     best = schema["properties"]["best"]
@@ -209,7 +209,7 @@ def test_what_is_said_about_a_reference_stays_said():
     assert best["anyOf"] == [{"$ref": "#/$defs/Plain"}]
 
 
-def test_nothing_is_made_twice_and_not_everything_is_kept_for_ever():
+def test_derived_values_are_cached_and_the_cache_is_bounded():
     made = []
     remembered = Remembered(lambda schema: made.append(schema) or len(made))
     kept = {"a": 1}
@@ -223,17 +223,17 @@ def test_nothing_is_made_twice_and_not_everything_is_kept_for_ever():
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("answer", [*CLOSED, Tree, *OPEN], ids=str)
-def test_every_value_of_the_type_fits_what_is_sent(answer, data):
+def test_every_value_of_the_type_validates_against_the_sent_schema(answer, data):
     _, plain = answer_schema(answer)
     value = data.draw(values(plain, plain))
-    msgspec.json.decode(json.dumps(value), type=answer)  # it is one
+    msgspec.json.decode(json.dumps(value), type=answer)  # it is valid for the type
 
     for schema in filter(None, (for_openai(plain)[0], for_anthropic(plain))):
         Draft202012Validator(schema).validate(value)
 
 
 def values(node, root):
-    """JSON that fits the schema of a type, with every field in it, as msgspec writes them."""
+    """JSON values that fit the schema of a type, with all fields, as msgspec encodes them."""
     if "$ref" in node:
         return st.deferred(lambda: values(root["$defs"][node["$ref"].rsplit("/")[-1]], root))
     if "anyOf" in node:

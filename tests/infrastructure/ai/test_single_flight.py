@@ -1,4 +1,4 @@
-"""The same question at the same time is asked once, and goes on as long as anybody waits."""
+"""Single flight: equal concurrent prompts share one call while at least one caller waits."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ class Points(msgspec.Struct):
     score: int
 
 
-def test_those_who_ask_the_same_share_the_answer_and_pay_once():
+def test_equal_concurrent_prompts_share_one_paid_call():
     world = World()
 
     async def three():
@@ -49,7 +49,7 @@ def test_those_who_ask_the_same_share_the_answer_and_pay_once():
         {"is_fresh": True},
     ],
 )
-def test_what_differs_in_anything_is_asked_itself(other):
+def test_different_prompts_are_not_shared(other):
     world = World()
 
     async def both():
@@ -60,7 +60,7 @@ def test_what_differs_in_anything_is_asked_itself(other):
     assert world.asked == 2
 
 
-def test_answers_given_one_after_another_are_not_shared():
+def test_consecutive_prompts_are_not_shared():
     world = World()
 
     async def in_turn():
@@ -72,7 +72,7 @@ def test_answers_given_one_after_another_are_not_shared():
     assert world.asked == 2
 
 
-def test_when_it_fails_everybody_hears_the_same_in_an_error_of_their_own():
+def test_waiters_get_equal_errors_in_separate_instances():
     world = World()
     world.first.always = world.second.always = reply(end="refused")
 
@@ -92,14 +92,14 @@ def test_when_it_fails_everybody_hears_the_same_in_an_error_of_their_own():
 
 
 async def joined(world, count):
-    """So many who wait for the same answer, half a second into the call."""
+    """``count`` callers of the same prompt, half a second into the call."""
     tasks = [asyncio.create_task(world.ask()) for _ in range(count)]
     await asyncio.sleep(0.5)
     return tasks
 
 
 @pytest.mark.parametrize("leaver", [0, 1])
-def test_whoever_leaves_the_others_get_their_answer(leaver):
+def test_cancelled_caller_does_not_affect_the_others(leaver):
     world = World()
 
     async def one_leaves():
@@ -114,7 +114,7 @@ def test_whoever_leaves_the_others_get_their_answer(leaver):
     assert world.asked == 1
 
 
-def test_when_everybody_has_left_the_call_is_ended_and_written_down_before_the_last_is_let_go():
+def test_call_is_cancelled_and_recorded_when_all_callers_are_cancelled():
     world = World()
 
     async def all_leave():
@@ -131,7 +131,7 @@ def test_when_everybody_has_left_the_call_is_ended_and_written_down_before_the_l
     ]
 
 
-def test_who_asks_while_an_abandoned_call_ends_begins_a_new_one():
+def test_prompt_during_a_cancelled_call_starts_a_new_one():
     world = World()
 
     async def leave_and_return():
@@ -144,7 +144,7 @@ def test_who_asks_while_an_abandoned_call_ends_begins_a_new_one():
     assert world.asked == 2
 
 
-def test_closing_tells_those_who_wait_to_try_again():
+def test_close_raises_models_unavailable_for_waiters():
     world = World()
 
     async def close_under_way():
@@ -158,7 +158,7 @@ def test_closing_tells_those_who_wait_to_try_again():
     assert [row.outcome for row in world.rows] == ["cancelled"]
 
 
-def test_nothing_is_held_when_everything_has_ended():
+def test_ended_flights_are_removed():
     flights = SingleFlight()
 
     async def fail():
@@ -174,7 +174,7 @@ def test_nothing_is_held_when_everything_has_ended():
     assert len(flights) == 0
 
 
-def test_the_account_is_a_part_of_what_providers_may_remember():
+def test_cache_keys_contain_the_account():
     world = World()
 
     async def two_tenants():

@@ -18,12 +18,12 @@ from shared.retry_after import RETRY_AFTER_MAX_S
     ],
     ids=str,
 )
-def test_when_to_come_again_is_understood_or_left_alone(headers, expected):
+def test_retry_after_is_parsed_or_ignored(headers, expected):
     assert asked_wait_s(headers) == expected
 
 
 @given(st.text(), st.text())
-def test_whatever_a_server_says_it_is_a_time_within_a_day_or_none(seconds, milliseconds):
+def test_any_retry_after_is_bounded_or_none(seconds, milliseconds):
     wait_s = asked_wait_s({"retry-after": seconds, "retry-after-ms": milliseconds})
 
     assert wait_s is None or 0 <= wait_s <= RETRY_AFTER_MAX_S
@@ -46,10 +46,10 @@ def test_whatever_a_server_says_it_is_a_time_within_a_day_or_none(seconds, milli
         (b'"\xff"', ""),
     ],
 )
-def test_only_what_looks_like_a_code_is_one(body, code):
+def test_only_valid_error_codes_are_returned(body, code):
     assert code_of(body) == code
 
 
 @given(st.binary())
-def test_no_body_breaks_the_search_for_a_code(body):
+def test_error_code_of_any_body_is_short(body):
     assert len(code_of(body)) <= 60

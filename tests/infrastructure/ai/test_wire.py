@@ -1,5 +1,5 @@
-"""Answers in the forms that the providers publish, not in those of our simulator: see ``source`` in each
-file. First that they are what the SDKs' own types say, then what the adapters make of them.
+"""Responses in the providers' documented formats (see ``source`` in each file), not the simulator's:
+validated against the SDKs' types, then parsed by the adapters.
 """
 
 import base64
@@ -33,7 +33,7 @@ def answer(recorded):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_is_what_the_sdk_says_it_is(name):
+def test_recorded_response_matches_the_sdk_type(name):
     recorded = read(name)
     body, (provider, kind) = recorded["body"], name.split("/")
     if kind.startswith("error"):
@@ -97,7 +97,7 @@ REPLIES = {
     "anthropic/message_length": ('{"value":', "truncated", Usage(tokens_in=1, tokens_out=1)),
 }
 
-# Trouble, whether they may have worked, when to try again, detail.
+# Error, whether it may have been processed, Retry-After, detail.
 TROUBLES = {
     "openai/response_failed": ("unavailable", True, None, "failed server_error"),
     "openai/response_failed_limit": ("rate_limited", True, None, "failed rate_limit_exceeded"),
@@ -122,13 +122,13 @@ TROUBLES = {
 }
 
 
-def test_each_is_replayed_below():
+def test_every_recorded_response_is_used():
     assert sorted({*REPLIES, *TROUBLES, "openai/embeddings"}) == NAMES
 
 
 @pytest.fixture
 def asking(server, openai, anthropic):
-    """A function: what the adapter concerned says when its provider answers as recorded."""
+    """Returns a function that replays a recorded response to the adapter."""
 
     async def ask(name):
         server.script(answer(read(name)))
@@ -139,7 +139,7 @@ def asking(server, openai, anthropic):
 
 
 @pytest.mark.parametrize("name", REPLIES)
-async def test_answers_are_read(asking, name):
+async def test_responses_are_parsed(asking, name):
     reply = await asking(name)
 
     assert (reply.text, reply.end, reply.usage) == REPLIES[name]
@@ -147,7 +147,7 @@ async def test_answers_are_read(asking, name):
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-async def test_troubles_are_named(asking, name):
+async def test_error_responses_are_classified(asking, name):
     with pytest.raises(ProviderError) as raised:
         await asking(name)
 
@@ -164,7 +164,7 @@ def in_base64():
     return recorded | {"data": data[::-1]}
 
 
-async def test_embeddings_are_read_as_the_sdk_reads_them(server, embeddings, in_base64):
+async def test_base64_embeddings_equal_the_sdk_result(server, embeddings, in_base64):
     server.script(http(200, in_base64))
     async with AsyncOpenAI(api_key=KEY, base_url=server.url) as sdk:
         read_by_sdk = await sdk.embeddings.create(input=["a", "b"], model="m")
@@ -176,7 +176,7 @@ async def test_embeddings_are_read_as_the_sdk_reads_them(server, embeddings, in_
     assert (reply.usage, reply.model) == (Usage(tokens_in=8), "text-embedding-ada-002")
 
 
-async def test_embeddings_may_come_as_plain_numbers(server, embeddings):
+async def test_embeddings_as_plain_numbers_are_parsed(server, embeddings):
     server.script(answer(read("openai/embeddings")))
 
     reply = await embeddings.embed(("a",), model="m", dimensions=3, deadline_s=5)

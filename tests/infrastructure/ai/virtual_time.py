@@ -1,4 +1,4 @@
-"""An event loop whose time passes only when everybody waits: hours in milliseconds, and a hang is seen."""
+"""Event loop with virtual time: time advances when all tasks wait, and a hang raises ItHangs."""
 
 import asyncio
 import selectors

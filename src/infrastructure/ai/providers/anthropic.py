@@ -1,4 +1,4 @@
-"""Models of Anthropic, by its Messages API."""
+"""Anthropic models via the Messages API."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class AnthropicModels(ModelProvider):
 
 
 def _make_client(url: str, access: ProviderEndpoint) -> SdkClient:
-    from infrastructure.ai.providers.anthropic_sdk import AnthropicClient  # noqa: PLC0415  takes seconds
+    from infrastructure.ai.providers.anthropic_sdk import AnthropicClient  # noqa: PLC0415  slow import
 
     return AnthropicClient(url, access)
 
@@ -63,7 +63,7 @@ def _form(request: ModelRequest) -> dict[str, Any]:
     suited, plain = _SUITED(request.schema)
     if request.capabilities.structured_output and suited is not None:
         return {"output_config": {"format": {"type": "json_schema", "schema": suited}}}
-    # The model has to call a tool that takes what the answer has to be.
+    # The model is forced to call a tool whose input schema is the response schema.
     name = request.schema_name
     return {
         "tools": [{"name": name, "description": "Takes your answer.", "input_schema": plain}],

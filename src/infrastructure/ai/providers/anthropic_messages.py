@@ -1,4 +1,4 @@
-"""What Anthropic's Messages API answers: the few fields that are read, and what they mean."""
+"""Parsing of responses of Anthropic's Messages API. Only the fields that we read are declared."""
 
 from typing import Annotated, Any, Literal
 
@@ -31,7 +31,7 @@ class _Usage(msgspec.Struct):
 
 
 class _Block(msgspec.Struct):
-    """Of many types; ``text`` and ``input`` are read of two of them."""
+    """Content block. ``text`` is read from text blocks and ``input`` from tool_use blocks."""
 
     type: str
     text: Any = None
@@ -50,7 +50,7 @@ _MESSAGE = msgspec.json.Decoder(_Message)
 
 
 def reply_of(received: Received) -> ModelReply:
-    """Raises ProviderTrouble where there is no answer."""
+    """Raises ProviderError when the response contains no completion."""
     message = decoded(received.body, _MESSAGE, is_simulated=received.is_simulated)
     if message.stop_reason == "model_context_window_exceeded":
         raise ProviderError(
@@ -58,7 +58,7 @@ def reply_of(received: Received) -> ModelReply:
         )
     return ModelReply(
         text=_text(message),
-        # A reason that is not known yet: the answer itself is checked anyway.
+        # An unknown stop reason counts as complete: the completion is validated anyway.
         end=_ENDS.get(message.stop_reason or "", "complete"),
         usage=Usage() if received.is_from_gateway else _usage(message.usage),
         model=message.model,
@@ -69,14 +69,14 @@ def reply_of(received: Received) -> ModelReply:
 
 
 def _text(message: _Message) -> str:
-    """What was handed to the tool that stands for the form of the answer, or what was said."""
+    """The input of the forced tool call if there is one, otherwise the text."""
     handed = [bytes(block.input).decode() for block in message.content if block.type == "tool_use"]
     said = [block.text for block in message.content if block.type == "text" and isinstance(block.text, str)]
     return "".join(handed or said)
 
 
 def _usage(usage: _Usage) -> Usage:
-    """What came from the cache and what went into it are counted beside the rest here, ours inside it."""
+    """Anthropic counts cached tokens separately from ``input_tokens``; our ``tokens_in`` includes them."""
     read, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
     return Usage(
         tokens_in=usage.input_tokens + read + written,

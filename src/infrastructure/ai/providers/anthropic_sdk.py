@@ -1,4 +1,4 @@
-"""Anthropic's own client. Importing this takes seconds: do it late."""
+"""Anthropic SDK client. Import it lazily: the import takes seconds."""
 
 import httpx2
 from anthropic import AsyncAnthropic
@@ -9,8 +9,8 @@ from infrastructure.provider_endpoint import ProviderEndpoint
 
 
 class AnthropicClient(SdkClient):
-    """Posts bytes and gets bytes, as that of OpenAI does. The SDK's typed method would also warn of models
-    that it thinks old, and refuse long answers unless a timeout is given; ours always is.
+    """Sends and returns bytes, like OpenAIClient. The SDK's typed method would warn about models that it
+    considers old and reject long outputs without a timeout.
     """
 
     def __init__(self, url: str, access: ProviderEndpoint) -> None:
@@ -20,7 +20,7 @@ class AnthropicClient(SdkClient):
             base_url=url or None,
             max_retries=0,
             http_client=http_client(),
-            open_telemetry=False,  # our own record of calls says as much, and never a prompt
+            open_telemetry=False,  # our usage records contain the same data and no prompts
         )
 
     async def post(self, path: str, body: bytes, *, headers: dict[str, str], within_s: float) -> SdkReply:

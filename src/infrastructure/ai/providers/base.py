@@ -1,4 +1,4 @@
-"""What the gateway asks of a provider's adapter, whichever it is."""
+"""Interface of the model providers, their requests, replies and errors."""
 
 from typing import Any, Literal, Protocol
 
@@ -9,19 +9,19 @@ from shared.llm import CostOwner, Usage
 Effort = Literal["minimal", "low", "medium", "high"]
 
 Trouble = Literal[
-    "timeout",  # no answer within the deadline
-    "connection",  # refused, reset, or ended in the middle
+    "timeout",  # no response within the deadline
+    "connection",  # refused, reset, or closed during the response
     "rate_limited",
     "unavailable",  # 5xx, overloaded
-    "garbled",  # not the provider's own form: HTML, half a document
-    "unauthorised",  # our key, our plan
+    "garbled",  # not the provider's format, e.g. HTML or a truncated document
+    "unauthorised",  # our key or our plan is rejected
     "unknown_model",
-    "invalid",  # it will never take this request
+    "invalid",  # the provider will never accept this request
 ]
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model takes. What it would refuse is not sent."""
+    """Features of a model. Parameters that the model would reject are not sent."""
 
     temperature: bool = False
     efforts: frozenset[str] = frozenset()
@@ -34,26 +34,26 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     stable: tuple[str, ...]
     question: str
     schema_name: str
-    schema: dict[str, Any]  # JSON Schema of the answer; the adapter makes of it what its provider takes
+    schema: dict[str, Any]  # JSON Schema of the response; the adapter converts it for its provider
     effort: Effort | None
     temperature: float | None
     output_tokens_max: int
-    cache_key: str  # like prompts of one tenant share it
-    answer_key: str  # the same request of the same tenant has the same, and no other
+    cache_key: str  # shared by prompts of one tenant with the same prefix
+    answer_key: str  # unique per tenant and request
     spender: CostOwner
     task: str
     is_fresh: bool
-    malformed_answer: str | None = None  # to be mended: what it answered before,
-    complaint: str | None = None  # and what is wrong with it
+    malformed_answer: str | None = None  # for a repair: the malformed completion
+    complaint: str | None = None  # for a repair: the validation error
 
 
 class ModelReply(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     end: Literal["complete", "truncated", "refused"]
     usage: Usage
-    model: str  # as the provider names it
+    model: str  # name returned by the provider
     is_simulated: bool
-    is_from_gateway: bool = False  # its cache answered; the provider was not asked and charges nothing
+    is_from_gateway: bool = False  # answered from the gateway's cache; the provider charges nothing
     gateway_log_id: str | None = None
 
 
@@ -65,7 +65,7 @@ class EmbeddingReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProviderError(Exception):
-    """Why there is no reply. ``was_sent``: the provider may have worked, and may charge for it."""
+    """Classified failure of a provider. ``was_sent``: the provider may have processed and charged it."""
 
     def __init__(
         self,
@@ -81,12 +81,12 @@ class ProviderError(Exception):
         self.was_sent = was_sent
         self.is_simulated = is_simulated
         self.retry_after_s = retry_after_s
-        self.detail = detail  # status and code, never the provider's text: it may quote the prompt
+        self.detail = detail  # status and code only: the provider's text may quote the prompt
 
 
 class ModelProvider(Protocol):
-    """Raises ProviderTrouble and nothing else. A cancelled task ends the call at the other end, too.
-    Makes one attempt: whether there is another is the gateway's decision.
+    """Raises only ProviderError. Cancelling the task also closes the connection to the provider. Makes one
+    attempt, because the gateway decides about retries.
     """
 
     name: str
@@ -94,14 +94,14 @@ class ModelProvider(Protocol):
     async def ask(self, request: ModelRequest, *, deadline_s: float) -> ModelReply: ...
 
     async def prepare(self) -> None:
-        """What the first question would otherwise wait for. Never fails."""
+        """Do the slow initialization in advance. Never fails."""
         ...
 
     async def close(self) -> None: ...
 
 
 class EmbeddingProvider(Protocol):
-    """As above."""
+    """Same guarantees as ModelProvider."""
 
     name: str
 

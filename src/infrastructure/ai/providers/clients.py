@@ -1,4 +1,4 @@
-"""A provider's own client, made when it is needed and anew when its address or key changes."""
+"""Lazily created SDK client, replaced when its URL or key changes."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -19,7 +19,7 @@ class SdkReply(NamedTuple):
 
 
 class SdkClient(Protocol):
-    """Raises ProviderTrouble and nothing else."""
+    """Raises only ProviderError."""
 
     async def post(self, path: str, body: bytes, *, headers: dict[str, str], within_s: float) -> SdkReply: ...
 
@@ -46,8 +46,8 @@ class _Made:
 
 
 class Clients:
-    """Cloudflare's gateway stands in front of the provider itself. An address that ``where`` gives, a
-    simulator's for instance, is taken as it is.
+    """Sends requests through Cloudflare's gateway, unless ``where`` returns a URL (for example of a
+    simulator): that URL is used unchanged.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class Clients:
     async def post(
         self, path: str, body: bytes, *, gateway_headers: dict[str, str], deadline_s: float
     ) -> Received:
-        """The deadline holds for everything: making the client, connecting, and a body that drips in. Raises
-        ProviderTrouble and nothing else, and without a context: that would hold the key and the prompt.
+        """The deadline includes creating the client, connecting, and reading the body. Raises only
+        ProviderError, without a context, because a context would contain the key and the prompt.
         """
         access, is_under_way = ProviderEndpoint("", ""), False
         try:
@@ -86,7 +86,7 @@ class Clients:
             trouble = ProviderError(
                 "timeout", was_sent=is_under_way, is_simulated=access.is_simulated, detail="deadline"
             )
-        except Exception as error:  # noqa: BLE001  whoever says where, or makes the client
+        except Exception as error:  # noqa: BLE001  from the endpoint resolver or the client factory
             trouble = ProviderError(
                 "unavailable",
                 was_sent=is_under_way,
@@ -98,7 +98,7 @@ class Clients:
         raise trouble
 
     async def prepare(self) -> None:
-        """Never fails. Called at the start, it saves the first question the time of importing an SDK."""
+        """Never fails. Called at startup, it saves the first prompt the time of the SDK import."""
         with suppress(Exception):
             async with self._borrowed(await self._where()):
                 pass
@@ -134,7 +134,7 @@ class Clients:
 
     async def _make(self, access: ProviderEndpoint) -> _Made:
         if not access.key or not access.key.isascii() or not access.key.isprintable():
-            # It would not get into a header, or say so with the key in the error.
+            # httpx could not send such a key, or would quote it in the error.
             raise ProviderError(
                 "unauthorised", was_sent=False, is_simulated=access.is_simulated, detail="no usable key"
             )
@@ -142,7 +142,7 @@ class Clients:
             if self._made is not None and self._made.access == access:
                 return self._made
             url = self._gateway.url(self._provider) if self._gateway and not access.url else access.url
-            # In a thread: importing an SDK and reading the certificates take seconds.
+            # In a thread, because importing an SDK and reading the CA bundle take seconds.
             client = await asyncio.to_thread(self._make_client, url, access)
             old, made = self._made, _Made(access, client)
             self._made = made

@@ -1,4 +1,4 @@
-"""What a provider's error answer means, whichever provider it is."""
+"""Classification of error responses, common to all providers."""
 
 import re
 from collections.abc import Mapping
@@ -11,12 +11,13 @@ from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
 
 T = TypeVar("T")
 
-# What msgspec raises for what is no JSON, is of another form, is no text, or is built to hurt.
+# Errors of msgspec for invalid JSON, a wrong structure, invalid UTF-8, or excessive nesting.
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _CODE = re.compile(r"[a-z0-9_]{1,60}")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 
-# They outrank the status: waiting does not fill an empty purse, and an unknown model may come as a 400.
+# Codes take precedence over the status: retries do not help with an exhausted quota, and an unknown model may
+# be a 400.
 _BY_CODE: dict[str, Trouble] = {
     "insufficient_quota": "unauthorised",
     "billing_hard_limit_reached": "unauthorised",
@@ -38,7 +39,7 @@ _BY_STATUS: dict[int, Trouble] = {
     422: "invalid",
     429: "rate_limited",
 }
-# Turned away at the door, by their own definition: nobody worked, nobody charges.
+# By the providers' documentation, requests with these statuses are neither processed nor charged.
 _NOT_WORKED_ON = frozenset({400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 529})
 
 
@@ -57,15 +58,15 @@ def trouble_of_status(
 
 def _trouble_of(status: int, code: str) -> Trouble:
     if status == 404:  # noqa: PLR2004  not found
-        # Without the provider's own words it is not the model that is missing but the provider.
+        # A 404 without an error code comes from a wrong URL, not from an unknown model.
         return "unknown_model" if code else "garbled"
-    if status >= 500:  # noqa: PLR2004  theirs, whatever it is
+    if status >= 500:  # noqa: PLR2004  any server error
         return "unavailable"
     return _BY_STATUS.get(status, "garbled")
 
 
 def code_of(body: bytes) -> str:
-    """The provider's own code of an error, the most telling one; empty when there is none."""
+    """The provider's most specific error code, or an empty string."""
     try:
         document = msgspec.json.decode(body)
     except _UNREADABLE:
@@ -76,7 +77,7 @@ def code_of(body: bytes) -> str:
 
 
 def readable_code(code: object) -> str:
-    """Empty when it is none: it may be a sentence, and quote the prompt."""
+    """Empty if it is not a code: it may be a sentence that quotes the prompt."""
     return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
 
 
@@ -85,7 +86,7 @@ def _member(value: object, name: str) -> object:
 
 
 def asked_wait_s(headers: Mapping[str, str]) -> float | None:
-    """As Retry-After says, or retry-after-ms, which is more exact."""
+    """Seconds from ``retry-after-ms``, which is more precise, or from ``Retry-After``."""
     milliseconds = headers.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(milliseconds):
         return min(float(milliseconds) / 1_000, RETRY_AFTER_MAX_S)
@@ -93,11 +94,11 @@ def asked_wait_s(headers: Mapping[str, str]) -> float | None:
 
 
 def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool) -> T:
-    """The provider's answer, or the trouble that this is none."""
+    """The decoded response. Raises ProviderError if the body does not match."""
     try:
         return decoder.decode(body)
     except _UNREADABLE:
-        pass  # raised below, where no context is kept that quotes the body
+        pass  # raised below, so that no exception context quotes the body
     raise malformed_response(f"200 {code_of(body)}".rstrip(), is_simulated=is_simulated)
 
 

@@ -1,4 +1,4 @@
-"""Models of OpenAI, by its Responses API."""
+"""OpenAI models via the Responses API."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class OpenAIModels(ModelProvider):
 
 
 def make_client(url: str, access: ProviderEndpoint) -> SdkClient:
-    from infrastructure.ai.providers.openai_sdk import OpenAIClient  # noqa: PLC0415  takes a second
+    from infrastructure.ai.providers.openai_sdk import OpenAIClient  # noqa: PLC0415  slow import
 
     return OpenAIClient(url, access)
 

@@ -1,4 +1,4 @@
-"""Embeddings of OpenAI."""
+"""OpenAI embeddings."""
 
 import sys
 from array import array
@@ -22,7 +22,7 @@ PATH = "/embeddings"
 
 class _Embedding(msgspec.Struct):
     index: int
-    embedding: str | tuple[float, ...]  # base64 was asked for; not everybody who speaks this API knows it
+    embedding: str | tuple[float, ...]  # we request base64, but compatible servers may send numbers
 
 
 class _Usage(msgspec.Struct):
@@ -43,7 +43,7 @@ class OpenAIEmbeddings(EmbeddingProvider):
     name = "openai"
 
     def __init__(self, where: EndpointResolver, gateway: CloudflareGateway | None = None) -> None:
-        # Which tenant asks is not known here: nobody's cache entry answers.
+        # Always bypasses the gateway's cache: the tenant is not known here.
         self._headers = gateway.plain_headers() if gateway else {}
         self._clients = Clients(where, gateway, provider=self.name, make=make_client)
 
@@ -82,7 +82,7 @@ def _reply(received: Received, *, texts_count: int, dimensions: int | None) -> E
 
 
 def _vector(embedding: str | tuple[float, ...]) -> tuple[float, ...]:
-    """Empty when it is none."""
+    """Empty if the base64 is invalid."""
     if not isinstance(embedding, str):
         return embedding
     floats = array("f")
@@ -91,5 +91,5 @@ def _vector(embedding: str | tuple[float, ...]) -> tuple[float, ...]:
     except ValueError:
         return ()
     if sys.byteorder == "big":
-        floats.byteswap()  # they come with the least significant byte first
+        floats.byteswap()  # OpenAI sends little-endian floats
     return tuple(floats)

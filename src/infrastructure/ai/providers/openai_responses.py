@@ -1,4 +1,4 @@
-"""What OpenAI's Responses API answers: the few fields that are read, and what they mean."""
+"""Parsing of responses of OpenAI's Responses API. Only the fields that we read are declared."""
 
 from typing import Annotated, Literal
 
@@ -41,7 +41,7 @@ class _Part(msgspec.Struct):
 
 
 class _Item(msgspec.Struct):
-    """Of many types, of which messages are read; ``content`` means something else in each."""
+    """Output item. Only messages are read; ``content`` has another meaning in each other type."""
 
     type: str
     content: msgspec.Raw = msgspec.Raw(b"[]")
@@ -71,12 +71,12 @@ _PARTS = msgspec.json.Decoder(list[_Part] | None)
 
 
 def reply_of(received: Received) -> ModelReply:
-    """Raises ProviderTrouble where there is no answer."""
+    """Raises ProviderError when the response contains no completion."""
     response = decoded(received.body, _RESPONSE, is_simulated=received.is_simulated)
     if response.status == "failed":
         raise _failure(response.error, is_simulated=received.is_simulated)
     if response.status not in {"completed", "incomplete"} or response.usage is None:
-        # Without its usage an answer would pass for free.
+        # A response without usage would be recorded at no cost.
         raise malformed_response("200", is_simulated=received.is_simulated)
     parts = _parts(response, is_simulated=received.is_simulated)
     return ModelReply(
@@ -101,7 +101,7 @@ def _failure(error: _Error | None, *, is_simulated: bool) -> ProviderError:
 
 
 def _parts(response: _Response, *, is_simulated: bool) -> list[_Part]:
-    """Of the answer itself, not of what the model says while it works."""
+    """Parts of the final answer, without the model's intermediate messages."""
     return [
         part
         for item in response.output or ()
@@ -120,7 +120,7 @@ def _end(response: _Response, parts: list[_Part]) -> Literal["complete", "trunca
 
 
 def _usage(usage: _Usage) -> Usage:
-    """Cached, newly cached and reasoning tokens are parts of what is counted, as ours are."""
+    """OpenAI's totals include cached, newly cached and reasoning tokens, as ours do."""
     read = usage.input_tokens_details or _InputDetails()
     written = usage.output_tokens_details or _OutputDetails()
     return Usage(

@@ -1,4 +1,4 @@
-"""OpenAI's own client. Importing this takes a second: do it late."""
+"""OpenAI SDK client. Import it lazily: the import takes a second."""
 
 import httpx2
 from openai import AsyncOpenAI
@@ -9,8 +9,8 @@ from infrastructure.provider_endpoint import ProviderEndpoint
 
 
 class OpenAIClient(SdkClient):
-    """Posts bytes and gets bytes, by the SDK's way for requests of one's own: its typed methods walk through
-    the whole prompt and build a model of the whole answer, field by field.
+    """Sends and returns bytes through the SDK's untyped method: the typed methods traverse the whole prompt
+    and build a model of the whole response.
     """
 
     def __init__(self, url: str, access: ProviderEndpoint) -> None:

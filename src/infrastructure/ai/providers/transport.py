@@ -1,4 +1,4 @@
-"""Connections of the providers' own clients, and what goes wrong on them. Imported late, with them."""
+"""HTTP client of the SDKs and classification of its errors. Import it lazily, with the SDKs."""
 
 import logging
 from collections.abc import Awaitable
@@ -15,7 +15,7 @@ CONNECTIONS_MAX = 1_000
 IDLE_CONNECTIONS_MAX = 200
 IDLE_S = 30.0
 
-# Nothing has left this machine, or not to the provider.
+# Errors before the request was sent to the provider.
 _BEFORE_SENDING = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
@@ -28,7 +28,7 @@ _BEFORE_SENDING = (
 
 def http_client() -> httpx2.AsyncClient:
     for chatty in ("openai", "anthropic", "httpx2", "httpcore2"):
-        # Where somebody debugs, they would write whole prompts, and a line for every call.
+        # At level DEBUG these loggers write whole prompts, and at INFO one line per call.
         logging.getLogger(chatty).setLevel(logging.WARNING)
     return httpx2.AsyncClient(
         limits=httpx2.Limits(
@@ -37,40 +37,40 @@ def http_client() -> httpx2.AsyncClient:
             keepalive_expiry=IDLE_S,
         ),
         verify=default_ssl_context(),
-        timeout=CONNECT_S,  # each call brings its own
-        follow_redirects=False,  # a prompt goes where it was sent, and nowhere else
+        timeout=CONNECT_S,  # default; each call passes its own
+        follow_redirects=False,  # a redirect must not send a prompt to another host
     )
 
 
 def timeouts(within_s: float) -> httpx2.Timeout:
-    """Waiting for a connection, making it and securing it each take a quarter at most: whoever runs out of
-    time altogether has sent the request.
+    """Waiting for a connection and opening it take at most a quarter of the time each. When the whole time is
+    over, the request has therefore been sent.
     """
     quarter_s = within_s / 4
     return httpx2.Timeout(within_s, connect=min(CONNECT_S, quarter_s), pool=quarter_s)
 
 
 async def reply_to(sent: Awaitable[httpx2.Response], *, is_simulated: bool) -> SdkReply:
-    """Raises ProviderTrouble and nothing else."""
+    """Raises only ProviderError."""
     try:
         response = await sent
-    except Exception as error:  # noqa: BLE001  the SDK's own, httpx2's, anyio's
+    except Exception as error:  # noqa: BLE001  errors of the SDK, httpx2 and anyio
         trouble = _trouble_of(error, is_simulated=is_simulated)
     else:
         return SdkReply(response.content, response.headers)
-    # Outside, so that it holds neither the request nor the provider's text.
+    # Raised outside the handler, so that its context holds neither the request nor the provider's text.
     raise trouble
 
 
 def _trouble_of(error: Exception, *, is_simulated: bool) -> ProviderError:
-    """Both SDKs wrap what httpx2 raised, and both show the response where there is one."""
+    """Both SDKs wrap httpx2's error and expose the response if there is one."""
     response = getattr(error, "response", None)
     if isinstance(response, httpx2.Response):
         return trouble_of_status(
             response.status_code, response.headers, response.content, is_simulated=is_simulated
         )
     cause = error.__cause__ or error
-    is_ours = isinstance(cause, UnicodeEncodeError)  # half a character, which no JSON can hold
+    is_ours = isinstance(cause, UnicodeEncodeError)  # lone surrogate, which JSON cannot encode
     if is_ours:
         trouble = "invalid"
     elif isinstance(cause, httpx2.TimeoutException):

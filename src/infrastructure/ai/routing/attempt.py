@@ -1,4 +1,4 @@
-"""What one attempt is, and how it may end."""
+"""One attempt at a model and its possible results."""
 
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -14,8 +14,8 @@ Kind = (
     Judgement
     | Trouble
     | Literal[
-        "queued",  # no place came free in time
-        "blocked",  # the breaker opened before it was asked; no attempt was made
+        "queued",  # no slot became free in time
+        "blocked",  # the circuit breaker opened before the call; no attempt was made
     ]
 )
 
@@ -34,19 +34,19 @@ OUTCOMES: dict[Kind, CallOutcome] = {
     "unknown_model": "unavailable",
 }
 ILL: frozenset[Kind] = frozenset({"timeout", "connection", "unavailable", "garbled"})
-# After these the provider may have worked, and nobody says how much.
+# After these failures the provider may have charged for an unknown number of tokens.
 MAY_CHARGE: frozenset[Kind] = frozenset({"timeout", "connection", "garbled"})
 NEEDS_AN_OPERATOR: frozenset[Kind] = frozenset({"unauthorised", "unknown_model"})
 
 
 class ProviderCall(Protocol[R]):
-    """What is asked this time, and what is thought of the reply."""
+    """One prepared call to a provider and the validation of its reply."""
 
-    complaint: str | None  # about the form of the reply
+    complaint: str | None  # validation error of the reply
 
     @property
     def tokens_estimated(self) -> int:
-        """What goes in, should nobody say how much it was."""
+        """Estimate of the input tokens, used when the provider reports no usage."""
         ...
 
     async def ask(self, deadline_s: float) -> R: ...
@@ -56,8 +56,8 @@ class ProviderCall(Protocol[R]):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[R]):
-    """``deadline_s`` is for the provider, from the moment it is asked; with the waiting for a place before
-    it, the attempt ends at ``ends_at_s``.
+    """``deadline_s`` is the provider's time from the start of the call. ``ends_at_s`` is the end of the
+    attempt including the wait for a slot.
     """
 
     model: Model

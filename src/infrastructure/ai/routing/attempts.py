@@ -1,4 +1,4 @@
-"""One attempt at one model: wait for a place, pass the breaker, ask, write down what came of it."""
+"""Execution of attempts: slot, circuit breaker, provider call, usage record."""
 
 import asyncio
 from collections.abc import Iterable
@@ -29,14 +29,14 @@ from infrastructure.resilience.circuit_breaker import (
 )
 from shared.llm import Usage
 
-# An adapter that forgets its deadline is ended, a little later than it should have ended itself.
+# Backstop for an adapter that ignores its deadline.
 GRACE_S = 1.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
 
 
 class Attempts:
-    """Shared by all questions: places, breakers and what is known of each model's pace."""
+    """Semaphores, circuit breakers and latencies, shared by all requests."""
 
     def __init__(
         self, models: Iterable[Model], *, slots_max: int, rules: BreakerRules | None, clocks: TimeSource
@@ -44,7 +44,7 @@ class Attempts:
         self._models = tuple(models)
         self._limits = {model.provider: FairSemaphore(slots_max) for model in self._models}
         self._breakers = {model.name: CircuitBreaker(clocks.monotonic_s, rules) for model in self._models}
-        self._simulated: dict[str, bool] = {}  # as each provider last said
+        self._simulated: dict[str, bool] = {}  # by provider, from its latest reply
         self._monotonic_s = clocks.monotonic_s
         self.latencies = Latencies(clocks.monotonic_s)
 
@@ -143,7 +143,7 @@ class Attempts:
             self.breaker(model).pause(retry_after_s or 0.0)
             self._leave(model, passage, "unknown")
         elif kind == "timeout" and is_hurried:
-            self._leave(model, passage, "unknown")  # it was asked late: that it did not hurry is no illness
+            self._leave(model, passage, "unknown")  # a shortened deadline proves no outage
         else:
             self._leave(model, passage, "ill" if kind in ILL else "well")
         if kind in NEEDS_AN_OPERATOR:
@@ -159,7 +159,7 @@ class Attempts:
         return AttemptResult(kind, retry_after_s=retry_after_s)
 
     async def _write_lost(self, attempt: Attempt[R], line: AttemptUsage, error: BaseException) -> None:
-        """Cancelled, or a bug of the adapter's: in both cases the provider may have worked."""
+        """Record a cancelled attempt or an adapter's bug: in both cases the provider may have charged."""
         is_cancelled = isinstance(error, asyncio.CancelledError)
         await line.write(
             "cancelled" if is_cancelled else "unavailable",
@@ -175,5 +175,5 @@ class Attempts:
 
 
 def _sane(retry_after_s: float | None) -> float | None:
-    """What a header may say is not always a time to wait."""
+    """None for a Retry-After value that is negative or not finite."""
     return retry_after_s if retry_after_s is not None and 0 <= retry_after_s < float("inf") else None

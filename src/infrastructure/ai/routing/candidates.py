@@ -1,4 +1,4 @@
-"""What is asked of each model in turn. What a model would refuse is left out here, and only here."""
+"""Candidates of a task with their parameters. Parameters that a model rejects are removed only here."""
 
 from datetime import date
 
@@ -9,7 +9,7 @@ from infrastructure.ai.providers.base import Effort
 from shared.llm import ModelsUnavailable
 
 EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
-# A model that thinks counts its thoughts as output.
+# Reasoning tokens count as output.
 THOUGHT_TOKENS: dict[Effort, int] = {"minimal": 500, "low": 2_000, "medium": 8_000, "high": 24_000}
 
 NOBODY_HERE_S = 300
@@ -23,7 +23,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def legs_of(table: ModelCatalog, task: Task, today: date) -> tuple[Candidate, ...]:
-    """Raises ModelsUnavailable when nobody is here who could be asked: a key has to be configured first."""
+    """Raises ModelsUnavailable when no provider of the task is configured."""
     route = table.route(task, today)
     if not route:
         raise ModelsUnavailable(task.name, NOBODY_HERE_S)
@@ -42,7 +42,7 @@ def _leg(task: Task, model: Model) -> Candidate:
 
 
 def _nearest(wanted: Effort | None, efforts: tuple[Effort, ...]) -> Effort | None:
-    """The same, or else the next higher, or else the highest there is."""
+    """The same effort, otherwise the next higher one, otherwise the highest."""
     if wanted is None or not efforts:
         return None
     ranks = [EFFORTS.index(effort) for effort in efforts]

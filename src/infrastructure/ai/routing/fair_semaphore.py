@@ -1,4 +1,4 @@
-"""So many at a time, and everybody in turn."""
+"""Semaphore with a round-robin queue per party."""
 
 import asyncio
 from collections.abc import Hashable
@@ -11,8 +11,8 @@ class Occupancy(NamedTuple):
 
 
 class FairSemaphore:
-    """Who waits is served in turns by party, and within a party in the order of arrival: a thousand calls
-    of one do not keep another waiting for more than one call.
+    """Waiting parties are served in turns, and calls of one party in the order of arrival: a thousand calls
+    of one party delay another by at most one call.
     """
 
     def __init__(self, slots_max: int) -> None:
@@ -42,7 +42,7 @@ class FairSemaphore:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.release()  # its turn came in the moment it left
+                self.release()  # the slot was assigned at the moment of the cancellation
             self._forget(party, ticket)
             raise
 
@@ -52,7 +52,7 @@ class FairSemaphore:
             turn = queue.pop(next(iter(queue)))
             del self._queues[party]
             if queue:
-                self._queues[party] = queue  # behind the others
+                self._queues[party] = queue  # to the end of the queue
             if not turn.done():
                 turn.set_result(None)
                 return

@@ -1,4 +1,4 @@
-"""What to do after an attempt that has not answered: the rules, and nothing else."""
+"""Rules for the step after a failed attempt: retry, repair or fallback."""
 
 from typing import NamedTuple
 
@@ -8,23 +8,23 @@ from infrastructure.ai.routing.candidates import Candidate
 from shared.errors import DomainError
 from shared.llm import CompletionMalformed, CompletionRefused, PromptRejected
 
-SHOWN_MAX = 20_000  # characters of a malformed answer are shown to the model again
-LARGER = 4  # times the output that was not enough
+SHOWN_MAX = 20_000  # characters of a malformed completion in the repair prompt
+LARGER = 4  # factor for the output limit after a truncation
 
 
 class FallbackLimits(NamedTuple):
-    """Delays are drawn between nothing and the time given, which doubles with every retry."""
+    """Delays are random between zero and the given time, which doubles with every retry."""
 
-    retries_max: int = 2  # where there is nobody else to ask
+    retries_max: int = 2  # without another candidate
     retry_s: float = 3.0
-    quick_retries_max: int = 1  # where there is
+    quick_retries_max: int = 1  # with another candidate
     quick_retry_s: float = 0.5
-    waits_max_s: float = 20.0  # of one question, all together
-    attempt_min_s: float = 1.0  # with less time left nobody is asked
+    waits_max_s: float = 20.0  # total per request
+    attempt_min_s: float = 1.0  # no attempt starts with less time left
 
 
 class Repair(NamedTuple):
-    """Of an answer in the wrong form. A truncated one is not shown again: it was right so far, and long."""
+    """Repair of a malformed completion. A truncated one is not shown again: it was valid so far, but long."""
 
     malformed_answer: str | None
     complaint: str | None
@@ -38,22 +38,22 @@ class Step(NamedTuple):
 
 
 class AttemptContext(NamedTuple):
-    """Of things as they are when an attempt has ended."""
+    """State at the end of an attempt."""
 
-    complaint: str | None  # about the form of the answer
-    has_other: bool  # another model behind this one may be asked now
+    complaint: str | None  # validation error of the completion
+    has_other: bool  # a later candidate is available now
     wait_max_s: float
-    chance: float  # 0 to 1
+    chance: float  # random number from 0 to 1, for jitter
 
 
 class FallbackPolicy:
-    """Of one question. ``verdict`` is what to say when nothing more can be done; None: nobody answered."""
+    """Policy of one request. ``verdict`` is the error to raise at the end; None: no provider answered."""
 
     def __init__(self, task: str, legs: tuple[Candidate, ...], patience: FallbackLimits) -> None:
         self._task = task
         self._legs = legs
         self._patience = patience
-        self._retries = 0  # at this model
+        self._retries = 0  # of the current candidate
         self._is_repaired = False
         self.verdict: DomainError | None = None
 
@@ -81,7 +81,7 @@ class FallbackPolicy:
         patience = self._patience
         told_s = ended.retry_after_s or 0.0
         if view.has_other:
-            # It answers sooner than this one recovers.
+            # The other candidate answers sooner than this one recovers.
             is_hopeful = ended.kind not in ("timeout", "rate_limited") and told_s <= patience.quick_retry_s
             retries_max = patience.quick_retries_max if is_hopeful else 0
             wait_s = view.chance * patience.quick_retry_s
@@ -104,11 +104,11 @@ class FallbackPolicy:
             return Step(step.leg, repair=Repair(shown, complaint, leg.output_tokens_max))
         output_tokens_max = min(leg.output_tokens_max * LARGER, leg.model.output_tokens_max)
         if output_tokens_max == leg.output_tokens_max:
-            return None  # it would end at the same place
+            return None  # the repair would be truncated again
         return Step(step.leg, repair=Repair(None, None, output_tokens_max))
 
     def _wider(self, step: Step) -> Step | None:
-        """What is too long for one may fit another; what is wrong is wrong for all."""
+        """A prompt that is too long may fit a larger context; an invalid one is invalid for every model."""
         model = self._legs[step.leg].model
         following = self._next(step)
         if (

@@ -1,4 +1,4 @@
-"""How long answers take, lately."""
+"""Recent latencies of completions."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,7 +9,7 @@ REMEMBERED_FOR_S = 600.0
 
 
 class Latencies:
-    """Of one task at one model each. The newest hundred of the last ten minutes count."""
+    """Latencies per task and model: at most the latest 100 of the last ten minutes."""
 
     def __init__(self, monotonic_s: Callable[[], float]) -> None:
         self._monotonic_s = monotonic_s
@@ -20,7 +20,7 @@ class Latencies:
         samples.append((self._monotonic_s(), latency_s))
 
     def p95_s(self, task: str, model: str) -> float | None:
-        """None when too little is known."""
+        """None with fewer than SAMPLES_MIN samples."""
         oldest_s = self._monotonic_s() - REMEMBERED_FOR_S
         latencies = sorted(
             latency_s for at_s, latency_s in self._samples.get((task, model), ()) if at_s >= oldest_s

@@ -1,4 +1,4 @@
-"""Whether a model that was left alone answers again."""
+"""Probes of models whose circuit breaker is open."""
 
 import asyncio
 from collections.abc import Mapping
@@ -34,13 +34,13 @@ QUESTION = StructuredPrompt(
     question="Answer that you are.",
     answer=ProviderAvailability,
     spender=CostOwner(),
-    is_fresh=True,  # what a cache on the way remembers says nothing
+    is_fresh=True,  # a cached reply proves nothing
 )
 
 
 class RecoveryProbes:
-    """A few words at our own cost, beside everybody's questions: nobody's answer waits for a probe, and no
-    tenant pays for one.
+    """Probes run outside the requests and at our own cost: no completion waits for a probe, and no tenant
+    pays for one.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class RecoveryProbes:
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def check(self, model: Model) -> AttemptResult[ModelReply]:
-        """For somebody who wants to know now."""
+        """Probe the model now. The result is "blocked" when the circuit breaker does not permit a call."""
         passage = self._attempts.breaker(model).enter()
         return AttemptResult("blocked") if passage is None else await self._ask(model, passage)
 
     async def _run(self, model: Model, passage: BreakerPermit) -> None:
         try:
             await self._ask(model, passage)
-        except Exception as error:  # noqa: BLE001  nobody waits for it who could be told
+        except Exception as error:  # noqa: BLE001  no caller awaits the background task
             log.warning("probe_failed", model=model.name, cause=type(error).__name__)
 
     async def _ask(self, model: Model, passage: BreakerPermit) -> AttemptResult[ModelReply]:

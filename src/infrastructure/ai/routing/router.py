@@ -1,4 +1,4 @@
-"""One question on its way from model to model, until one answers or the time is over."""
+"""Routing of one request through its candidates until one answers or the deadline passes."""
 
 import asyncio
 import math
@@ -24,8 +24,8 @@ from shared.cancellation import run_uncancelled
 from shared.errors import DomainError
 from shared.llm import ModelsUnavailable
 
-ATTEMPT_SHARE = 0.6  # of the time left, while another attempt may have to do with the rest
-PATIENCE_TIMES = 4.0  # the p95: who takes longer than that is taken for dead
+ATTEMPT_SHARE = 0.6  # of the remaining time, while a further attempt is possible
+PATIENCE_TIMES = 4.0  # times the p95: a slower attempt counts as hung
 PATIENCE_MIN_S = 5.0
 RETRY_AFTER_S = 5
 RETRY_AFTER_MAX_S = 300
@@ -35,7 +35,7 @@ Prepare = Callable[[Candidate, Repair | None], ProviderCall[R]]
 
 @dataclass(frozen=True, slots=True)
 class RouterDependencies:
-    """What all questions share."""
+    """Dependencies shared by all requests."""
 
     attempts: Attempts
     probes: RecoveryProbes
@@ -66,7 +66,7 @@ class CompletionRouter(Generic[R]):
         self._course = FallbackPolicy(task.name, legs, means.patience)
         self._began_s = means.clocks.monotonic_s()
         self._waits_left_s = means.patience.waits_max_s
-        self._told_s: float | None = None  # when to come back, as a provider said
+        self._told_s: float | None = None  # latest Retry-After of a provider
 
     async def run(self) -> Success[R]:
         step: Step | None = Step(0)
@@ -80,10 +80,8 @@ class CompletionRouter(Generic[R]):
             step = result
         raise await self._failure()
 
-    # Before an attempt
-
     async def _begun(self, step: Step) -> Step | None:
-        """The step, at a model that may be asked now; None when there is none, or no time."""
+        """The step at an available candidate. None when no candidate is available or the time is over."""
         await self._wait(step.wait_s)
         while self._time_left_s() >= self._means.patience.attempt_min_s:
             leg = self._open_leg(step.leg)
@@ -96,8 +94,8 @@ class CompletionRouter(Generic[R]):
         return None
 
     def _open_leg(self, first: int) -> int | None:
-        """A model that may have recovered is probed beside the question, which goes to the next: in a
-        steady outage nobody waits for a probe. Where there is no next one, the question is the probe.
+        """A model that may have recovered is probed separately while the request goes to the next candidate,
+        so that no request waits for a probe. Without a next candidate the request itself is the probe.
         """
         breakers = {
             number: breaker
@@ -113,7 +111,7 @@ class CompletionRouter(Generic[R]):
         return closed
 
     def _pause_s(self, leg: Candidate) -> float:
-        """How long it asked to be left alone; a broken one is not waited for."""
+        """Remaining pause of a rate-limited model. Infinite for an open breaker: it is not awaited."""
         breaker = self._means.attempts.breaker(leg.model)
         return breaker.paused_for_s if breaker.state == "closed" else math.inf
 
@@ -133,8 +131,6 @@ class CompletionRouter(Generic[R]):
             if self._means.attempts.breaker(self._legs[number].model).blocked_for_s == 0:
                 return number
         return None
-
-    # The attempt
 
     async def _attempted(self, step: Step) -> Success[R] | Step | None:
         attempt = self._attempt(step)
@@ -164,8 +160,8 @@ class CompletionRouter(Generic[R]):
         )
 
     async def _hedged(self, step: Step) -> Success[R] | Step | None:
-        """When the first takes longer than it nearly always does, the next is asked too. The first usable
-        answer wins; the other call is ended.
+        """Starts the next candidate when the first exceeds its p95 latency. The first usable completion wins
+        and the other call is cancelled.
         """
         make = self._means.attempts.make
         first, other = self._attempt(step), self._other(step)
@@ -186,8 +182,6 @@ class CompletionRouter(Generic[R]):
             if racing:
                 await run_uncancelled(_end(list(racing)))
         return result
-
-    # After it
 
     def _after(self, step: Step, attempt: Attempt[R], ended: AttemptResult[R]) -> Success[R] | Step | None:
         if ended.kind == "answered" and ended.reply is not None:

@@ -1,4 +1,4 @@
-"""Time and chance, by argument: tests bring their own."""
+"""Injected clocks, sleep and random numbers, replaced in tests."""
 
 import asyncio
 import random
@@ -21,4 +21,4 @@ class TimeSource:
     now: Callable[[], datetime] = _utc_now
     monotonic_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = _sleep
-    random: Callable[[], float] = random.random  # 0 to 1, for spreading retries
+    random: Callable[[], float] = random.random  # 0 to 1, for jitter

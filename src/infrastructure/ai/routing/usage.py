@@ -1,4 +1,4 @@
-"""Every attempt is written down and priced, once."""
+"""Priced usage records, one for each attempt."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +19,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
 
 
 class Prices(Protocol):
-    """The PriceBook's."""
+    """Implemented by PriceBook."""
 
     def of_tokens(self, provider: str, model: str, usage: Usage, at: datetime) -> int | None: ...
 
@@ -29,7 +29,7 @@ class UsageRecorder:
         self.clocks = clocks
         self._calls = calls
         self._prices = prices
-        self._unpriced: set[tuple[str, str]] = set()  # models of the table: few
+        self._unpriced: set[tuple[str, str]] = set()  # bounded by the number of models
 
     def open(self, spender: CostOwner, task: str) -> "RequestUsage":
         return RequestUsage(self, spender, task)
@@ -47,7 +47,7 @@ class UsageRecorder:
 
 @dataclass(slots=True)
 class RequestUsage:
-    """The rows of one question and what they come to."""
+    """The usage records of one request and their total cost."""
 
     books: UsageRecorder
     spender: CostOwner
@@ -58,7 +58,7 @@ class RequestUsage:
     cost_nanodollars: int | None = 0
 
     def line(self, provider: str, model: str) -> "AttemptUsage":
-        """For an attempt that begins now."""
+        """Start the record of an attempt."""
         self.attempts += 1
         self.is_empty = False
         return AttemptUsage(self, provider, model, self.attempts, self.books.clocks.monotonic_s())
@@ -76,7 +76,7 @@ class RequestUsage:
 
 @dataclass(frozen=True, slots=True)
 class AttemptUsage:
-    """A row to be written when it is known what came of it."""
+    """A usage record that is written when the outcome is known."""
 
     tally: RequestUsage
     provider: str
@@ -89,13 +89,13 @@ class AttemptUsage:
         outcome: CallOutcome,
         *,
         is_simulated: bool,
-        usage: Usage | None = None,  # None: nothing that anybody charges for
+        usage: Usage | None = None,  # None: nothing is charged
         is_estimated: bool = False,
         cache: Cache = "none",
         error: str | None = None,
         gateway_log_id: str | None = None,
     ) -> None:
-        """Done when it returns, also when the caller is cancelled meanwhile."""
+        """Completes even if the caller is cancelled."""
         tally, books = self.tally, self.tally.books
         at = books.clocks.now()
         cost = 0 if usage is None else books.price(self.provider, self.model, usage, at)

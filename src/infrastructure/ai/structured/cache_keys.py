@@ -1,4 +1,4 @@
-"""What makes two questions the same. The account is always a part of it."""
+"""Cache keys of prompts. Every key contains the account."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from shared.llm import CostOwner, StructuredPrompt
 
 
 def digest(parts: Iterable[bytes]) -> bytes:
-    """Each part with its length, so that no two lists of parts run together into the same bytes."""
+    """Hashes each part with its length, so that different lists of parts never yield the same bytes."""
     hashed = hashlib.sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big"))
@@ -38,7 +38,7 @@ def answer_key(question: StructuredPrompt[object], leg: Candidate, schema: bytes
 
 
 def cache_key(question: StructuredPrompt[object]) -> str:
-    """Short: providers allow few characters. Says which prompts begin alike."""
+    """Key of the stable prefix. Short, because providers limit its length."""
     parts = (
         partition_of(question.spender),
         question.task.encode(),

@@ -1,6 +1,6 @@
-"""The form of an answer: JSON Schema of a msgspec type, and what each provider takes of it.
+"""JSON Schema of a response type and its variants for each provider.
 
-What a provider does not take is told in the description; msgspec checks it on the answer anyway.
+Constraints that a provider does not support become part of the description; msgspec validates them anyway.
 """
 
 import re
@@ -20,15 +20,15 @@ NAME_LENGTH_MAX = 64
 _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _SHAPE = frozenset({"type", "enum", "const", "anyOf", "items", "properties", "description", "title", "$ref"})
 _NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
-# Of no use to a model: what msgspec puts in when a field is absent, and which key tells variants apart.
+# Not useful for a model: defaults that msgspec fills in, and the key that distinguishes variants.
 _UNTOLD = frozenset({"default", "discriminator", "required", "additionalProperties", "$defs"})
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
 @cache
 def answer_schema(answer: type) -> tuple[str, Schema]:
-    """Always the same object for a type. Raises TypeError for what no provider answers with: anything but
-    a struct, a typed dictionary or a dataclass.
+    """Returns the same object for each call with a type. Raises TypeError for a type that is not a struct, a
+    typed dictionary or a dataclass, because no provider supports it.
     """
     (root,), definitions = msgspec.json.schema_components((answer,), ref_template=DEFINITIONS + "{name}")
     if "$ref" in root:
@@ -41,15 +41,15 @@ def answer_schema(answer: type) -> tuple[str, Schema]:
 
 
 def for_openai(schema: Schema) -> tuple[Schema, bool]:
-    """And whether it may be strict: a dictionary with free keys, or a tuple, has no strict form."""
+    """The second value states whether it may be strict: free-form dictionaries and tuples may not."""
     if not _is_closed(schema):
         return schema, False
     return _each(schema, _openai_node), True
 
 
 def for_anthropic(schema: Schema) -> Schema | None:
-    """None when it cannot be an output format: a dictionary with free keys, a tuple, or a form that
-    contains itself.
+    """None when the schema cannot be an output format: a free-form dictionary, a tuple, or a recursive
+    type.
     """
     if not _is_closed(schema) or _is_recursive(schema):
         return None
@@ -57,7 +57,7 @@ def for_anthropic(schema: Schema) -> Schema | None:
 
 
 class Remembered(Generic[T]):
-    """What was made of a schema. A type's schema is always the same object: that is enough to know it."""
+    """Cache of values derived from a schema, keyed by object identity: a type has one schema object."""
 
     def __init__(self, make: Callable[[Schema], T]) -> None:
         self._make = make
@@ -68,7 +68,7 @@ class Remembered(Generic[T]):
         if known is None:
             if len(self._made) >= REMEMBERED_MAX:
                 self._made.clear()
-            # Kept together with the schema: as long as it lives, no other has its id.
+            # The entry keeps the schema alive, so that no other object gets its id.
             known = self._made[id(schema)] = (schema, self._make(schema))
         return known[1]
 
@@ -82,7 +82,7 @@ def _each(schema: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
 def _rewritten(node: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
     node = {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
     if "$ref" in node and node.keys() & {"description", "title"}:
-        # A reference stands alone; what is said about it goes around it.
+        # A reference may have no sibling keys, so it is wrapped in anyOf.
         node["anyOf"] = [{"$ref": node.pop("$ref")}]
     new = node_of(node)
     if "anyOf" in new:
@@ -95,8 +95,8 @@ def _rewritten(node: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
 
 
 def _openai_node(node: Schema) -> Schema:
-    """Strict: every property is required. One with a default keeps its type, so that the model has to give
-    what msgspec would have put in.
+    """Strict mode requires every property. A property with a default keeps its type, so the model must return
+    the value.
     """
     new = _told(node, _SHAPE | _NUMBERS | {"minItems", "maxItems"}, _FORMATS)
     if "enum" in new and "type" not in new:
@@ -108,7 +108,7 @@ def _openai_node(node: Schema) -> Schema:
 
 
 def _anthropic_node(node: Schema) -> Schema:
-    """Properties with a default may be left out."""
+    """Properties with a default are optional."""
     few = frozenset({"minItems"} if node.get("minItems") in {0, 1} else ())
     new = _told(node, _SHAPE | few, _FORMATS | {"uri"})
     if "properties" in new:
@@ -126,7 +126,7 @@ def _told(node: Schema, kept: frozenset[str], formats: frozenset[str]) -> Schema
 
 
 def _nodes(value: object) -> Iterator[Schema]:
-    """Every schema in this one, itself included."""
+    """Every schema nested in this one, including itself."""
     if isinstance(value, dict):
         node = cast("Schema", value)
         yield node

@@ -1,4 +1,4 @@
-"""What every provider is sent alike."""
+"""Message parts common to all providers."""
 
 import hashlib
 from typing import Any
@@ -9,11 +9,11 @@ from infrastructure.ai.providers.base import ModelRequest, ProviderError
 
 
 def stable_parts(request: ModelRequest) -> list[str]:
-    return [part for part in request.stable if part.strip()]  # an empty one is refused
+    return [part for part in request.stable if part.strip()]  # providers reject an empty part
 
 
 def turns(request: ModelRequest) -> list[dict[str, str]]:
-    """The question; where an answer has to be mended, that answer and the complaint, too."""
+    """The question; for a repair also the malformed completion and the validation error."""
     spoken = [{"role": "user", "content": request.question}]
     if request.complaint is not None:
         if request.malformed_answer and request.malformed_answer.strip():
@@ -23,13 +23,13 @@ def turns(request: ModelRequest) -> list[dict[str, str]]:
 
 
 def pseudonym(text: str) -> str:
-    """Always the same for the same text, and the text cannot be told from it."""
+    """Deterministic hash from which the text cannot be recovered."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def encoded(body: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(body)
-    except UnicodeEncodeError:  # half a character, which no JSON can hold
-        pass  # raised below, where no context is kept that quotes the prompt
+    except UnicodeEncodeError:  # lone surrogate, which JSON cannot encode
+        pass  # raised below, so that no exception context quotes the prompt
     raise ProviderError("invalid", was_sent=False, is_simulated=False, detail="not Unicode")

@@ -1,4 +1,4 @@
-"""A slice's question as it is put to a model."""
+"""Conversion of a structured prompt into a provider's request."""
 
 from typing import Any
 
@@ -52,7 +52,7 @@ class Prompt:
 
     def _request(self, leg: Candidate, repair: Repair | None) -> ModelRequest:
         question = self._question
-        # A repair is another request than the one whose answer it mends, also for a cache on the way.
+        # A repair needs its own key; otherwise a cache would return the malformed completion again.
         more = () if repair is None else (repr(repair).encode("utf-8", "replace"),)
         return ModelRequest(
             model=leg.model.name,

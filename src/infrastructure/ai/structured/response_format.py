@@ -1,4 +1,4 @@
-"""The form in which an answer is asked for, and whether it has come in it."""
+"""Response format: schema and validating decoder of a response type."""
 
 from functools import lru_cache
 from typing import Any, Generic, TypeVar, cast
@@ -16,7 +16,7 @@ FORMS_MAX = 256
 
 
 class Malformed(ValueError):
-    """Its text is for the model that answered so."""
+    """Validation error; its text is sent to the model for the repair."""
 
 
 class ResponseFormat(Generic[T]):
