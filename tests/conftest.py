@@ -1,4 +1,4 @@
-"""What tests stand on: a real PostgreSQL, a fresh migrated database, the application on top of it."""
+"""Shared fixtures: a real PostgreSQL, a fresh migrated database, and the application on top of it."""
 
 import gc
 import hashlib
@@ -28,10 +28,10 @@ from tests.supabase_defaults import API_ROLES, DEFAULT_PRIVILEGES
 from tests.support import Tenant, claims_of, dual_client, somebody_works
 
 PROJECT = Path(__file__).parents[1]
-# What a test database loses in a power cut is nobody's money.
+# A test database may lose data in a power cut.
 QUICK = ("max_connections=600", "fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
-# Ten thousand collected tests are no garbage: looking through them again and again takes a fifth of the time.
+# Collected tests are not garbage: repeated collections over ten thousand of them take a fifth of the time.
 gc.set_threshold(100_000, 50, 50)
 
 
@@ -64,14 +64,14 @@ def cluster():
 
 @pytest.fixture(scope="session")
 async def template(cluster):
-    """A migrated database to copy, with Supabase's default privileges; made anew only when a migration has
-    changed.
+    """A migrated database to copy, with Supabase's default privileges; created again only after a migration
+    has changed.
     """
     supabase = API_ROLES + DEFAULT_PRIVILEGES
     texts = "".join([version("dbos"), supabase, GRANTS, *(migration.sql for migration in read_migrations())])
     name = f"template_{hashlib.sha256(texts.encode()).hexdigest()[:16]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
-    await connection.execute("select pg_advisory_lock(1)")  # test processes side by side share it
+    await connection.execute("select pg_advisory_lock(1)")  # parallel test processes share it
     if not await connection.fetchval("select true from pg_database where datname = $1", name):
         draft = f"draft_{uuid.uuid4().hex}"
         await connection.execute(f'create database "{draft}"')
@@ -93,7 +93,7 @@ async def _execute(url, statements):
 async def copy_of(cluster, template):
     name = f"t_{uuid.uuid4().hex[:12]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
-    # Page by page: copying files waits for a checkpoint, and so for what all the others have written.
+    # wal_log, because a copy of files waits for a checkpoint and so for the writes of all other processes.
     await connection.execute(f'create database "{name}" template "{template}" strategy wal_log')
     try:
         yield DatabaseUrls(
@@ -106,19 +106,19 @@ async def copy_of(cluster, template):
 
 @pytest.fixture(scope="session")
 async def addresses(cluster, template):
-    """A database of this test session's own."""
+    """The database of this test session."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
-        # Tests are in a hurry; those of the limits themselves make limits of their own.
+        # Rate limits must not slow tests down; tests of the limits set their own.
         await connection.execute("update rate_limits set requests_max = 1000000000")
-        await somebody_works(connection)  # as far as the health page knows
+        await somebody_works(connection)  # so that health checks find a worker
         await connection.close()
         yield addresses
 
 
 @pytest.fixture
 async def spoilable_addresses(cluster, template):
-    """A database for one test that leaves it in disorder."""
+    """A database for one test that leaves it in an invalid state."""
     async with copy_of(cluster, template) as addresses:
         yield addresses
 
@@ -131,7 +131,7 @@ async def database(addresses):
 
 @pytest.fixture(scope="session")
 async def owner(addresses):
-    """The tables' owner: sees everything, for arranging and for looking."""
+    """A connection of the tables' owner, who sees all rows, for set-up and assertions."""
     connection = await asyncpg.connect(addresses.owner)
     yield connection
     await connection.close()
@@ -156,7 +156,7 @@ async def application(place):
 
 
 def client_for(application):
-    # Not Litestar's AsyncTestClient: it runs the app on a loop of its own, away from our pool.
+    # Not Litestar's AsyncTestClient: it runs the application on its own event loop, away from our pool.
     transport = httpx.ASGITransport(create_app(application), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url="http://test")
 
@@ -175,7 +175,7 @@ async def simulator_process(tmp_path_factory):
 
 @pytest.fixture
 async def simulators(simulator_process):
-    """Every provider, simulated: as on a good day, and with nothing seen yet."""
+    """All simulated providers, without faults, latency or counted requests."""
     yield simulator_process
     await simulator_process.reset()
 
@@ -193,7 +193,7 @@ def token(place):
 
 @pytest.fixture
 def bearer(token):
-    """The same as headers."""
+    """A function: the same token as headers."""
     return lambda *args, **options: {"Authorization": f"Bearer {token(*args, **options)}"}
 
 
@@ -219,5 +219,5 @@ async def make_tenant(owner):
     )
 
 
-os.environ.setdefault("OSLIRA_ENVIRONMENT", "local")  # of the processes that tests start
-os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # no test looks for a cloud around it
+os.environ.setdefault("OSLIRA_ENVIRONMENT", "local")  # for processes that tests start
+os.environ.setdefault("AWS_EC2_METADATA_DISABLED", "true")  # no test calls the cloud's metadata service

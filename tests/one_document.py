@@ -1,6 +1,7 @@
-"""Every application of a test process describes the same routes, and half of making one is that description.
+"""Cache of the OpenAPI document for the applications of a test process.
 
-So it is made once for each set of routes. The applications' documents are then one object.
+Building it takes half of the time to create an application, so it is built once for each set of routes. The
+applications then share one document object.
 """
 
 from functools import wraps

@@ -67,20 +67,20 @@ def probe(name: str) -> Probe:
 
 
 def path_of(name: str) -> Path:
-    """For tests that are marked with its name."""
+    """Returns the path, for tests that are marked with the program's name."""
     path, reason = probe(name)
     assert path is not None, reason
     return path
 
 
 def _find(commands: tuple[str, ...]) -> Path | None:
-    """On PATH, or next to this Python: uv is in the lock."""
+    """Searches PATH and the folder of this Python, because uv is in the lock."""
     folders = f"{os.environ.get('PATH', os.defpath)}:{Path(sys.executable).parent}"
     return next((Path(path) for command in commands if (path := shutil.which(command, path=folders))), None)
 
 
 def _debian_initdb() -> Path | None:
-    """Debian keeps initdb away from PATH; pg_createcluster, of the same package, is on it."""
+    """Debian does not put initdb on PATH, but pg_createcluster of the same package."""
     if shutil.which("pg_createcluster") is None:
         return None
     found = Path("/usr/lib/postgresql").glob("*/bin/initdb")

@@ -1,4 +1,4 @@
-"""A server that answers bytes exactly as it is told, and remembers what it was sent."""
+"""Server that sends scripted bytes and records the requests."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ class Asked(NamedTuple):
 
 
 def http(status, body=b"", **headers):
-    """A whole answer; headers with underscores for hyphens."""
+    """Returns a whole response; underscores in header names become hyphens."""
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = {"content-type": "application/json", "content-length": str(len(body))}
     lines |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -28,27 +28,27 @@ def http(status, body=b"", **headers):
     return f"HTTP/1.1 {status} Scripted\r\n{head}\r\n".encode("latin-1") + body
 
 
-# An answer is made of steps: bytes, which are sent, and coroutine functions of the two streams.
+# A response consists of steps: bytes, which are sent, and coroutine functions of the two streams.
 
 
 async def hang_up(_, writer):
-    """As a healthy server does."""
+    """Closes the connection as a healthy server does."""
     writer.close()
 
 
 async def reset(_, writer):
-    """As a crashed one does: RST instead of FIN."""
+    """Closes the connection as a crashed server does: RST instead of FIN."""
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
 async def stall(reader, _):
-    """Says nothing until the other side goes away."""
+    """Sends nothing until the client disconnects."""
     await reader.read()
 
 
 def drip(answer, *, every_s=0.02):
-    """A byte at a time, which no timeout between two bytes ever notices; for ever, once it is all said."""
+    """Sends one byte at a time, which no timeout between two bytes detects, and then never ends."""
 
     async def step(reader, writer):
         gone = asyncio.ensure_future(reader.read())
@@ -62,7 +62,7 @@ def drip(answer, *, every_s=0.02):
 
 
 class ScriptedServer:
-    """Each request gets the next answer of the script, the last one again and again."""
+    """Each request gets the next response of the script; the last one repeats."""
 
     def __init__(self):
         self.asked = []
@@ -83,7 +83,7 @@ class ScriptedServer:
         await asyncio.gather(*self._serving)
 
     def script(self, *answers):
-        """Each is one step or a tuple of steps. What was asked before is forgotten."""
+        """Each response is one step or a tuple of steps. Clears the recorded requests."""
         self._script = [answer if isinstance(answer, tuple) else (answer,) for answer in answers]
         self.asked.clear()
 
@@ -98,7 +98,7 @@ class ScriptedServer:
                 for step in answer:
                     await (_send(writer, step) if isinstance(step, bytes) else step(reader, writer))
         except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the other side has gone, which is counted
+            pass  # the client has disconnected, which is counted
         finally:
             self.open_count -= 1
             writer.close()

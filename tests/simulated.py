@@ -1,4 +1,4 @@
-"""The providers as tests see them: an address, faults to set, and what the other end saw."""
+"""Test interface of the simulated providers: address, faults, and recorded requests."""
 
 from contextlib import asynccontextmanager
 
@@ -10,18 +10,18 @@ ISSUER, AUDIENCE = "http://127.0.0.1/auth/v1", "authenticated"
 
 
 class SimulatedProviders:
-    """One process. What a test sets is taken back by the ``simulators`` fixture after it."""
+    """One process. The ``simulators`` fixture resets all settings after each test."""
 
     def __init__(self, address, http):
         self.address = address
         self.http = http
 
     async def fault(self, route, kind="status", times=1, **options):
-        """``times=None`` is until it is taken back; the options are those of ``Fault``: status, code..."""
+        """``times=None`` lasts until removed; the options are those of ``Fault``: status, code..."""
         await self._post("/_faults", {"route": route, "kind": kind, "times": times, **options})
 
     async def latency(self, *routes, scale=None):
-        """``{"route": "/openai", "distribution": "fixed", "ms": 50}``, or the documents' times a scale."""
+        """``{"route": "/openai", "distribution": "fixed", "ms": 50}``, or a scale of the default times."""
         await self._post("/_latency", {"routes": routes, "scale": scale})
 
     async def settings(self, **values):
@@ -33,7 +33,7 @@ class SimulatedProviders:
         return (await self.http.get("/_state")).raise_for_status().json()
 
     async def asked(self, route):
-        """How often, as in ``asked("POST /openai/v1/responses")``."""
+        """Returns the number of requests, as in ``asked("POST /openai/v1/responses")``."""
         return (await self.state())["requests"].get(route, 0)
 
     async def reset(self):

@@ -1,4 +1,4 @@
-"""The privileges that a Supabase project has before the migrations run."""
+"""Privileges of a Supabase project before the migrations run."""
 
 API_ROLES = """
 do $$ begin
@@ -19,7 +19,7 @@ alter default privileges in schema public grant all on functions to anon, authen
 alter default privileges in schema public grant all on sequences to anon, authenticated, service_role;
 """
 
-# Supabase's own schema: its owner is another role, and ours has no grant option on it.
+# Supabase's own schema: another role owns it, and our owner has no grant option on it.
 AUTH_SCHEMA = """
 create schema auth;
 create function auth.jwt() returns jsonb language sql stable as $$

@@ -31,7 +31,7 @@ def claims_of(user_id):
 
 
 async def until(condition, *, timeout_s=30.0):
-    """Wait for a condition, never for a time. The condition may be async; its result is returned."""
+    """Waits for a condition, never for a fixed time. The condition may be async; returns its result."""
     async with asyncio.timeout(timeout_s):
         while True:
             result = condition()
@@ -43,7 +43,7 @@ async def until(condition, *, timeout_s=30.0):
 
 
 async def somebody_works(owner):
-    """As if a worker were heard of all the time."""
+    """Registers a worker whose heartbeat never expires."""
     await owner.execute(
         "insert into traffic.workers (executor, host, queues, heartbeat_at)"
         " values ('somebody', 'elsewhere', '{}', now() + interval '1 day')"
@@ -65,7 +65,7 @@ def dual_client(addresses, *, pool_size=8, statement_cache=True):
 
 
 def free_port():
-    """A port that nobody else takes: not the system, which hands out higher ones, nor a test beside us."""
+    """Returns a free port outside the system's ephemeral range and the ranges of parallel test processes."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
         port = 10_000 + worker * PORTS_EACH + next(_PORTS) % PORTS_EACH

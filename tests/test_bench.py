@@ -1,4 +1,4 @@
-"""The bench is run by hand and now and then; that it still starts is checked here."""
+"""Check that the benchmark starts; its measurements are run by hand."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 from tests.conftest import PROJECT
 
 
-def test_the_bench_starts_and_names_its_rows():
+def test_benchmark_starts_and_lists_its_rows():
     result = subprocess.run(
         [sys.executable, PROJECT / "tests" / "bench" / "bench.py", "--help"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Which optional programs are usable, and how a test that needs one is skipped."""
+"""Detection of optional programs, and skipped tests where one is missing."""
 
 import pytest
 

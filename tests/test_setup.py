@@ -17,13 +17,13 @@ PIN = re.compile(r"^([\w.-]+(?:\[[\w, -]+\])?)==", re.MULTILINE)
 
 
 def pins_of(lock):
-    """The names with their extras, as pip compares them: psycopg[binary] is not psycopg."""
+    """Returns the names with their extras, as pip compares them: psycopg[binary] is not psycopg."""
     pinned = (Requirement(name) for name in PIN.findall((PROJECT / lock).read_text()))
     return {(canonicalize_name(one.name), frozenset(one.extras)) for one in pinned}
 
 
 def required_extras(name, extras):
-    """What an installed package requires with extras, for this Python."""
+    """Returns what an installed package requires with these extras, for this Python."""
     try:
         found = [Requirement(text) for text in requires(name) or ()]
     except PackageNotFoundError:  # for another system or version
@@ -56,7 +56,7 @@ def test_a_lock_has_a_hash_for_each_pin_and_names_no_registry(lock):
 
 
 def install(environment, lock, uv):
-    """The set-up's own function, with this uv first on PATH."""
+    """Runs the set-up's own function, with this uv first on PATH."""
     subprocess.run(
         ["bash", "-euc", '. scripts/_setup; install "$@"', "bash", environment, lock],
         cwd=PROJECT,
@@ -98,7 +98,7 @@ def test_pip_installs_the_lock_where_uv_fails(tmp_path, broken_uv):
 
 @pytest.fixture
 def ci(tmp_path):
-    """A function: what .ci/run runs, first with the base system's programs and then with all."""
+    """A function that runs .ci/run in a copied project and returns its output and the commands it called."""
     home = tmp_path / "home"
     note = f'echo "$HOME $(command -v by-hand) $PIP_CONFIG_FILE $*" >>{tmp_path}/calls'
     script(home / ".config" / "pip" / "pip.conf", "")

@@ -1,4 +1,4 @@
-"""Every simulated provider in one application; each has a module and a router of its own."""
+"""Application with all simulated providers; each has its own module and router."""
 
 from collections.abc import Coroutine
 from pathlib import Path
@@ -32,7 +32,7 @@ STRIPE = "simulated-stripe.sqlite"
 def create_simulators(
     data_dir: Path, issuer: LocalIssuer, *, latency_scale: float = 0.0
 ) -> tuple[ASGIApp, Coroutine[None, None, None]]:
-    """And what goes on beside it, by itself, for as long as it is served."""
+    """Returns the application and the background task that must run while it is served."""
     stripe = StripeSimulator(data_dir / STRIPE)
     faults, requests, latencies = Faults(), RequestCounter(), Latencies(latency_scale)
     state = State(
@@ -54,10 +54,10 @@ def create_simulators(
         ],
         state=state,
         openapi_config=None,
-        logging_config=None,  # it would replace what the process has configured
+        logging_config=None,  # Litestar's default would replace the logging of the process
     )
     providers = FaultMiddleware(app, faults, latencies, requests)
-    # The gateway asks the providers as anybody does, and has bad days of its own.
+    # The gateway calls the providers like any client, and has faults of its own.
     app.state.gateway = gateway = CloudflareGateway(providers)
     through_gateway = FaultMiddleware(gateway, faults, latencies, requests)
 

@@ -1,4 +1,4 @@
-"""For tests, and for whoever tries things out: what the simulators saw, and how they are set."""
+"""Control routes of the simulators for tests and manual trials: request counts and settings."""
 
 from typing import Annotated, Any
 
@@ -11,11 +11,11 @@ from simulators.instagram.apify_runs import End
 
 
 class SettingsIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is absent stays as it is."""
+    """Absent settings stay unchanged."""
 
     apify_runs_max: Annotated[int, msgspec.Meta(ge=0)] | None = None  # at the same time
     apify_run_ends: End | None = None  # how the next runs end
-    gateway_token: str | None = None  # which Cloudflare's gateway asks for; none when empty
+    gateway_token: str | None = None  # the token that Cloudflare's gateway requires; empty for none
 
 
 @get("/_state", sync_to_thread=False)
@@ -36,7 +36,7 @@ def get_state(state: State) -> dict[str, Any]:
 
 @delete("/_state", sync_to_thread=False)
 def forget_state(state: State) -> None:
-    """Counts begin anew, and nothing is remembered of any prompt."""
+    """Resets the counts and empties the prompt cache."""
     state.requests.counts.clear()
     state.runs.forget()
     state.gateway.forget()

@@ -1,4 +1,4 @@
-"""The simulators' own process: on a free port, and gone with whoever started it."""
+"""Process of the simulators: listens on a free port and ends with its parent process."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from simulators.app import create_simulators
 
 HOST = "127.0.0.1"
 BACKLOG = 1_024
-# As many as anybody keeps open: those beyond are neither refused nor served, and their calls hang.
+# The server neither rejects nor serves connections beyond its limit, so their calls would hang.
 CONNECTIONS_MAX = 10_000
 
 
@@ -26,7 +26,7 @@ async def serve_simulators(
     until_stdin_ends: bool,
     latency_scale: float = 0.0,
 ) -> None:
-    """Prints the address once it accepts connections."""
+    """Prints the address once the server accepts connections."""
     bound = bind(HOST, port)
     port = bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
@@ -37,12 +37,12 @@ async def serve_simulators(
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     listen(bound, BACKLOG)
     serving = asyncio.create_task(server.serve())
-    # The server's own stop would wait for answers that never come, which is what some are asked to be.
+    # The server's own stop would wait for responses that simulate a timeout and never end.
     ends = {serving, asyncio.create_task(beside), asyncio.create_task(stopped.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
     try:
-        print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  for whoever started us
+        print(f"http://{HOST}:{port}", flush=True)  # noqa: T201  the parent process reads it
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in ends:
@@ -50,7 +50,7 @@ async def serve_simulators(
 
 
 async def _stdin_ends() -> None:
-    """The pipe's other end is held by our parent alone, so it ends when the parent does, however."""
+    """Returns when the parent process ends for any reason, because only the parent holds the pipe open."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

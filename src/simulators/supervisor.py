@@ -1,4 +1,4 @@
-"""Starts the simulators when somebody first needs them, and again when they have died."""
+"""Supervisor that starts the simulators on first use and restarts them after a crash."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import structlog
 
 START_TIMEOUT_S = 60.0
-# What Python needs to start; nobody's keys.
+# Only what Python needs to start; no secrets.
 ENVIRONMENT = ("PATH", "PYTHONPATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("simulators")
@@ -19,7 +19,7 @@ class SimulatorsNotStarted(RuntimeError):
 
 
 class Simulators:
-    """One child process, which ends with us: it reads the pipe that only we hold open."""
+    """One child process, which ends with ours: it reads from a pipe that only we hold open."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self._arguments = arguments
@@ -34,7 +34,7 @@ class Simulators:
             return self._address
 
     async def close(self) -> None:
-        """It has nothing to finish: what it wrote is written."""
+        """Kills the child process at once; it has no unfinished writes."""
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             process.kill()
@@ -48,7 +48,7 @@ class Simulators:
             env={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for us; it ends when we have ended
+            start_new_session=True,  # Ctrl-C must not reach it; it ends after us
         )
         assert self._process.stdout is not None, "asked for above"
         try:

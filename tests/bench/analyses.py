@@ -1,4 +1,4 @@
-"""Analyses as a customer gets them, and the providers' part of them alone."""
+"""Analyses as a customer requests them, and the providers' share of their time."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ select count(*) from public.runs where account_id = $1 and parent_id = $2 and st
 
 
 def usernames() -> Iterator[str]:
-    """Of ordinary people: of all others a share is private or missing."""
+    """Yields usernames of ordinary profiles: of all others a share is private or missing."""
     while True:
         name = f"bench_{uuid4().hex[:16]}"
         if kind_of(name) == "ordinary":
@@ -55,8 +55,8 @@ async def _begin(http: httpx.AsyncClient, customer: Customer, path: str, body: d
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """Of one customer of a server that carries them out itself. Milliseconds are from the request to the end
-    that the run's row tells, by this machine's one clock.
+    """Analyses of one customer, on a server that also runs them. Milliseconds are from the request to the end
+    time in the run's row, by the clock of this machine.
     """
 
     place: Place
@@ -98,7 +98,7 @@ class Analyses:
 
 
 async def providers_ms(world: World, username: str, analysis_type: AnalysisType) -> float:
-    """One look at the profile, then the slowest of its questions, without anything around them."""
+    """Returns the time of one profile read and then the slowest of its prompts, without any other work."""
     spender, application = world.spender, world.application
     began_s = time.perf_counter()
     read = await application.profiles.read(username, analysis_type, spender=spender)

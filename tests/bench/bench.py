@@ -1,4 +1,4 @@
-"""Measures Oslira against floors taken in the same run. Start it with scripts/bench."""
+"""Benchmark of Oslira against floors measured in the same run. Start it with scripts/bench."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from rich.table import Table
 from rounds import Result, Row, measure
 from rows import ROWS
 
-FAILED = 2  # 1 is for a target that was missed
+FAILED = 2  # 1 is for a missed target
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,7 +40,7 @@ def main(only: tuple[str, ...], rounds: int, seconds: int, file: Path | None) ->
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("Stopped.", err=True)
         sys.exit(FAILED)
-    # A file or a pipe has no width of its own.
+    # A file or a pipe has no terminal width.
     Console(width=None if sys.stdout.isatty() else 140).print(_table(results))
     if file:
         file.write_bytes(msgspec.json.format(msgspec.json.encode(_document(results, seconds))) + b"\n")
@@ -48,7 +48,7 @@ def main(only: tuple[str, ...], rounds: int, seconds: int, file: Path | None) ->
 
 
 async def _measure_all(rows: list[Row], rounds: int, seconds: int) -> list[Result]:
-    # Like Ctrl-C: whatever was started is stopped on the way out.
+    # SIGTERM acts like Ctrl-C, so that all started programs are stopped.
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

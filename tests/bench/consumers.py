@@ -1,6 +1,6 @@
-"""Works on events; at each line on its standard input the one who works is killed, and another takes over.
+"""Event consumers: each line on standard input kills the active one, and another takes over.
 
-They are forked from a process that has imported everything: what a storm is about is dying, not importing.
+They are forked from a process that has imported all modules, so that the storm does not measure imports.
 """
 
 import asyncio

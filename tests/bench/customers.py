@@ -1,4 +1,4 @@
-"""Customers of a server, whom neither credits nor plan keep from anything."""
+"""Customers of a server, without limits by credits or plan."""
 
 import itertools
 from datetime import timedelta
@@ -14,7 +14,7 @@ from infrastructure.identity.tokens import user_id_of
 
 TOKEN_LIFETIME = timedelta(hours=12)
 CREDITS = 1_000_000_000
-# As many at once as the biggest plan that is sold; the rest is beyond what a measurement reaches.
+# The concurrency of the largest plan on sale; all other limits are beyond the reach of a measurement.
 PLAN = "bench"
 MAKE_PLAN = """
 insert into public.plans (name, queue_priority, runs_at_once, bulk_max, light_per_hour)
@@ -36,7 +36,7 @@ class Customer(NamedTuple):
 
 
 async def make_account(owner: asyncpg.Connection, *, plan: str = PLAN, user_id: UUID | None = None) -> UUID:
-    """With credits, on that plan."""
+    """Creates an account with credits on that plan."""
     user_id = user_id or uuid4()
     await owner.execute(MAKE_PLAN)
     await owner.execute("select private.first_sight($1, '', 'Bench', 0)", user_id)
@@ -47,7 +47,7 @@ async def make_account(owner: asyncpg.Connection, *, plan: str = PLAN, user_id: 
 
 
 async def make_customers(place: Place, address: str, count: int) -> list[Customer]:
-    """New ones, each with an account and a business of its own."""
+    """Creates customers, each with its own account and business."""
     issuer = local_issuer(place.settings)
     customers: list[Customer] = []
     async with httpx.AsyncClient(base_url=address, timeout=30) as http:

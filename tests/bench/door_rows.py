@@ -1,4 +1,4 @@
-"""What it costs to know who calls, to count them and to note it."""
+"""Cost of authentication, rate limits and request records."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ BALANCE = "/v1/credits/balance"
 PRINCIPALS = 32
 MICROSECONDS = 1_000_000
 
-# Clients in turn, each with a credential of its own.
+# Clients in turn, each with its own credential.
 SCRIPT = """
 local credentials = {{{credentials}}}
 local requests, number = {{}}, 0

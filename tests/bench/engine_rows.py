@@ -1,4 +1,4 @@
-"""What durable steps cost, and what they cost on the queue that a team would take instead."""
+"""Cost of durable steps, compared with a conventional job queue."""
 
 import asyncio
 import time
@@ -23,15 +23,15 @@ from infrastructure.database.runs.runs import PostgresRuns
 
 STEPS = 5
 ACCOUNTS_COUNT = 20
-JOBS_A_SECOND = 60  # of a round's seconds
-JOBS_FIRST = 40  # before anything is counted: connections are opened, statements prepared
+JOBS_A_SECOND = 60  # per second of a round
+JOBS_FIRST = 40  # warm-up before the measurement: opens connections, prepares statements
 PEERS_DATABASE = "procrastinate"
 COUNT = """
 select count(*) filter (where status = 'succeeded') as completed,
     count(*) filter (where status not in ('todo', 'doing', 'succeeded')) as failed
 from procrastinate_jobs
 """
-# Of the jobs that came after so many.
+# Of the jobs after the warm-up.
 SPAN = """
 select extract(epoch from max(e.at) filter (where e.type = 'succeeded')
     - min(e.at) filter (where e.type = 'started'))::float8
@@ -40,7 +40,7 @@ from procrastinate_events as e where e.job_id > $1
 
 
 class Cost(NamedTuple):
-    cpu_ms: float  # a job, of the worker and of PostgreSQL
+    cpu_ms: float  # per job, of the worker and of PostgreSQL
     jobs_per_s: float
 
 
@@ -68,7 +68,7 @@ async def rate_and_procrastinates(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def _costs(place: Place) -> AsyncGenerator[Callable[[int], Awaitable[tuple[Cost, Cost]]]]:
-    """Only one of the two works, or is there, at a time: they share PostgreSQL's processes."""
+    """Runs only one of the two at a time, because they share PostgreSQL's processes."""
     accounts = [await make_account(place.owner) for _ in range(ACCOUNTS_COUNT)]
     async with open_database(place) as database, _peer(place) as theirs:
         ours = _Ours(place, PostgresRuns(database.admin("benchmark")), accounts)
@@ -146,7 +146,7 @@ class _Theirs:
 
 @asynccontextmanager
 async def _peer(place: Place) -> AsyncGenerator[_Theirs]:
-    """In a database of its own on the same server."""
+    """The peer in its own database on the same server."""
     await place.owner.execute(f"create database {PEERS_DATABASE}")
     url = urlunsplit(urlsplit(place.addresses.owner)._replace(path=f"/{PEERS_DATABASE}"))
     environ = {**place.environ, "DATABASE_URL": url}

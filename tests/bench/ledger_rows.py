@@ -1,4 +1,4 @@
-"""What a spend costs, and what a long history costs."""
+"""Cost of a spend, and of a long history."""
 
 import random
 import time
@@ -17,7 +17,7 @@ ENTRIES_MANY = 1_000_000
 
 SPEND = "select * from ledger.spend($1, 1, $2, 'analysis')"
 
-# The accounts' ids are the numbers 1 to 1,000, so that both sides draw one at random at the same price.
+# The accounts' ids are the numbers 1 to 1,000, so that a random choice costs the same on both sides.
 SPENDING_ACCOUNTS = f"""
 with ids as (
     select lpad(to_hex(number), 32, '0')::uuid as id from generate_series(1, {ACCOUNTS_COUNT}) as number
@@ -73,7 +73,7 @@ async def long_and_short_history(place: Place) -> AsyncGenerator[Round]:
             return (time.perf_counter() - started_at) * 1e6
 
         async def measure_round(seconds: int) -> Pair:
-            """In turns, call by call: nothing can slow one of the two only."""
+            """Alternates call by call, so that no disturbance slows only one of the two."""
             latencies: list[Pair] = []
             until = time.perf_counter() + 2 * seconds
             while time.perf_counter() < until:

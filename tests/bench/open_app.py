@@ -1,5 +1,4 @@
-"""The balance read without a door: the same route, edge and database, but nobody is asked who they are,
-nobody is counted and nothing is noted.
+"""The balance route without authentication, rate limits and request records: same boundary, same database.
 
 Usage: open_app.py PORT PRINCIPALS
 """
@@ -30,7 +29,7 @@ from shared.middleware.request_body import Limits
 
 
 class NoDoor:
-    """Callers come in turn, whoever asks."""
+    """Assigns callers in turn, without authentication."""
 
     def __init__(self, app: ASGIApp, callers: list[Caller]) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Where a run happens: a folder and a PostgreSQL of its own, both gone afterwards."""
+"""Environment of a benchmark run: a folder and a PostgreSQL server, both removed afterwards."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ PROJECT = Path(__file__).parents[2]
 
 
 class BenchFailed(RuntimeError):
-    """There is no figure, and this is why."""
+    """A figure could not be measured; the message is the reason."""
 
 
 class ProgramMissing(BenchFailed):
@@ -46,7 +46,7 @@ async def open_place() -> AsyncGenerator[Place]:
             owner = await asyncpg.connect(addresses.owner)
             try:
                 await _check_durability(owner)
-                # As fast as it goes, not as fast as a plan allows.
+                # Rate limits must not limit the measurement.
                 await owner.execute("update public.rate_limits set requests_max = 1000000000")
                 yield Place(
                     folder=Path(folder),
@@ -60,7 +60,7 @@ async def open_place() -> AsyncGenerator[Place]:
 
 
 def _clean_environment(folder: Path) -> dict[str, str]:
-    """Ours without what configures Oslira: every run measures the defaults."""
+    """Returns our environment without Oslira's configuration: every run measures the defaults."""
     inherited = {
         name: value
         for name, value in os.environ.items()

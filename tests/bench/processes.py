@@ -1,4 +1,4 @@
-"""Programs beside this one: servers to measure, and workers."""
+"""Child processes of the benchmark: servers to measure, and workers."""
 
 import asyncio
 import sys
@@ -20,13 +20,13 @@ POLL_INTERVAL_S = 0.05
 LOG_TAIL_LENGTH = 2_000
 
 BENCH = Path(__file__).parent
-OURS = Path(sys.executable)  # not resolved: it is the link that makes the environment
+OURS = Path(sys.executable)  # not resolved, because the link selects the virtual environment
 PEERS = PROJECT / ".venv-peer" / "bin" / "python"
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Started, and ended by whoever started it."""
+    """A running program; the code that started it must end it."""
 
     name: str
     process: Process
@@ -37,7 +37,7 @@ class Program:
         return BenchFailed(f"{self.name} {what}. Its last words:\n{tail}")
 
     def check(self) -> None:
-        """Raises BenchFailed when it has ended."""
+        """Raises BenchFailed when the program has ended."""
         if self.process.returncode is not None:
             raise self.failure(f"ended with {self.process.returncode}")
 
@@ -61,7 +61,7 @@ async def program(
 async def oslira(
     place: Place, command: str = "api", environ: Mapping[str, str] | None = None
 ) -> AsyncGenerator[str]:
-    """``api`` only answers HTTP, ``serve`` carries out runs as well."""
+    """``api`` only serves HTTP, ``serve`` also runs a worker."""
     port = free_port(HOST, 0)
     line = (OURS.with_name("oslira"), command, "--port", port)
     async with _server("oslira", line, {**place.environ, **(environ or {})}, place.folder, port) as address:
@@ -70,7 +70,7 @@ async def oslira(
 
 @asynccontextmanager
 async def oslira_on(place: Place, port: int) -> AsyncGenerator[Program]:
-    """The same API process on a port that is known, for those who want to kill it."""
+    """Starts the same API process on a fixed port, for a caller that kills it."""
     line = (OURS.with_name("oslira"), "api", "--port", port)
     async with program("oslira", line, place.environ, place.folder) as server:
         await _answers_on(server, port)
@@ -134,7 +134,7 @@ async def _server(
 
 
 async def _answers_on(server: Program, port: int) -> str:
-    """Its address, once it answers."""
+    """Returns the address once the server responds."""
     address = f"http://{HOST}:{port}"
     if not await _answers(address, server.process):
         raise server.failure(f"did not come up on {address}")

@@ -1,4 +1,4 @@
-"""What our own work adds to the providers' time."""
+"""Overhead of our own work on top of the providers' time."""
 
 import asyncio
 import time
@@ -14,8 +14,8 @@ from world import STABLE, TASK, Verdict, open_world
 
 from infrastructure.object_store.profile_codec import unpacked
 
-CALLS = 8  # at a time, where work is measured
-CALLS_MIN = 40  # for the slow end to mean something
+CALLS = 8  # concurrent, where CPU time is measured
+CALLS_MIN = 40  # enough for a meaningful high percentile
 PARTS = 4
 MANY = 1_000
 LATENCY_MS = 400
@@ -24,7 +24,7 @@ USERNAME = "some.baker"
 
 
 async def _cpu_us(call: Call, seconds: float) -> float:
-    """Of this process, a call."""
+    """Returns the CPU time of this process per call."""
     calls_count = 0
     until_s = time.perf_counter() + seconds
     began_s = time.process_time()
@@ -43,8 +43,8 @@ async def _cpu_us(call: Call, seconds: float) -> float:
 
 @asynccontextmanager
 async def gateway_and_bare_sdk(place: Place) -> AsyncGenerator[Round]:
-    """Everything that a question costs us, log and memory included, and the maker's client alone."""
-    from openai import AsyncOpenAI  # noqa: PLC0415  takes a second
+    """The full cost of a prompt, log and cache included, against the provider's client alone."""
+    from openai import AsyncOpenAI  # noqa: PLC0415  the import takes a second
 
     from infrastructure.ai.structured.json_schema import answer_schema, for_openai  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ async def gateway_and_bare_sdk(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def four_and_the_slowest(place: Place) -> AsyncGenerator[Round]:
-    """Four questions at once, and one alone, with a provider that takes its time."""
+    """Four concurrent prompts, against one alone, with a slow provider."""
     async with open_world(place) as world:
         await world.take_ms({"/openai": LATENCY_MS})
 
@@ -99,7 +99,7 @@ async def _ms(call: Call) -> float:
 
 @asynccontextmanager
 async def cached_profile_and_bare_file(place: Place) -> AsyncGenerator[Round]:
-    """A profile with 50 posts from the local store, and the same file read and decoded by hand."""
+    """A profile with 50 posts from the local store, against the same file read and decoded directly."""
     async with open_world(place) as world:
         profiles = world.application.profiles
         await profiles.read(USERNAME, "deep", spender=world.spender)
@@ -127,7 +127,7 @@ async def _p95_us(call: Call, seconds: float) -> float:
 
 @asynccontextmanager
 async def thousand_again_and_once(place: Place) -> AsyncGenerator[Round]:
-    """Memory in use after many thousands of simultaneous calls, and after the first thousand."""
+    """Memory in use after many thousands of concurrent calls, against that after the first thousand."""
     async with open_world(place) as world:
         await world.take_ms({"/openai": LATENCY_MS})
 
@@ -146,7 +146,7 @@ async def thousand_again_and_once(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def outage_and_good_day(place: Place) -> AsyncGenerator[Round]:
-    """The slow end of answers while OpenAI is down and Claude stands in, and of Claude's own."""
+    """High percentile of completions with OpenAI down and fallback to Claude, against Claude alone."""
     async with (
         open_world(place) as world,
         open_world(place, OSLIRA_MODELS=f"{TASK}=claude-haiku-5-5") as direct,

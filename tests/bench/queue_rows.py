@@ -1,4 +1,4 @@
-"""Whether the ten-thousandth run costs more than the first."""
+"""Cost of the ten-thousandth run compared with the first."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,18 +20,18 @@ MANY = 50
 
 
 class CarriedOut(msgspec.Struct, frozen=True):
-    """Ten thousand runs, once."""
+    """Result of ten thousand runs, measured once."""
 
-    first_s: float  # between the first end and the thousandth
+    first_s: float  # between the end of the first and of the thousandth run
     last_s: float
-    first_mb: float  # the worker's memory after a thousand
+    first_mb: float  # the worker's memory after a thousand runs
     last_mb: float
 
 
 @asynccontextmanager
 async def last_and_first_started(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
-    """By accounts that may work on one at a time: the others wait. New accounts every round, and nothing
-    is left of the rounds before.
+    """Starts by accounts with one concurrent run: the others wait. Each round uses new accounts and an empty
+    queue.
     """
     async with open_database(place) as database:
         runs = PostgresRuns(database.admin("benchmark"))
@@ -54,8 +54,8 @@ async def last_and_first_started(place: Place, *, accounts_count: int) -> AsyncG
 
 @asynccontextmanager
 async def last_and_first_carried_out(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
-    """For accounts with twenty at once, by one worker. Ten thousand take minutes: they are carried out once,
-    and every round is the same pair.
+    """For accounts with twenty concurrent runs, by one worker. Ten thousand runs take minutes, so they are
+    executed once, and every round returns the same pair.
     """
     carried_out = await _carried_out(place, accounts_count=accounts_count)
 
@@ -67,7 +67,7 @@ async def last_and_first_carried_out(place: Place, *, accounts_count: int) -> As
 
 @asynccontextmanager
 async def memory_at_the_end_and_early(place: Place) -> AsyncGenerator[Round]:
-    """Of the worker that carried them out for fifty accounts: every round is the same pair."""
+    """Memory of the worker that executed the runs of fifty accounts; every round returns the same pair."""
     carried_out = await _carried_out(place, accounts_count=MANY)
 
     async def measure_round(_: int) -> Pair:
@@ -77,7 +77,7 @@ async def memory_at_the_end_and_early(place: Place) -> AsyncGenerator[Round]:
 
 
 async def _carried_out(place: Place, *, accounts_count: int) -> CarriedOut:
-    """Two rows ask for the same: the first one to come has them carried out."""
+    """Executes the runs on the first call; two rows share the result."""
     kept = place.folder / f"carried-out-{accounts_count}.json"
     if kept.exists():
         return msgspec.json.decode(kept.read_bytes(), type=CarriedOut)

@@ -1,4 +1,4 @@
-"""What the credits of new periods cost, against granting the same credits and nothing else."""
+"""Cost of the credits of new periods, against granting the same credits and nothing else."""
 
 import os
 import time
@@ -16,7 +16,7 @@ from infrastructure.database.clients import AdminClient
 
 SUBSCRIPTIONS_COUNT = 100_000
 CREDITS = 10  # of the free plan
-# They signed up forty days ago, each at a moment of their own, and nobody has renewed them since.
+# The accounts signed up forty days ago, each at its own time, and have not been renewed since.
 DUE_ACCOUNTS = """
 with made as (
     insert into accounts (name, created_at)
@@ -64,7 +64,7 @@ async def renewals_and_bare_grants(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
-    """Of the process that renews: every round is the same pair."""
+    """Memory of the process that renews; every round returns the same pair."""
     await _make_due(place)
     async with open_database(place) as database:
         book = PostgresSubscriptionRepository(database.admin("benchmark"))
@@ -82,7 +82,7 @@ async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
 
 
 class _Grants:
-    """The same number of grants in a transaction, to one account after the other."""
+    """The same number of grants per transaction, to consecutive accounts."""
 
     def __init__(self, session: AdminClient) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""What a figure is: the median of ratios, each of two measurements taken one right after the other."""
+"""Figures: the median of ratios, each of two consecutive measurements."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ TASKS = 16
 
 
 class Pair(NamedTuple):
-    """One round. The machine's speed wanders, so only what is measured side by side is compared."""
+    """One round. The machine's speed varies, so only consecutive measurements are compared."""
 
     subject: float
     floor: float
@@ -34,7 +34,7 @@ class Row:
     name: str
     title: str
     unit: str
-    target: float | None  # None: for orientation
+    target: float | None  # None: informational
     set_up: Callable[[Place], AbstractAsyncContextManager[Round]]
     smaller_is_better: bool = False
 
@@ -50,7 +50,7 @@ class Result:
 
     @property
     def medians(self) -> Pair:
-        """For orientation only: their ratio is not the median ratio."""
+        """Informational only: their ratio is not the median ratio."""
         subjects, floors = zip(*self.pairs, strict=True)
         return Pair(median(subjects), median(floors))
 
@@ -77,7 +77,7 @@ async def measure(
 
 
 async def calls_per_s(call: Call, seconds: float) -> float:
-    """What 16 tasks get done together, each making its next call when the last has been answered."""
+    """Returns the rate of 16 tasks together; each makes its next call when the last has returned."""
     calls_count = 0
     started_at = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""The figures, in the order in which they are taken."""
+"""The figures, in the order of measurement."""
 
 from functools import partial
 

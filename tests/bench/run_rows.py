@@ -1,4 +1,4 @@
-"""What a customer waits for, beyond what the providers take."""
+"""A customer's waiting time beyond the providers' time."""
 
 import itertools
 import time
@@ -17,12 +17,12 @@ from world import World, open_world
 
 from simulators.faults.latency import RUN
 
-# Fixed: what is compared differs by our own work alone.
+# Fixed latencies, so that both sides differ by our own work only.
 DEEP_MS = {RUN: 1_600, "/openai": 3_000, "/anthropic": 3_000}
-# Slow enough for two processors to keep up with twenty at once.
+# Slow enough for two processors to serve twenty concurrent runs.
 BULK_MS = {RUN: 1_000, "/openai": 500, "/anthropic": 500}
 BULK_COUNT = 100
-AT_ONCE = 10  # scrapes, of the whole system
+AT_ONCE = 10  # concurrent scrapes of the whole system
 ALONE_COUNT = 3
 ENGINE_MS_MAX = 150.0
 LIGHT_MS_MAX = 500.0
@@ -36,7 +36,7 @@ async def deep_and_its_critical_path(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def engines_part_and_what_is_allowed(place: Place) -> AsyncGenerator[Round]:
-    """All that a deep analysis takes beyond its scrape and the slowest of its questions."""
+    """The time of a deep analysis beyond its scrape and the slowest of its prompts."""
     async with _deep(place) as measure_deep:
 
         async def measure_round(seconds: int) -> Pair:
@@ -52,7 +52,7 @@ async def _deep(place: Place) -> AsyncGenerator[Round]:
     async with _served_world(place, DEEP_MS) as (world, analyses):
 
         async def measure_round(_: int) -> Pair:
-            """One of each."""
+            """Measures one of each."""
             return Pair(
                 subject=await analyses.single_ms(next(names), "deep"),
                 floor=await providers_ms(world, next(names), "deep"),
@@ -63,8 +63,8 @@ async def _deep(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def bulk_and_the_ideal(place: Place) -> AsyncGenerator[Round]:
-    """A hundred light ones, and a tenth as many one after the other. Their plan has twenty at work, of which
-    ten scrape: questions are asked while others scrape, so the ideal is not the least there is.
+    """A hundred light analyses, against a tenth as many in sequence. Their plan permits twenty concurrent
+    runs, of which ten scrape; prompts run during other scrapes, so the ideal is not the minimum.
     """
     names = usernames()
     async with _served_world(place, BULK_MS) as (world, analyses):
@@ -79,21 +79,21 @@ async def bulk_and_the_ideal(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def light_again_and_what_is_allowed(place: Place) -> AsyncGenerator[Round]:
-    """The same business asks about the same profile again: both the profile and the answer are known."""
+    """The same analysis of the same profile again: both the profile and the completion are cached."""
     async with _light_again(place, {}) as measure_round:
         yield measure_round
 
 
 @asynccontextmanager
 async def light_of_a_known_profile(place: Place) -> AsyncGenerator[Round]:
-    """Only the profile is known: the simulated model takes its time, which is 600 ms in the middle."""
+    """Only the profile is cached: the simulated model has a median latency of 600 ms."""
     async with _light_again(place, {"OSLIRA_ANSWERS_KEPT_HOURS": "0"}) as measure_round:
         yield measure_round
 
 
 @asynccontextmanager
 async def _light_again(place: Place, environ: dict[str, str]) -> AsyncGenerator[Round]:
-    """With simulators that take as long as they do by default."""
+    """Uses simulators with their default latencies."""
     username = next(usernames())
     async with _served(place, environ) as analyses:
         await analyses.single_ms(username, "light")
@@ -117,7 +117,7 @@ async def _repeated(call: Callable[[], Awaitable[float]], seconds: float) -> lis
 
 @asynccontextmanager
 async def _served_world(place: Place, latencies_ms: dict[str, int]) -> AsyncGenerator[tuple[World, Analyses]]:
-    """A server, and the same application here, with the same simulators."""
+    """A server, and the same application in this process, with the same simulators."""
     async with open_world(place) as world:
         await world.take_ms(latencies_ms)
         async with _served(place, dict(world.environ)) as analyses:

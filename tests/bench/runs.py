@@ -1,4 +1,4 @@
-"""Runs as the database knows them: started without HTTP, waited for, and forgotten."""
+"""Runs in the database: started without HTTP, awaited, and deleted."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ KIND = "bench_steps"  # see step_worker
 QUEUE = "runs"
 LOOK_INTERVAL_S = 0.2
 STANDSTILL_S_MAX = 60.0
-# Whatever is left of a measurement would be carried out in the next one. Credits that they hold stay held.
+# The next measurement would execute leftover runs. The credits that they hold stay held.
 FORGET = "truncate public.runs, dbos.workflow_status cascade"
 COUNT = f"""
 select count(*) filter (where status = 'completed') as completed,
@@ -40,7 +40,7 @@ class Moments(NamedTuple):
 async def start_runs(
     runs: PostgresRuns, accounts: Sequence[UUID], count: int, *, steps: int, credits_held: int = 1
 ) -> list[float]:
-    """Sixteen at a time, accounts in turn. After how many seconds each was started."""
+    """Starts sixteen at a time, with the accounts in turn. Returns the seconds until each was started."""
     numbers = iter(range(count))
     moments: list[float] = []
     outcomes: set[str] = set()
@@ -69,7 +69,7 @@ async def start_runs(
 
 
 async def until_completed(owner: asyncpg.Connection, worker: Program, count: int) -> None:
-    """Raises BenchFailed when one ends in another way, or nothing happens any more."""
+    """Raises BenchFailed when a run ends in another way, or when there is no progress."""
     completed = 0
     moved_at_s = time.perf_counter()
     while completed < count:
@@ -85,7 +85,7 @@ async def until_completed(owner: asyncpg.Connection, worker: Program, count: int
 
 
 async def moments_of_runs(owner: asyncpg.Connection) -> list[Moments]:
-    """In the order of their ends."""
+    """Returns the runs' times in the order of their ends."""
     return [Moments(*row) for row in await owner.fetch(MOMENTS)]
 
 

@@ -1,4 +1,4 @@
-"""What row level security costs."""
+"""Cost of row level security."""
 
 import uuid
 from collections.abc import AsyncGenerator
@@ -17,7 +17,7 @@ from infrastructure.database.pool import open_pool
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
 
-SLICE_S = 0.25  # in turns within a round too, where switching costs nothing
+SLICE_S = 0.25  # alternate within a round too, because switching costs nothing
 BARE = """
 select account_id, credits_available, credits_held, next_lapse_at
 from credit_accounts where account_id = $1
@@ -30,7 +30,7 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
     await settle(place.owner)
 
     async def keep(_: object) -> None:
-        """Reset nothing, which is the fastest that asyncpg's pool can be."""
+        """Resets nothing, which makes asyncpg's pool as fast as possible."""
 
     async with (
         open_database(place) as database,
@@ -46,14 +46,14 @@ async def session_and_bare_query(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def session_and_bare_query_on_our_pool(place: Place) -> AsyncGenerator[Round]:
-    """The same without the client's advantage: what is left is what the server does more."""
+    """The same with our pool on both sides: the difference is the server's additional work."""
     async with _own_pool(place) as (database, claims, account_id, bare_read):
         yield partial(_in_slices, _session_read(database, claims, account_id), bare_read)
 
 
 @asynccontextmanager
 async def balance_and_bare_query_on_our_pool(place: Place) -> AsyncGenerator[Round]:
-    """The balance as the API reads it: under row level security, simultaneous ones together."""
+    """The balance as the API reads it: under row level security, in micro-batches."""
     async with _own_pool(place) as (database, claims, account_id, bare_read):
         reader = PostgresCreditReader(database)
         caller = Caller(

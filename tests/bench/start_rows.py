@@ -1,4 +1,4 @@
-"""Starting an analysis, and asking how far it is, over HTTP: the two hottest routes."""
+"""Start and status of an analysis over HTTP: the two most used routes."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,7 +23,7 @@ from shared.ids import AccountId, RunId
 CUSTOMERS_COUNT = 32
 RATE_DEMANDED = 150.0
 
-# Customers in turn, somebody else every time. The argument makes names differ from the last call's.
+# Customers in turn, another one for each request. The argument makes names differ from the last call's.
 START = """
 local customers = {{{customers}}}
 local prefix, number = "", 0
@@ -66,7 +66,7 @@ class Poll(NamedTuple):
 
 @asynccontextmanager
 async def start_and_empty_route(place: Place) -> AsyncGenerator[Round]:
-    """The slow end of an API process whose runs nobody carries out, and of one that does nothing."""
+    """High percentile of an API process without a worker, against an application that does nothing."""
     async with _starts(place) as (script, started), empty_app(place) as floor:
 
         async def measure_round(seconds: int) -> Pair:
@@ -89,7 +89,7 @@ async def starts_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def unchanged_poll_and_empty_route(place: Place) -> AsyncGenerator[Round]:
-    """Of runs that are at work on a step, by clients who have seen that."""
+    """Polls of runs within a step, by clients that already have that state."""
     async with oslira(place) as subject, empty_app(place) as floor:
         try:
             runs = await _runs_at_work(place, await make_customers(place, subject, CUSTOMERS_COUNT), subject)
@@ -108,7 +108,7 @@ async def unchanged_poll_and_empty_route(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def _starts(place: Place) -> AsyncGenerator[tuple[Path, Callable[[int], Awaitable[Load]]]]:
-    """Every time from an empty queue: the first of each customer go to the engine, the others wait."""
+    """Starts from an empty queue each time: the first run of each customer is queued, the others wait."""
     async with oslira(place) as address:
         customers = await make_customers(place, address, CUSTOMERS_COUNT)
         pairs = [(customer.token, customer.business_profile_id) for customer in customers]
@@ -129,7 +129,7 @@ async def _starts(place: Place) -> AsyncGenerator[tuple[Path, Callable[[int], Aw
 
 
 async def _runs_at_work(place: Place, customers: list[Customer], address: str) -> list[tuple[Customer, UUID]]:
-    """Begun as a worker begins them."""
+    """Begins runs as a worker does."""
     async with (
         httpx.AsyncClient(base_url=address, timeout=30) as http,
         open_database(place) as database,

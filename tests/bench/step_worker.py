@@ -1,4 +1,4 @@
-"""The worker as it is wired, but its runs do nothing, in as many durable steps as they name."""
+"""Worker with the production wiring, whose runs do nothing in a given number of durable steps."""
 
 import dataclasses
 import logging
@@ -22,7 +22,7 @@ async def nothing() -> int:
 
 
 async def no_clients() -> None:
-    """Nobody outside is asked: clients that were made ready would be counted, and not used."""
+    """Prepares no provider clients, because they would be measured although no run uses them."""
 
 
 async def carry_out(work: RunContext) -> RunResult:

@@ -1,4 +1,4 @@
-"""Stripe's worst day: each event five times, in no order, while those who take them in and apply them die."""
+"""Storm of Stripe events: five copies of each, in random order, while the receiving processes are killed."""
 
 import asyncio
 import itertools
@@ -34,8 +34,8 @@ POLL_INTERVAL_S = 0.1
 
 @asynccontextmanager
 async def storm_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
-    """Two processes take in and one applies. For every hundred events one of them is killed with SIGKILL, and
-    started again; a fourth of the killed are of those who take in.
+    """Two processes receive and one applies. For every hundred events one of them is killed with SIGKILL and
+    restarted; a fourth of the kills hit the receivers.
     """
     accounts = [(await make_tenant(place.owner, 1))[0] for _ in range(ACCOUNTS)]
     await settle(place.owner)
@@ -56,7 +56,7 @@ async def storm_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 
 def purchase_of(account_id: uuid.UUID, credits_bought: int) -> bytes:
-    """As tests.core.webhooks.storm_world has it, whose Stripe reads everything from the session's id."""
+    """Same format as tests.core.webhooks.storm_world, whose Stripe reads everything from the session's id."""
     session = {
         "id": f"cs_{account_id.hex}_{credits_bought}_{uuid.uuid4().hex}",
         "object": "checkout.session",
@@ -74,7 +74,7 @@ def purchase_of(account_id: uuid.UUID, credits_bought: int) -> bytes:
 
 
 async def _storm(place: Place, deliveries: list[bytes]) -> float:
-    """How many were taken in per second, until the last was taken in and the last victim killed."""
+    """Returns the events received per second, until the last event was received and the last kill done."""
     ports = [free_port(HOST, 0), free_port(HOST, 0)]
     servers = [Server(place, port) for port in ports]
     async with _consumers(place) as consumers, asyncio.TaskGroup() as tasks:
@@ -102,12 +102,12 @@ class Victim(Protocol):
     def kill(self) -> None: ...
 
     async def all_killed(self) -> None:
-        """Every order to die has been carried out."""
+        """Waits until every requested kill has been executed."""
         ...
 
 
 class Server(Victim):
-    """Killed when told to, as soon as it is up, and started again."""
+    """Killed on request as soon as it is running, and restarted."""
 
     def __init__(self, place: Place, port: int) -> None:
         self.is_up = asyncio.Event()
@@ -131,7 +131,7 @@ class Server(Victim):
 
 
 class Consumers(Victim):
-    """One works at a time; see consumers.py."""
+    """Consumers of which one is active at a time; see consumers.py."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -182,7 +182,7 @@ async def _deliver(deliveries: list[bytes], ports: list[int], victims: Iterator[
                     connection = connection or await asyncio.open_connection(HOST, ports[next(attempts) % 2])
                     await send(*connection, body, signature_of(body))
                     break
-                except (OSError, EOFError):  # it was killed: the other one
+                except (OSError, EOFError):  # this server was killed: try the other one
                     connection = None
 
     async with asyncio.TaskGroup() as tasks:

@@ -13,7 +13,7 @@ from infrastructure.database.clients import Database, connect
 ENTRIES_FEW = 10
 BALANCE = "select * from caller.credit_balance($1, $2)"
 
-# One grant, then a credit of it lapses with each entry: the audit finds nothing wrong with it.
+# One grant, of which one credit expires with each entry, so that the audit finds no difference.
 HISTORY = """
 with lot as (
     insert into credit_lots (account_id, id, source, credits_granted, credits_available, granted_at)
@@ -47,18 +47,18 @@ async def open_database(place: Place) -> AsyncGenerator[Database]:
 
 
 async def make_tenant(owner: asyncpg.Connection, entries_count: int) -> tuple[uuid.UUID, str]:
-    """An account with so many entries, and its only member's claims."""
+    """Creates an account with this many entries; returns its id and its only member's claims."""
     user_id = uuid.uuid4()
     await owner.execute("select private.first_sight($1, '', 'Bench', 0)", user_id)
     account_id = await owner.fetchval("select account_id from public.sign_ups where user_id = $1", user_id)
     async with owner.transaction():
-        # Without a million looks at the same two foreign keys.
+        # Without a million checks of the same two foreign keys.
         await owner.execute("set local session_replication_role = replica")
         await owner.execute(HISTORY, account_id, entries_count)
     return account_id, f'{{"sub": "{user_id}", "role": "authenticated"}}'
 
 
 async def settle(owner: asyncpg.Connection) -> None:
-    """Let no vacuum or checkpoint of what was just written fall into the measurement."""
+    """Runs vacuum and checkpoint now, so that none for this data falls into the measurement."""
     await owner.execute("vacuum (analyze)")
     await owner.execute("checkpoint")

@@ -1,4 +1,4 @@
-"""Programs that load what is measured, and tell how it went."""
+"""Load generators and their results."""
 
 import asyncio
 import re
@@ -15,7 +15,7 @@ from infrastructure.database.embedded_postgres import packaged_binaries
 
 
 async def run(*command: object, environ: Mapping[str, str] | None = None) -> str:
-    """What a program prints. Raises BenchFailed with what it complains of."""
+    """Returns the program's output. Raises BenchFailed with its error output."""
     process = await asyncio.create_subprocess_exec(
         *map(str, command), stdin=DEVNULL, stdout=PIPE, stderr=PIPE, env=environ
     )
@@ -35,14 +35,14 @@ class Load(NamedTuple):
 
 
 async def wrk(url: str, seconds: int, headers: Mapping[str, str], script: Path | None = None) -> float:
-    """Requests per second over 32 connections. A single refusal or broken connection is a failure."""
+    """Returns requests per second over 32 connections. Any error status or broken connection is a failure."""
     options = [option for item in headers.items() for option in ("-H", ": ".join(item))]
     options += ["-s", str(script)] if script else []
     return _rate(await _wrk(url, seconds, options))
 
 
 async def wrk_load(url: str, seconds: int, script: Path, *arguments: str) -> Load:
-    """The same with a script that prints ``p95: 123 us``; the arguments are its own."""
+    """The same with a script that prints ``p95: 123 us``; the arguments are the script's."""
     output = await _wrk(url, seconds, ["-s", str(script)], arguments)
     return Load(
         requests_per_s=_rate(output),
@@ -55,7 +55,7 @@ async def _wrk(url: str, seconds: int, options: list[str], arguments: tuple[str,
     tool = shutil.which("wrk")
     if tool is None:
         raise ProgramMissing("wrk is missing: apt install wrk, or brew install wrk.")
-    # Slow is slow, not broken: the rate tells.
+    # A long timeout, because slow responses count in the rate and are not failures.
     common = ("-t1", "-c32", f"-d{seconds}s", "--timeout", "30s")
     output = await run(tool, *common, *options, url, *arguments)
     if "Non-2xx" in output or "Socket errors" in output:
@@ -68,7 +68,7 @@ def _rate(output: str) -> float:
 
 
 async def pgbench(url: str, script: Path, seconds: int) -> tuple[float, int]:
-    """Transactions per second of 16 connections, and how many transactions that were."""
+    """Returns the transactions per second of 16 connections, and the number of transactions."""
     output = await run(
         packaged_binaries() / "pgbench", "--no-vacuum", "--client=16", "--jobs=1", "--protocol=prepared",
         f"--time={seconds}", f"--file={script}", url,

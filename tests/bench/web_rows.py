@@ -1,4 +1,4 @@
-"""The balance read over HTTP: how far from doing nothing, how far from what others would build."""
+"""The balance over HTTP, compared with an empty route and with a conventional implementation."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -34,7 +34,7 @@ async def balance_and_empty_route(place: Place) -> AsyncGenerator[Round]:
 async def balance_and_peer(place: Place) -> AsyncGenerator[Round]:
     headers = await _bearer(place)
     async with oslira(place) as subject, peer(place, local_issuer(place.settings).public_key) as floor:
-        ours = await _answer(subject + BALANCE, headers)  # first: it signs the user up
+        ours = await _answer(subject + BALANCE, headers)  # first, because it signs the user up
         theirs = await _answer(floor + BALANCE, headers)
         if ours != theirs:
             raise BenchFailed(f"The peer does not do the same work: {theirs} instead of {ours}")

@@ -1,4 +1,4 @@
-"""Taking in what Stripe sends: signature, event and line, against an insert of the same bytes."""
+"""Receipt of Stripe events (signature, event and queue entry), against an insert of the same bytes."""
 
 import asyncio
 import hmac
@@ -22,14 +22,14 @@ from infrastructure.database.pool import open_pool
 PATH = "/v1/webhooks/stripe"
 CONNECTIONS = 32
 RATE_DEMANDED = 500.0
-# As long as an invoice's usually is. Its id is exchanged for another each time.
+# As long as a typical invoice event. Its id is replaced for each request.
 TEMPLATE = (Path(__file__).parent / "invoice_event.json").read_bytes()
 BARE_TABLE = "create table if not exists public.bare_events (id text primary key, payload bytea not null)"
 BARE = "insert into public.bare_events values ($1, $2) on conflict do nothing"
 
 
 def new_event() -> tuple[str, bytes, bytes]:
-    """Its id, the event, and Stripe's signature."""
+    """Returns the id, the event, and Stripe's signature."""
     event_id = f"evt_{uuid.uuid4().hex}"
     body = TEMPLATE.replace(b"evt_template", event_id.encode())
     return event_id, body, signature_of(body)
@@ -43,7 +43,7 @@ def signature_of(body: bytes) -> bytes:
 
 @asynccontextmanager
 async def intake_and_bare_insert(place: Place) -> AsyncGenerator[Round]:
-    """As many at once on as many connections; both sides make and sign each event anew."""
+    """The same concurrency and number of connections; both sides create and sign each event."""
     await place.owner.execute(BARE_TABLE)
     await settle(place.owner)
 
@@ -81,7 +81,7 @@ async def intake_and_bare_insert(place: Place) -> AsyncGenerator[Round]:
 
 @asynccontextmanager
 async def events_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
-    """Over HTTP, by one API process; nobody works on them meanwhile."""
+    """Over HTTP, to one API process, without a consumer."""
     async with oslira(place) as address:
 
         async def measure_round(seconds: int) -> Pair:
@@ -93,7 +93,7 @@ async def events_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 
 async def _sent_per_s(address: str, seconds: int) -> float:
-    """Requests by hand: a client of comfort would be what is measured."""
+    """Writes requests directly, because an HTTP client's own cost would dominate."""
     counts = [0] * CONNECTIONS
     started_at = time.perf_counter()
 

@@ -1,4 +1,4 @@
-"""The application in this process, with simulators of its own for providers."""
+"""The application in this process, with its own simulators as providers."""
 
 import itertools
 from collections.abc import AsyncGenerator, Mapping
@@ -28,7 +28,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class World:
-    """The application as it is wired, with simulators that take no time."""
+    """The application with its production wiring and simulators without latency."""
 
     def __init__(
         self,
@@ -41,11 +41,11 @@ class World:
         self.http = http
         self.address = str(http.base_url).rstrip("/")
         self.spender = spender
-        self.environ = environ  # for other processes that should ask the same simulators
+        self.environ = environ  # for other processes that use the same simulators
         self._numbers = itertools.count()
 
     def question(self) -> StructuredPrompt[Verdict]:
-        """Another one every time: the same would be remembered."""
+        """Returns a different prompt each time, because the completion of a repeated one is cached."""
         text = f"followers: {next(self._numbers)}\nbiography: bread, every morning\n" * 20
         return StructuredPrompt(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
 
@@ -53,7 +53,7 @@ class World:
         await self.application.gateway.answer(self.question())
 
     async def take_ms(self, routes: Mapping[str, int]) -> None:
-        """From now on every answer of these routes takes so long."""
+        """Sets a fixed latency for these routes."""
         fixed = [{"route": route, "distribution": "fixed", "ms": ms} for route, ms in routes.items()]
         await self.tell("/_latency", {"routes": fixed})
 

@@ -1,9 +1,8 @@
-"""The dual client: sessions that see what one caller may see, and sessions of the system itself.
+"""Dual client: user sessions limited to what one caller may see, and admin sessions of the system.
 
-Two pools under two login roles, so that no forgotten filter and no leaked setting turns one into the
-other. ``app_user`` is subject to row level security and knows its caller by transaction-local claims;
-``app_admin`` acts as ``service_role``, and every use of it says what for. A repository takes the type
-it needs.
+Two pools with two login roles, so that neither a forgotten filter nor a leaked setting turns one into the
+other. ``app_user`` is subject to row level security and gets the caller's claims per transaction;
+``app_admin`` acts as ``service_role``, and each use states its reason. A repository takes the type it needs.
 """
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
@@ -19,14 +18,14 @@ from asyncpg import Record
 from infrastructure.database.pool import Borrowed, Pool, Url, open_pool
 from shared.errors import Unavailable
 
-# What the server says, or asyncpg about it, when trying again is the thing to do.
+# Errors of the server or of asyncpg after which the caller may retry.
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.LockNotAvailableError,
     asyncpg.TransactionRollbackError,
-    asyncpg.InternalClientError,  # a connection that dies while it is used may end up confused
+    asyncpg.InternalClientError,  # asyncpg's state can be inconsistent when a connection dies in use
 )
 
 _admin: ContextVar[Borrowed | None] = ContextVar("admin_connection", default=None)
@@ -42,7 +41,7 @@ class DatabaseUnavailable(Unavailable):
 
 @asynccontextmanager
 async def _borrowed(pool: Pool) -> AsyncGenerator[Borrowed]:
-    """A connection for as long as it takes; what breaks it is told in our words."""
+    """Lends a connection for the block; raises our own exceptions when the connection breaks."""
     try:
         connection = await pool.acquire()
     except (OSError, TimeoutError, asyncpg.InternalClientError, asyncpg.PostgresError) as error:
@@ -53,13 +52,13 @@ async def _borrowed(pool: Pool) -> AsyncGenerator[Borrowed]:
         connection.terminate()
         raise DatabaseUnavailable from error
     except (OSError, asyncpg.InterfaceError) as error:
-        if connection.is_closed():  # else it is the borrower's own
+        if connection.is_closed():  # an open connection: the error is the borrower's own
             raise DatabaseUnavailable from error
         raise
     except Exception:
         raise
     except BaseException:
-        # Cancelled at an unknown point. The server rolls back what it has lost.
+        # The cancellation came at an unknown point; the server rolls back when the connection closes.
         connection.terminate()
         raise
     finally:
@@ -73,7 +72,7 @@ async def _transaction(pool: Pool, begin: str) -> AsyncGenerator[Borrowed]:
         try:
             yield connection
         except _LOST:
-            raise  # with the connection, and so with the transaction, it is over
+            raise  # the transaction ended with its connection
         except Exception:
             await connection.execute("rollback")
             raise
@@ -81,19 +80,19 @@ async def _transaction(pool: Pool, begin: str) -> AsyncGenerator[Borrowed]:
 
 
 class UserClient:
-    """What one caller may see and do; row level security decides."""
+    """Statements with the rights of one caller, enforced by row level security."""
 
     def __init__(self, pool: Pool, claims: str) -> None:
         self._pool = pool
         self._claims = claims
 
     async def call(self, statement: LiteralString, *args: object) -> list[Record]:
-        """Ask a function of schema ``caller`` that takes the claims as $1: one round trip."""
+        """Calls a function of schema ``caller`` that takes the claims as $1, in one round trip."""
         async with _borrowed(self._pool) as connection:
             return await connection.fetch(statement, self._claims, *args)
 
     async def fetch(self, statement: LiteralString, *args: object) -> list[Record]:
-        """Inside ``transaction`` only: outside it there are no claims, hence no rows."""
+        """Must run inside ``transaction``: outside it there are no claims, hence no rows."""
         current = _user.get()
         assert current is not None, "a caller's statement needs transaction()"
         assert current[0] == self._claims, "a caller never joins another caller's transaction"
@@ -101,13 +100,13 @@ class UserClient:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
-        """Several statements under the same claims. A nested call joins."""
+        """Runs several statements with the same claims. A nested call joins the open transaction."""
         current = _user.get()
         if current is not None:
             assert current[0] == self._claims, "a caller never joins another caller's transaction"
             yield
             return
-        # One simple message begins and sets the claims; they end with the transaction.
+        # One simple message begins the transaction and sets the claims, which end with it.
         begin = f"begin; select set_config('request.jwt.claims', {_quoted(self._claims)}, true)"
         async with _transaction(self._pool, begin) as connection:
             token = _user.set((self._claims, connection))
@@ -118,8 +117,8 @@ class UserClient:
 
 
 class AdminClient:
-    """The system's own work. The reason stands in front of every statement, for whoever reads
-    pg_stat_activity or the server's log.
+    """Statements of the system itself. Each begins with the reason as a comment, which pg_stat_activity and
+    the server's log show.
     """
 
     def __init__(self, pool: Pool, reason: LiteralString) -> None:
@@ -135,7 +134,7 @@ class AdminClient:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[None]:
-        """Commit at the end, or roll back. A nested call joins the one already open."""
+        """Commits at the end, or rolls back. A nested call joins the open transaction."""
         if _admin.get() is not None:
             yield
             return
@@ -153,12 +152,12 @@ class Database:
         self._admin_pool = admin_pool
 
     def user(self, claims: str) -> UserClient:
-        """A session for one caller. ``claims``: JSON that this application built, never a token's own."""
+        """Returns a session for one caller. ``claims``: JSON built by this application, never a token's."""
         return UserClient(self._user_pool, claims)
 
     async def call_for_many(self, statement: LiteralString, *args: object) -> list[Record]:
-        """Ask a function of schema ``caller`` that takes the claims of many callers as an array in $1
-        and answers each under its own.
+        """Calls a function of schema ``caller`` that takes the claims of many callers as an array in $1 and
+        computes each result with the rights of its own caller.
         """
         async with _borrowed(self._user_pool) as connection:
             return await connection.fetch(statement, *args)
@@ -178,7 +177,7 @@ async def connect(
 ) -> AsyncGenerator[Database]:
     """``statement_cache=False`` behind a transaction pooler, where sessions are shared.
 
-    A connection a side is made at once: a wrong address is better known now than later.
+    Opens one connection per pool at once, so that a wrong address fails at start-up.
     """
     async with (
         open_pool(user_url, size_max=pool_size, statement_cache=statement_cache) as user_pool,

@@ -1,4 +1,4 @@
-"""Things that have to be written down whatever happens to whoever tells them."""
+"""Durable log: rows that are written even if the caller is cancelled or the database is unavailable."""
 
 import asyncio
 import contextvars
@@ -24,8 +24,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("journal")
 
 
 class DurableLog(Generic[Row]):
-    """``statement`` takes a column in each argument. A row may reach it twice, when the database went away
-    before it said that it has it: the statement has to let the second one be.
+    """``statement`` takes one column per argument. It must ignore a duplicate row, because a row is sent
+    again when the connection was lost before the database confirmed it.
     """
 
     def __init__(self, name: str, session: AdminClient, statement: LiteralString) -> None:
@@ -37,18 +37,18 @@ class DurableLog(Generic[Row]):
         self._writing: set[asyncio.Task[None]] = set()
 
     async def write(self, row: Row) -> None:
-        """Durable when it returns, unless the database is away or takes longer than ``WRITE_WAIT_S``: then
-        the row is written later. The wait is short because callers write while a provider's time limit
-        runs. A cancelled caller leaves; the row is written all the same.
+        """The row is durable on return, unless the database is unavailable or takes longer than
+        ``WRITE_WAIT_S``: then it is written later. The wait is short because callers write within a
+        provider's time limit. The row is written even if the caller is cancelled.
         """
-        # In no context: whoever tells may be in the middle of a transaction, which may yet be undone.
+        # An empty context, because the caller may be in a transaction that is rolled back later.
         writing = asyncio.create_task(self._write(row), context=contextvars.Context())
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         await asyncio.wait({writing}, timeout=WRITE_WAIT_S)
 
     async def close(self) -> None:
-        """Wait for what is being written, and write what is left."""
+        """Waits for current writes, and writes the remaining rows."""
         while self._writing:
             await asyncio.wait(self._writing)
         await self._later.close()
@@ -64,9 +64,9 @@ class DurableLog(Generic[Row]):
             await self._session.fetch(self._statement, *(list(column) for column in zip(*rows, strict=True)))
         except Unavailable:
             raise
-        except Exception as error:  # noqa: BLE001  one row must not take the others with it
+        except Exception as error:  # noqa: BLE001  one bad row must not prevent the others
             if len(rows) == 1:
-                # The last place where the money can be seen.
+                # The log line is the last record of the row and of its cost.
                 log.critical("not_written", what=self._name, cause=type(error).__name__, row=rows[0])
             else:
                 for row in rows:
@@ -78,7 +78,7 @@ class DurableLog(Generic[Row]):
 
 
 def text(value: str) -> str:
-    """As PostgreSQL can keep it: no NUL, no half of a character, not too long."""
+    """Returns text that PostgreSQL accepts: no NUL, no lone surrogate, limited length."""
     return value.replace("\0", "").encode(errors="replace").decode()[:TEXT_LENGTH_MAX]
 
 
@@ -95,5 +95,5 @@ def bigint(value: int) -> int:
 
 
 def number(value: float) -> float:
-    """Neither NaN nor infinity, which no sum survives."""
+    """Replaces NaN and infinity, which would spoil every sum."""
     return value if math.isfinite(value) else 0.0

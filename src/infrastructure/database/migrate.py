@@ -1,4 +1,4 @@
-"""Forward-only migrations: SQL files in order, each in a transaction of its own, each only once."""
+"""Forward-only migrations: SQL files in order, each applied once in its own transaction."""
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
@@ -65,7 +65,7 @@ def read_migrations(folder: Path = FOLDER) -> list[Migration]:
 
 
 def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migration]:
-    """What is still to be applied; refuses a history that is not the one in the files."""
+    """Returns the migrations to apply; raises when the applied ones differ from the files."""
     known = {migration.name: migration for migration in migrations}
     for name, checksum in applied.items():
         if name not in known:
@@ -84,7 +84,7 @@ def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migrat
 
 
 async def migrate(url: str, *, set_passwords: bool = True, folder: Path = FOLDER) -> list[str]:
-    """Apply what is missing and return its names. Any number of processes may call it at once."""
+    """Applies the pending migrations and returns their names. Safe for concurrent processes."""
     migrations = read_migrations(folder)
     try:
         # No statement cache: the owner's address may be that of a transaction pooler.
@@ -107,7 +107,7 @@ async def migrate(url: str, *, set_passwords: bool = True, folder: Path = FOLDER
 
 
 async def _apply_next(connection: Connection[Record], migrations: list[Migration]) -> str | None:
-    # The lock is the transaction's, not the session's, so that a pooler cannot hand it to two.
+    # The lock belongs to the transaction, because a pooler may share a session between two processes.
     async with connection.transaction():
         await _lock(connection)
         applied = {row["name"]: row["checksum"] for row in await connection.fetch(APPLIED)}
@@ -130,7 +130,7 @@ async def _lock(connection: Connection[Record]) -> None:
 
 async def _check_owner(connection: Connection[Record]) -> None:
     (owner,) = await connection.fetch(OWNER)
-    if owner["version"] < 150_000:  # noqa: PLR2004  as PostgreSQL counts its versions
+    if owner["version"] < 150_000:  # noqa: PLR2004  PostgreSQL's version number
         raise MigrationFailed("Oslira needs PostgreSQL 15 or later.")
     if not owner["may_bypass"]:
         raise MigrationFailed(
@@ -145,7 +145,7 @@ async def _set_passwords(connection: Connection[Record], owner_url: str) -> None
         password = role_password(owner_url, role)
         if password is None:
             return
-        # The statement takes no parameters; format() quotes, so that the password cannot end early.
+        # The statement takes no parameters; format() quotes the password, so that it cannot inject SQL.
         (row,) = await connection.fetch(
             "select format('alter role %I password %L', $1::text, $2::text) as statement",
             role,

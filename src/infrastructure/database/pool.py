@@ -1,8 +1,8 @@
-"""Connections to lend, at a hundredth of the price of asyncpg's own pool.
+"""Connection pool with a hundredth of the overhead of asyncpg's own pool.
 
 asyncpg.Pool spends as much CPU on lending a connection as the query itself costs: a proxy, a task, a
-shield and a reset each time. Nothing here is ever set for a session, so nothing has to be reset, and
-a connection that was in trouble is closed rather than mended.
+shield and a reset each time. This application sets nothing per session, so no reset is needed, and a
+connection after an error is closed instead of repaired.
 """
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
@@ -19,8 +19,8 @@ from asyncpg import Connection, Record
 ACQUIRE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 5.0
-# The roles' own timeouts come first; these are for a server that has stopped answering. A look at all
-# connections now and then costs nothing, a timer for every statement does.
+# The roles' own timeouts apply first; this limit is for a server that no longer responds. A periodic check of
+# all connections is cheap, a timer for every statement is not.
 LENT_S_MAX = 120.0
 LOOK_INTERVAL_S = 5.0
 
@@ -30,21 +30,21 @@ Url = Callable[[], Awaitable[str]]
 
 
 class Pool:
-    """At most ``size_max`` connections, opened when needed, lent to one borrower at a time."""
+    """At most ``size_max`` connections, opened when needed, each lent to one borrower at a time."""
 
     def __init__(self, url: Url, *, size_max: int, statement_cache: bool) -> None:
         self._url = url
         self._size_max = size_max
         self._statement_cache_size = 256 if statement_cache else 0
-        self._idle: list[Borrowed] = []  # the warmest last
-        self._lent: dict[Borrowed, float] = {}  # since when
+        self._idle: list[Borrowed] = []  # the most recently used last
+        self._lent: dict[Borrowed, float] = {}  # with the time of lending
         self._opening = 0
         self._now_s = asyncio.get_running_loop().time
-        # A waiter is handed a connection, or None: the right to open one.
+        # A waiter receives a connection, or None: the right to open one.
         self._waiters: deque[asyncio.Future[Borrowed | None]] = deque()
 
     async def acquire(self) -> Borrowed:
-        """Wait for a connection, five seconds at most. Whoever gets it releases it."""
+        """Waits for a connection, five seconds at most. The caller must release it."""
         while self._idle:
             connection = self._idle.pop()
             if not connection.is_closed():
@@ -55,7 +55,7 @@ class Pool:
         return await self._wait()
 
     def release(self, connection: Borrowed) -> None:
-        """Take a connection back. One that is closed, or not at rest, is not lent again."""
+        """Takes a connection back. One that is closed or in a transaction is closed, not lent again."""
         self._lent.pop(connection, None)
         if connection.is_closed() or connection.is_in_transaction():
             connection.terminate()
@@ -67,7 +67,7 @@ class Pool:
             self._idle.append(connection)
 
     async def end_the_stuck(self) -> None:
-        """Hang up on servers that do not answer any more, until cancelled."""
+        """Closes connections to servers that no longer respond, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
             oldest = self._now_s() - LENT_S_MAX
@@ -112,7 +112,7 @@ class Pool:
         return connection if connection is not None else await self._open()
 
     def _give_up(self, connection: Borrowed | None) -> None:
-        """Served in the very moment of losing patience: the next one takes it."""
+        """Passes on a connection that arrived in the moment of the waiter's timeout or cancellation."""
         if connection is None:
             self._pass_on_right_to_open()
         else:

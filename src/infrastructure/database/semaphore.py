@@ -1,4 +1,4 @@
-"""Slots across all processes, as rows that expire unless they are renewed."""
+"""Distributed semaphore: slots across all processes, stored as leases that expire unless renewed."""
 
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
@@ -26,7 +26,7 @@ returning holder
 RELEASE: LiteralString = "delete from traffic.leases where holder = any($1::uuid[])"
 
 LIFETIME_S = 30.0
-ANSWER_S = 5.0  # well within a lease's life, or what is granted would be worth nothing
+ANSWER_S = 5.0  # well below a lease's lifetime, or a granted lease would have expired
 WAITERS_ASKED_FOR_MAX = 100
 LOOK_INTERVAL_MIN_S = 0.05
 LOOK_INTERVAL_MAX_S = 0.5
@@ -38,7 +38,7 @@ class _Lease:
     def __init__(self, holder: UUID, name: str, asked_at_s: float) -> None:
         self.holder = holder
         self.name = name
-        self.renewed_at_s = asked_at_s  # when it was asked for: the database's time starts later
+        self.renewed_at_s = asked_at_s  # time of the request: the lease's lifetime starts later
         self._task: asyncio.Task[object] | None = None
         self._is_lost = False
         self._is_over = False
@@ -55,7 +55,7 @@ class _Lease:
             self._task.cancel()
 
     def is_why_cancelled(self) -> bool:
-        """And not somebody else, who has to be obeyed."""
+        """Returns whether the lost lease is the only reason; another cancellation must propagate."""
         if not self._is_lost or self._task is None:
             return False
         return self._task.uncancel() <= self._cancelled_before
@@ -76,8 +76,8 @@ class _Queue:
 
 
 class PostgresSemaphore(DistributedSemaphore):
-    """One question a process for all who wait, only while somebody waits, and one renewal for all that is
-    held. A lease that could not be renewed for most of its life counts as lost, whatever the reason.
+    """Each process sends one query for all its waiters, only while there are any, and one renewal for all
+    its leases. A lease that was not renewed for most of its lifetime counts as lost, whatever the reason.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class PostgresSemaphore(DistributedSemaphore):
         try:
             rows = await self._ask(LEASE, name, limit, [holder], self._lifetime_s)
         except Unavailable:
-            await self._release([holder])  # the answer may be lost, and not the question
+            await self._release([holder])  # the lease may exist although its response was lost
             return None
         if not rows:
             return None
@@ -156,7 +156,7 @@ class PostgresSemaphore(DistributedSemaphore):
             return await waiter
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                # Served in the very moment of losing patience.
+                # The lease arrived in the moment of the cancellation.
                 await run_uncancelled(self._release([waiter.result().holder]))
             raise
 
@@ -165,13 +165,13 @@ class PostgresSemaphore(DistributedSemaphore):
             while queue.living():
                 await self._deal_out(name, queue)
                 if queue.living():
-                    # Also when one was given back here: who asks at once would leave none to others.
+                    # Also after a release in this process: an immediate query would leave no slot to others.
                     await asyncio.sleep(self._jitter(LOOK_INTERVAL_MIN_S, LOOK_INTERVAL_MAX_S))
-        except Exception as error:  # noqa: BLE001  it is for the waiters to handle
+        except Exception as error:  # noqa: BLE001  the waiters handle it
             for waiter in queue.living():
                 waiter.set_exception(error)
         finally:
-            # At once, not when the task is called done: who comes in between would wait for nobody.
+            # Reset here, not when the task is done: a waiter added in between would not be served.
             queue.serving = None
             if self._queues.get(name) is queue:  # some names are used once, such as an account's
                 del self._queues[name]
@@ -182,7 +182,7 @@ class PostgresSemaphore(DistributedSemaphore):
         try:
             rows = await self._ask(LEASE, name, queue.limit, holders, self._lifetime_s)
         except Unavailable:
-            await self._release(holders)  # the answer may be lost, and not the question
+            await self._release(holders)  # leases may exist although the response was lost
             raise
         leases = [_Lease(row["holder"], name, asked_at_s) for row in rows]
         waiters = queue.living()
@@ -195,7 +195,7 @@ class PostgresSemaphore(DistributedSemaphore):
     async def _release(self, holders: list[UUID]) -> None:
         for holder in holders:
             self._held.pop(holder, None)
-        with suppress(Unavailable):  # it expires by itself
+        with suppress(Unavailable):  # the lease expires by itself
             await self._ask(RELEASE, holders)
 
     async def _ask(self, statement: LiteralString, *args: object) -> list[Record]:
@@ -223,7 +223,7 @@ class PostgresSemaphore(DistributedSemaphore):
         asked_for = list(self._held.values())
         try:
             rows = await self._ask(RENEW, [lease.holder for lease in asked_for], self._lifetime_s)
-        except Exception:  # noqa: BLE001  whatever it is, a lease that is not renewed expires
+        except Exception:  # noqa: BLE001  after any error, a lease that is not renewed expires
             oldest_s = asyncio.get_running_loop().time() - self._lifetime_s * 2 / 3
             self._lose([lease for lease in asked_for if lease.renewed_at_s < oldest_s])
             return False
@@ -235,5 +235,5 @@ class PostgresSemaphore(DistributedSemaphore):
 
     def _lose(self, leases: list[_Lease]) -> None:
         for lease in leases:
-            if self._held.pop(lease.holder, None) is not None:  # else it was given back meanwhile
+            if self._held.pop(lease.holder, None) is not None:  # else it was released meanwhile
                 lease.lose()

@@ -1,4 +1,4 @@
-"""From the owner's address to the addresses of the two login roles."""
+"""Addresses of the two login roles, derived from the owner's address."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ ADMIN_ROLE = "app_admin"
 
 
 def role_password(owner_url: str, role: str) -> str | None:
-    """Derived from the owner's, so that every process knows it and none has to be told."""
+    """Derives the password from the owner's, so that every process can compute it without configuration."""
     password = urlsplit(owner_url).password
     if not password:
         return None
@@ -19,7 +19,7 @@ def role_password(owner_url: str, role: str) -> str | None:
 
 
 def role_url(owner_url: str, role: str) -> str:
-    """Supabase's pooler takes ``role.project`` as the user name; the project stays."""
+    """Keeps the project in the user name: Supabase's pooler expects ``role.project``."""
     parts = urlsplit(owner_url)
     project = (parts.username or "").partition(".")[2]
     user = quote(f"{role}.{project}" if project else role)

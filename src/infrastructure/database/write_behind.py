@@ -1,4 +1,4 @@
-"""Things worth writing down, but not worth waiting for."""
+"""Write-behind queue for rows that callers do not wait for."""
 
 import asyncio
 from collections import deque
@@ -17,8 +17,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("later")
 
 
 class WriteBehindQueue(Generic[T]):
-    """Collects items and writes them about once a second. To add one costs next to nothing and never
-    fails; when the database is away the newest are kept and the oldest go.
+    """Collects items and writes them about once a second. Adding an item is cheap and never fails; while the
+    database is unavailable the oldest items are dropped first.
     """
 
     def __init__(self, name: str, write: Callable[[list[T]], Awaitable[None]]) -> None:
@@ -41,12 +41,12 @@ class WriteBehindQueue(Generic[T]):
         self._writing = asyncio.create_task(self._write_all())
 
     async def _write_all(self) -> None:
-        # What comes while this is written waits for the next time, or load would make it endless.
+        # Items added during the write wait for the next one; otherwise this loop might not end under load.
         for _ in range(0, len(self._waiting), BATCH_MAX):
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), BATCH_MAX))]
             try:
                 await self._write(batch)
-            except Exception as error:  # noqa: BLE001  whatever it is, no request may suffer from it
+            except Exception as error:  # noqa: BLE001  no error may affect a request
                 self._put_back(batch, error)
                 break
             self._is_failing = False
@@ -62,12 +62,12 @@ class WriteBehindQueue(Generic[T]):
         self._is_failing = True
 
     async def close(self) -> None:
-        """Write what is left, once."""
+        """Writes the remaining items, once."""
         if self._timer is not None:
             self._timer.cancel()
         if self._writing is not None:
             await self._writing
         await self._write_all()
-        if self._timer is not None:  # it did not work, and there is no next time
+        if self._timer is not None:  # the write failed, and there is no further one
             self._timer.cancel()
             log.error("lost", what=self._name, count=len(self._waiting))

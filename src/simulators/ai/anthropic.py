@@ -1,4 +1,4 @@
-"""Anthropic's Messages on the wire: structured output by format or by a tool it must use, prompt caching."""
+"""Simulated Anthropic Messages API: structured output by format or by a forced tool, and prompt caching."""
 
 import hashlib
 import re
@@ -28,7 +28,7 @@ INVALID = "invalid_request_error"
 
 
 def _key_of(connection: ASGIConnection[Any, Any, Any, Any]) -> str:
-    """In either header: its own client sends it as a bearer's since version 2."""
+    """Reads the key from either header: Anthropic's own client sends it as a bearer token since version 2."""
     bearer = connection.headers.get("authorization", "").removeprefix("Bearer").strip()
     return connection.headers.get("x-api-key", "") or bearer
 
@@ -59,7 +59,7 @@ def _blocks(content: Value) -> list[Document]:
 
 
 def _tool(asked: Document) -> Document | None:
-    """The one that has to be used."""
+    """Returns the tool that the model must call, or None when the request forces none."""
     choice, tools = part_of(asked, "tool_choice"), list_of(asked, "tools")
     if choice.get("type") == "any":
         return tools[0]
@@ -76,7 +76,7 @@ def _tool(asked: Document) -> Document | None:
 def _prompt(asked: Document) -> tuple[list[str], list[str]]:
     stable = [str(block.get("text", "")) for block in _blocks(asked.get("system"))]
     turns = [block for message in list_of(asked, "messages") for block in _blocks(message.get("content"))]
-    # What is marked to be remembered is what comes again.
+    # Blocks with cache_control are the part of the prompt that repeats between requests.
     stable += [str(block.get("text", "")) for block in turns if block.get("cache_control")]
     question = [str(block.get("text", "")) for block in turns if not block.get("cache_control")]
     return (stable, question) if question else ([], stable)
@@ -90,8 +90,8 @@ class _Cached(msgspec.Struct, frozen=True):
 
 
 def _cached(asked: Document, owner: str, memory: PromptCache) -> _Cached:
-    """Marks say where a beginning ends that is to be remembered: what is remembered up to one is read,
-    what follows up to the last is written.
+    """Counts tokens by cache breakpoint: the cached prefix counts as read, the blocks from there to the
+    last breakpoint as written.
     """
     blocks = [*list_of(asked, "tools"), *_blocks(asked.get("system"))]
     blocks += [block for message in list_of(asked, "messages") for block in _blocks(message.get("content"))]

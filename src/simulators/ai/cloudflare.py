@@ -1,4 +1,4 @@
-"""Cloudflare's AI Gateway: the two model providers behind one address, with its cache and its log."""
+"""Simulated Cloudflare AI Gateway: both model providers behind one address, with its cache and its log."""
 
 import hashlib
 import time
@@ -55,7 +55,7 @@ class CloudflareGateway:
         self._now = now
         self._cached: OrderedDict[bytes, tuple[float, BufferedResponse]] = OrderedDict()
         self.calls: deque[GatewayCall] = deque(maxlen=LOGGED_MAX)
-        self.token = ""  # which a caller must have, once one is set
+        self.token = ""  # callers must send it, unless it is empty
 
     def forget(self) -> None:
         self._cached.clear()
@@ -107,7 +107,7 @@ class CloudflareGateway:
 
 
 def _lifetime_s(headers: dict[str, str]) -> float:
-    """0 when nothing is to be kept, nor taken from what was."""
+    """Returns 0 when the request neither reads nor writes the cache."""
     text = headers.get("cf-aig-cache-ttl", "")
     is_skipped = headers.get("cf-aig-skip-cache", "").lower() == "true"
     return float(text) if text.isdecimal() and not is_skipped else 0.0
@@ -121,7 +121,7 @@ def _key(headers: dict[str, str], path: str, body: bytes) -> bytes:
 
 
 def _metadata(text: str) -> dict[str, Any]:
-    """The first five entries are kept, as Cloudflare does; what is no JSON object is nothing."""
+    """Keeps the first five entries, as Cloudflare does; returns {} for text that is not a JSON object."""
     try:
         entries = msgspec.json.decode(text, type=dict[str, str | int | float | bool | None])
     except msgspec.DecodeError:

@@ -1,6 +1,7 @@
-"""Answers to a prompt, computed from what it says. Nobody thinks here, and no text in a prompt can change
-how it is done: what looks like a score is a measure, what looks like a fact is looked up, and sentences
-quote what was found.
+"""Simulated completions, computed from the text of the prompt.
+
+No model is involved, and no text in a prompt can change the procedure: scores are measurements, facts are
+read from the prompt, and sentences quote it.
 """
 
 import hashlib
@@ -12,24 +13,24 @@ from simulators.faults.json_access import Document, Value
 
 
 class Completions:
-    """To one prompt."""
+    """The completion of one prompt."""
 
     def __init__(self, stable: Iterable[str], question: str) -> None:
         self._facts: PromptFacts = read_facts(stable, question)
         self._seed = hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=8).digest()
 
     def text(self) -> str:
-        """Where no schema is asked for."""
+        """Returns the text of a completion without a schema."""
         return " ".join(self.sentence("", number) for number in range(3))
 
     def value(self, schema: Document) -> Value:
         return SchemaValues(self, schema).value(schema, "", 0, 0)
 
     def measure(self, name: str) -> float:
-        """0..1, higher where the question agrees more with what is stable; a little different a name, but
-        never so that two questions change places.
+        """Returns 0..1, higher the more words the question shares with the stable part of the prompt. Each
+        name shifts the value by its own small constant, so the order of two questions never changes.
         """
-        lean = (self.number(name, 100) - 50) / 1_000  # the name's own, whatever is asked
+        lean = (self.number(name, 100) - 50) / 1_000  # depends on the name only, not on the prompt
         return min(1.0, max(0.0, 0.1 + 0.85 * self._facts.agreement + lean))
 
     @staticmethod
@@ -51,7 +52,7 @@ class Completions:
 
     def sentence(self, name: str, number: int) -> str:
         facts = self._facts
-        lean = self.number(name, 7) + number  # another name, or the next of a list, quotes something else
+        lean = self.number(name, 7) + number  # each name and each list item quotes another part
         shared = f"{round(100 * facts.agreement)} % agreement with what is sought"
         numbers = {key: value for key, value in facts.lines.items() if value[:1].isdigit()}
         known = [f"{key.replace('_', ' ')} {value}" for key, value in numbers.items()]

@@ -1,7 +1,7 @@
-"""Texts as vectors without a model: words and their letters' n-grams, hashed into signed features.
+"""Embeddings without a model: words and their character n-grams, hashed into signed features.
 
 Texts that share words lie near each other, texts that share parts of words a little less, others at about
-a right angle. It knows nothing of meaning: synonyms are strangers to it.
+a right angle. The vectors do not represent meaning: synonyms are unrelated.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _WORD = re.compile(r"\w+")
 
 @lru_cache(maxsize=65_536)
 def _place(feature: str) -> tuple[int, float]:
-    """Everywhere and always the same, unlike ``hash``."""
+    """Returns the same position in every process, unlike ``hash``."""
     number = int.from_bytes(
         hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest(), "big"
     )
@@ -54,7 +54,7 @@ def _features(text: str) -> dict[str, float]:
 
 
 def embed(text: str, dimensions: int) -> list[float]:
-    """Of length 1. A text without any word has a direction of its own, too."""
+    """Returns a vector of length 1, also for a text without words."""
     vector = [0.0] * dimensions
     for feature, weight in (_features(text) or {f"t:{text}": 1.0}).items():
         place, sign = _place(feature)

@@ -1,4 +1,4 @@
-"""OpenAI on the wire, as far as we use it: responses with structured output, embeddings, models."""
+"""Simulated OpenAI API, as far as we use it: responses with structured output, embeddings, models."""
 
 import array
 import base64
@@ -42,7 +42,7 @@ def _texts(content: Value) -> list[str]:
 
 
 def _prompt(request: Document) -> tuple[list[str], list[str]]:
-    """What stays the same from request to request, and what is asked this time."""
+    """Returns the part that repeats between requests, and the question of this request."""
     given = request.get("input")
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else list_of(request, "input")
     stable = _texts(request["instructions"]) if request.get("instructions") else []

@@ -1,4 +1,4 @@
-"""Which models OpenAI has, and what each does not take."""
+"""OpenAI's models and the parameters that each rejects."""
 
 import re
 
@@ -24,7 +24,7 @@ def unknown_model(model: object) -> RequestRejected:
 
 
 def reasoning_tokens(request: Document) -> int:
-    """How many it spends on thinking. Refuses what the model does not take."""
+    """Returns the number of reasoning tokens. Rejects parameters that the model does not accept."""
     model = str(request.get("model"))
     if PLAIN.fullmatch(model):
         if request.get("reasoning"):

@@ -1,4 +1,4 @@
-"""Texts for a pattern or a format of JSON Schema, as far as they are simple."""
+"""Texts that match a simple pattern or format of JSON Schema."""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ SAMPLES = (
 
 
 def text_that_fits(schema: dict[str, Any], texts: Iterable[str]) -> str:
-    """The first of the texts, or of some samples, that fits; when none does, a sample all the same."""
+    """Returns the first of the texts, or of some samples, that matches; a sample when none does."""
     if "pattern" not in schema:
         return FORMATS.get(schema["format"], "simulated")
     pattern = re.compile(schema["pattern"])

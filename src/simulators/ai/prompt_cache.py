@@ -1,4 +1,4 @@
-"""What a provider remembers of prompts, so that a beginning it has seen lately is reported as cached."""
+"""Simulated prompt cache of a provider: recently seen prefixes are reported as cached."""
 
 import hashlib
 import time
@@ -12,12 +12,12 @@ PREFIXES_MAX = 100_000
 
 
 def tokens_of(text: str) -> int:
-    """About as many as a tokenizer would count; a text that is not empty has one."""
+    """Returns about the count of a real tokenizer, and at least 1 for a text that is not empty."""
     return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 class PromptCache:
-    """Prefixes by their digests, the least lately seen forgotten first."""
+    """Prefixes by digest; the least recently used is evicted first."""
 
     def __init__(
         self, *, prefixes_max: int = PREFIXES_MAX, now: Callable[[], float] = time.monotonic
@@ -39,7 +39,7 @@ class PromptCache:
         self._ends.clear()
 
     def tokens_cached(self, owner: str, prompt: str, *, lifetime_s: float) -> int:
-        """Of a prompt that is remembered in whole blocks from its beginning on; remembers this one."""
+        """Returns the tokens of the cached prefix, in whole blocks, and caches this prompt."""
         cached = 0
         for tokens, prefix in _prefixes(owner, prompt):
             if self.knows(prefix):
@@ -49,7 +49,7 @@ class PromptCache:
 
 
 def _prefixes(owner: str, prompt: str) -> Iterator[tuple[int, bytes]]:
-    """Where a remembered beginning may end: after the least there must be, then a block further each."""
+    """Yields the positions where a cached prefix can end: after the minimum length, then after each block."""
     text = prompt.encode("utf-8", "replace")
     digest = hashlib.blake2b(owner.encode(), digest_size=16)
     start = 0

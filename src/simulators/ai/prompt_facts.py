@@ -1,4 +1,4 @@
-"""What a prompt says, read plainly: lines of ``name: value``, tags, ids, and how its two halves agree."""
+"""Facts in a prompt: lines of ``name: value``, tags, ids, and the overlap of its two parts."""
 
 import math
 import re
@@ -24,14 +24,14 @@ VALUE_LENGTH_MAX = 120
 
 
 class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
-    lines: dict[str, str]  # by plain name; what was said first counts
+    lines: dict[str, str]  # by plain name; the first line of a name counts
     tags: tuple[str, ...]  # most used first
-    ids: tuple[str, ...]  # in their order
-    subject: str  # whom it is about
-    agreement: float  # 0..1: how many of the question's words the stable part has, too
+    ids: tuple[str, ...]  # in order of appearance
+    subject: str  # the person that the prompt describes
+    agreement: float  # 0..1: the share of the question's words that also occur in the stable part
 
     def number(self, name: str) -> float | None:
-        """Of the line that is called so, or nearly: its name has all of the words, or all of its words."""
+        """Returns the number of the line whose name contains all words of this name, or the reverse."""
         wanted = set(plain(name).split("_"))
         for key, value in self.lines.items():
             words = set(key.split("_"))
@@ -43,7 +43,7 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(name: str) -> str:
-    """``followersCount``, ``Followers`` and ``followers_count`` are one name."""
+    """Normalizes a name: ``followersCount``, ``Followers`` and ``followers_count`` become the same."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"([a-z])([A-Z])", r"\1_\2", name).lower())
     return "_".join(word for word in words if word not in FILLERS) or "_".join(words)
 
@@ -68,7 +68,7 @@ def _agreement(stable: str, question: str) -> float:
     if not asked or not known:
         return 0.0
     shared = len(asked & known) / len(asked)
-    return 1 - math.exp(-4 * shared)  # a third in common is much; nobody has all
+    return 1 - math.exp(-4 * shared)  # a third in common is much; 1 is never reached
 
 
 def _keywords(text: str) -> set[str]:

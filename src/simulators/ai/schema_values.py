@@ -1,4 +1,4 @@
-"""A value for a JSON schema: of the right shape, and filled with what somebody knows."""
+"""Values for a JSON schema: of the right shape, with content from a ``Knowledge``."""
 
 import math
 import re
@@ -12,13 +12,13 @@ from simulators.ai.vocabulary import EVIDENCE, SCORES, SHARES, STEPS
 from simulators.faults.json_access import Document as Schema
 from simulators.faults.json_access import Value
 
-DEPTH_MAX = 12  # a schema that refers to itself ends here, where it may
+DEPTH_MAX = 12  # a schema that refers to itself ends here, if it permits an end
 ITEMS_USUAL = 3
 INTEGER_USUAL = 100
 
 
 class Knowledge(Protocol):
-    """What values are made of, by the name of the property they are for."""
+    """Source of the values, by the name of their property."""
 
     def measure(self, name: str) -> float: ...
 
@@ -34,14 +34,14 @@ class Knowledge(Protocol):
 
 
 class SchemaValues:
-    """One walk through one schema."""
+    """One traversal of one schema."""
 
     def __init__(self, knowledge: Knowledge, root: Schema) -> None:
         self._known = knowledge
         self._root = root
 
     def value(self, schema: Schema, name: str, number: int, depth: int) -> Value:
-        """``name`` is the property's, ``number`` that of the item in a list, also of one around it."""
+        """``name`` is the property's name, ``number`` the index in the innermost list around the value."""
         schema = self._plainly(schema, depth)
         if "const" in schema:
             return schema["const"]
@@ -64,7 +64,7 @@ class SchemaValues:
         return made
 
     def _plainly(self, schema: Schema, depth: int) -> Schema:
-        """Without references and alternatives: the first that is not null, unless it is time to end."""
+        """Resolves references and alternatives to the first that is not null, or to null at ``DEPTH_MAX``."""
         while True:
             if "$ref" in schema:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -181,5 +181,5 @@ def _bounds(schema: Schema, *, is_whole: bool) -> tuple[float, float]:
 
 
 def _unlike(values: list[Any]) -> list[Any]:
-    """The same without repetitions."""
+    """Returns the values without duplicates."""
     return list({msgspec.json.encode(value): value for value in values}.values())

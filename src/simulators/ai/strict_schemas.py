@@ -1,4 +1,4 @@
-"""What OpenAI's structured output asks of a schema: every object closed, every property required."""
+"""Rules of OpenAI's structured output for a schema: every object closed, every property required."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -8,7 +8,7 @@ from simulators.faults.json_access import Value
 
 
 def broken_rule(schema: Schema) -> str | None:
-    """The first, in about OpenAI's words; None when there is none."""
+    """Returns the first broken rule, approximately in OpenAI's words, or None."""
     if schema.get("type") != "object":
         return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{schema.get('type')}\"'."
     for path, part in _objects(schema, ()):

@@ -1,4 +1,4 @@
-"""Words that the simulators know."""
+"""Word lists of the simulators."""
 
 _COMMON = (
     "a an and are as at be but by for from has have i in is it its my of on or our so that the their they"
@@ -16,7 +16,7 @@ _STEPS = (
 )
 
 COMMON = frozenset(_COMMON.split())
-SCORES = frozenset(_SCORES.split())  # a property of such a name is a measure, and never looked up
-SHARES = frozenset(_SHARES.split())  # of 1, unless the schema says otherwise
-EVIDENCE = frozenset(_EVIDENCE.split())  # names what occurs in the prompt
-STEPS = tuple(frozenset(step.split()) for step in _STEPS)  # how much, from little to much
+SCORES = frozenset(_SCORES.split())  # a property with such a name is measured, never read from the prompt
+SHARES = frozenset(_SHARES.split())  # fractions of 1, unless the schema sets other limits
+EVIDENCE = frozenset(_EVIDENCE.split())  # properties that quote the prompt
+STEPS = tuple(frozenset(step.split()) for step in _STEPS)  # levels, from low to high

@@ -1,4 +1,4 @@
-"""Requests and answers as whole things, for whoever stands between a client and a simulator."""
+"""Buffered requests and responses for middleware between a client and a simulator."""
 
 import msgspec
 from litestar.types import (
@@ -21,7 +21,7 @@ class BufferedResponse(msgspec.Struct, frozen=True, kw_only=True):
         return next((value for key, value in self.headers if key.lower() == name), None)
 
     def with_headers(self, **values: str) -> "BufferedResponse":
-        """Underscores are dashes in a header's name."""
+        """Replaces underscores in header names by dashes."""
         added = {name.lower().replace("_", "-").encode(): value.encode() for name, value in values.items()}
         kept = tuple(header for header in self.headers if header[0].lower() not in added)
         return msgspec.structs.replace(self, headers=kept + tuple(added.items()))
@@ -38,7 +38,7 @@ def answer_of(
 
 
 def provider_of(path: str) -> str:
-    """Each provider has a first part of the path for itself."""
+    """Returns the provider of the path: the first segment is unique to each provider."""
     first = path.split("/", 2)[1]
     return {"auth": "supabase"}.get(first, first)
 
@@ -55,7 +55,7 @@ async def whole_body(receive: Receive) -> bytes:
 
 
 def body_again(body: bytes, receive: Receive) -> Receive:
-    """For an application that wants to read what has been read already."""
+    """Returns a ``receive`` that delivers the body again to an application behind the middleware."""
     is_read = False
 
     async def replay() -> HTTPReceiveMessage | WebSocketReceiveMessage:

@@ -1,4 +1,4 @@
-"""Each provider's own way of saying no, and its answers made wrong: pure functions on documents."""
+"""Error responses in each provider's format, and corrupted responses: pure functions on documents."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ ERRORS: dict[str, Callable[[int, str, str], Value]] = {
     "apify": apify_error,
     "stripe": stripe_error,
 }
-# What a provider says by itself when nobody names a code: of a day on which it has too much to do.
+# The code that each provider sends when it is overloaded, used for a fault without a code.
 USUAL_CODES = {
     "openai": "server_error",
     "anthropic": "overloaded_error",
@@ -51,7 +51,7 @@ USUAL_CODES = {
 
 
 def speaker_of(path: str) -> str:
-    """The provider whose form an answer has: behind the gateway the one that was asked through it."""
+    """Returns the provider whose format the response has: behind the gateway, the provider that it called."""
     parts = path.split("/")
     through_gateway = parts[1] == "cloudflare" and len(parts) > 5  # noqa: PLR2004
     return parts[5] if through_gateway else parts[1]
@@ -106,7 +106,7 @@ def _misshapen_block(block: Value) -> Value:
 
 
 def doubled(document: Value) -> Value | None:
-    """None when there is nothing in it to be doubled."""
+    """Returns None when the document contains nothing that can be doubled."""
     match document:
         case [*items]:
             return items + items

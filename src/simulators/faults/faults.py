@@ -1,4 +1,4 @@
-"""Faults on demand: which, of which requests, and how often. What they look like is in ``bad_days``."""
+"""Faults on demand: kind, route and number of requests. ``middleware`` applies them."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,43 +10,43 @@ from litestar.params import JSONBody
 PATH = "/_faults"
 
 FaultKind = Literal[
-    "status",  # this status, body and headers; without a status the usual answer, after the delay
-    "timeout",  # no answer, ever
-    "reset",  # a TCP reset before the answer's first byte
-    "reset_midway",  # and one in the middle of it
-    "truncated",  # a proper answer with half of its document
-    "wrong_schema",  # a well-formed reply whose content is not what was asked for
+    "status",  # this status, body and headers; without a status the usual response, after the delay
+    "timeout",  # no response
+    "reset",  # a TCP reset before the first byte of the response
+    "reset_midway",  # a TCP reset in the middle of the response
+    "truncated",  # a success status with half of the document
+    "wrong_schema",  # a well-formed response whose content does not match the requested schema
     "empty",  # a status and no body
-    "html",  # a page instead of a document
-    "drip",  # the right answer, a byte at a time
-    "error_in_200",  # the provider's error form under a status of success
+    "html",  # an HTML page instead of a document
+    "drip",  # the correct response, one byte at a time
+    "error_in_200",  # the provider's error format with a success status
     "refusal",  # a model that declines, in its provider's words
-    "duplicate",  # what there is in the answer, twice
+    "duplicate",  # the content of the response, twice
 ]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For the next ``times`` requests of a route: wait, then go wrong in this way. A fault replaces the
-    one that was set for the same route and method.
+    """Delay and failure for the next ``times`` requests of a route. A fault replaces an earlier one for the
+    same route and method.
     """
 
-    route: str  # a path or the beginning of one, as /auth/v1/invite or /openai; the longest that fits counts
+    route: str  # a path or a prefix such as /auth/v1/invite or /openai; the longest match counts
     method: str | None = None
     kind: FaultKind = "status"
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] | None = None
-    code: str | None = None  # makes the body the provider's error form with this code
+    code: str | None = None  # makes the body an error in the provider's format with this code
     body: str = '{"message": "A fault was asked for."}'
     headers: dict[str, str] = {}
     delay_ms: Annotated[int, msgspec.Meta(ge=0, le=600_000)] = 0
     interval_ms: Annotated[float, msgspec.Meta(ge=0, le=60_000)] = 1_000  # between two bytes of a drip
-    times: Annotated[int, msgspec.Meta(ge=0)] | None = 1  # 0 takes a fault back, null is until then
+    times: Annotated[int, msgspec.Meta(ge=0)] | None = 1  # 0 removes the fault, null keeps it until removed
 
     def fits(self, method: str, path: str) -> bool:
         return path.startswith(self.route) and self.method in {None, method}
 
 
 class Faults:
-    """Taking one counts it at the same moment, so that no two requests get the same."""
+    """Taking a fault counts it in the same step, so two requests never share one."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str | None], Fault] = {}

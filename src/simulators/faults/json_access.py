@@ -1,4 +1,4 @@
-"""JSON as it comes: of any shape until somebody has looked."""
+"""Access to JSON documents of unknown shape."""
 
 from typing import Any, cast
 
@@ -7,7 +7,7 @@ Document = dict[str, Any]
 
 
 def part_of(document: Document, name: str) -> Document:
-    """The object of that name; an empty one when there is none."""
+    """Returns the object of that name, or an empty one."""
     found = document.get(name)
     return cast("Document", found) if isinstance(found, dict) else {}
 

@@ -1,7 +1,7 @@
-"""How long providers take, as distributions a route.
+"""Latency of the simulated providers, as one distribution per route.
 
-Without being told otherwise, as long as the product's documents say (8 s for a look at a profile, 3 to
-15 s for a model's answer) times a scale, which is 0 until somebody sets it.
+The defaults are the times in the product's documents (8 s for a profile, 3 to 15 s for a completion)
+multiplied by a scale, which is 0 unless it is set.
 """
 
 import math
@@ -15,7 +15,7 @@ from litestar.datastructures import State
 from litestar.params import JSONBody
 
 PATH = "/_latency"
-RUN = "/apify/run"  # not a request: what an actor's run takes between its start and its end
+RUN = "/apify/run"  # not a request: the time between the start and the end of an actor's run
 P95_DEVIATIONS = 1.6449  # of a normal distribution
 
 Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=3_600_000)]
@@ -23,7 +23,7 @@ Scale = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
 class Latency(msgspec.Struct, frozen=True, tag_field="distribution", forbid_unknown_fields=True):
-    """``route`` is a path or the beginning of one; the longest that fits counts."""
+    """``route`` is a path or a prefix; the longest match counts."""
 
     route: str
 
@@ -34,7 +34,7 @@ class Latency(msgspec.Struct, frozen=True, tag_field="distribution", forbid_unkn
 class Fixed(Latency, frozen=True, tag="fixed", forbid_unknown_fields=True):
     ms: Milliseconds
 
-    def draw_ms(self, chance: random.Random) -> float:  # noqa: ARG002  there is none
+    def draw_ms(self, chance: random.Random) -> float:  # noqa: ARG002  a constant uses no randomness
         return self.ms
 
 
@@ -65,7 +65,7 @@ DOCUMENTS: tuple[Latency, ...] = (
 
 
 class LatencyIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``routes`` are taken as they are; ``scale`` is for what the documents say of the others."""
+    """``routes`` apply without the scale; ``scale`` multiplies the defaults of all other routes."""
 
     scale: Scale | None = None
     routes: tuple[Fixed | Uniform | Lognormal, ...] = ()
@@ -74,7 +74,7 @@ class LatencyIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class Latencies:
     def __init__(self, scale: float) -> None:
         self._first_scale = scale
-        self._chance = random.Random()  # noqa: S311  nobody guards anything with it
+        self._chance = random.Random()  # noqa: S311  not used for security
         self.reset()
 
     def reset(self) -> None:

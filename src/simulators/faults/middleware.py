@@ -1,4 +1,4 @@
-"""What stands around every simulator: it counts, waits, marks the answers, and lets things go wrong."""
+"""Middleware around every simulator: counts requests, adds latency, marks responses and applies faults."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ from simulators.faults.request_counter import RequestCounter
 from simulators.faults.tcp_reset import reset_connection
 
 PAGE = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
-LEAVE_S = 0.05  # for what was sent to be on its way before the connection breaks
+LEAVE_S = 0.05  # time for sent bytes to leave before the connection is reset
 
 encode = msgspec.json.encode
 Exchange = tuple[HTTPScope, Receive, Send]
 
 
 class FaultMiddleware:
-    """ASGI middleware."""
+    """ASGI middleware. Control routes pass through without faults, latency or counting."""
 
     def __init__(self, app: ASGIApp, faults: Faults, latencies: Latencies, requests: RequestCounter) -> None:
         self._app = app
@@ -47,7 +47,7 @@ class FaultMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http", "the server speaks nothing else"
         path = scope["path"]
-        if path.startswith("/_"):  # tests arrange and look; no provider is asked
+        if path.startswith("/_"):  # control routes for tests, not a provider's
             await self._app(scope, receive, send)
             return
         with self._requests.counted(scope["method"], path):
@@ -75,7 +75,7 @@ class FaultMiddleware:
         return _spoil(fault, path, answer).with_headers(**fault.headers)
 
     async def _hang(self, _: Fault, exchange: Exchange) -> None:
-        """Until the client has had enough."""
+        """Waits until the client disconnects."""
         while (await exchange[1]())["type"] != "http.disconnect":
             pass
 
@@ -103,13 +103,13 @@ class FaultMiddleware:
             await send_part(send, bytes([byte]), is_last=False)
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(gone), fault.interval_ms / 1_000)
-                return  # nobody listens any more
+                return  # the client has disconnected
         gone.cancel()
         await send_part(send, b"", is_last=True)
 
 
 def _without_asking(fault: Fault, path: str) -> BufferedResponse | None:
-    """None where the provider's own answer is to be given."""
+    """Returns None when the provider's own response must be sent."""
     if fault.kind == "html":
         return answer_of(fault.status or 502, PAGE, "text/html; charset=utf-8")
     if fault.kind == "empty":

@@ -1,4 +1,4 @@
-"""A refusal in its provider's own form, from anywhere below a router."""
+"""Exceptions that become error responses in the provider's own format."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ class RequestRejected(Exception):
 
 
 def answering(form: ErrorForm) -> dict[Any, Any]:
-    """Exception handlers of a router."""
+    """Returns the exception handlers of a router."""
 
     def answer(_: AnyRequest, refusal: RequestRejected) -> Response[dict[str, Any]]:
         return Response(form(refusal), status_code=refusal.status, headers=refusal.headers)
@@ -35,7 +35,7 @@ def answering(form: ErrorForm) -> dict[Any, Any]:
 
 
 async def document_of(request: AnyRequest, code: str) -> dict[str, Any]:
-    """The body, which must be an object."""
+    """Returns the body; rejects one that is not an object."""
     try:
         return msgspec.json.decode(await request.body(), type=dict[str, Any])
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""What the other end saw: how often each route was asked, and how many are not answered yet."""
+"""Request counts per route, and the number of requests in flight."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ class RequestCounter:
 
     @contextmanager
     def counted(self, method: str, path: str) -> Generator[None]:
-        """The routes of single things count together. Under way until it is answered, or its client gone."""
+        """Counts routes with an id together. A request is in flight until its response, or its disconnect."""
         route = f"{method} " + _STRIPE_ID.sub("{id}", _OF_ONE_THING.sub(r"/\1/{id}", path.rstrip("/")))
         self.counts[route] += 1
         self.under_way[route] += 1

@@ -1,8 +1,8 @@
-"""A connection that breaks: the other end sees a TCP reset, as after a crash or behind a hasty proxy.
+"""TCP reset of a client's connection, as after a crash or behind a proxy with a short timeout.
 
-The HTTP server keeps its sockets to itself, but they are descriptors of this process: the one whose other
-end is the client is told to throw away what is unsent when it closes, and then that nothing more will come,
-upon which the server closes it.
+The HTTP server does not expose its sockets, but they are descriptors of this process. The socket connected
+to the client is set to discard unsent data on close and then shut down for reading, so that the server
+closes it.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from litestar.types import HTTPScope
 
 DESCRIPTORS = Path("/dev/fd")
-AT_ONCE = struct.pack("ii", 1, 0)  # linger: on, for no time
+AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 seconds
 
 
 def reset_connection(scope: HTTPScope) -> None:
@@ -22,15 +22,15 @@ def reset_connection(scope: HTTPScope) -> None:
     host, port = scope["client"]
     for descriptor in DESCRIPTORS.iterdir():
         with suppress(OSError), _copied(int(descriptor.name)) as copy:
-            if copy.getpeername() == (host, int(port)):  # the server gives the port as text
+            if copy.getpeername() == (host, int(port)):  # the server passes the port as text
                 copy.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
                 copy.shutdown(socket.SHUT_RD)
                 return
 
 
 def _copied(descriptor: int) -> socket.socket:
-    """A copy: what it refers to cannot be closed, and its number be used again, while we look. Raises OSError
-    for what is no socket, and keeps nothing of it open.
+    """Returns a duplicate, so that the descriptor cannot be closed and reused during the comparison. Raises
+    OSError for a descriptor that is not a socket, and leaves nothing open.
     """
     copy = os.dup(descriptor)
     try:

@@ -1,4 +1,4 @@
-"""Apify's API, version 2, as far as its client calls it for us: runs of two Instagram actors, datasets."""
+"""Simulated Apify API, version 2, as far as its client uses it: runs of two Instagram actors, datasets."""
 
 import asyncio
 import gzip
@@ -22,7 +22,7 @@ PATH = "/apify/v2"
 ACTORS = frozenset({"apify~instagram-profile-scraper", "apify~instagram-scraper"})
 WAIT_MAX_S = 60.0
 TIMEOUT_USUAL_S = 3_600
-NO_LIMIT = 999_999_999_999  # what Apify says when none was asked for
+NO_LIMIT = 999_999_999_999  # Apify's value for a request without a limit
 Json = dict[str, Any]
 
 
@@ -101,7 +101,7 @@ def abort_run(run_id: FromPath[str], state: State) -> Json:
 
 
 def _listed(run: ActorRun) -> Json:
-    """A list says less of each than the run itself."""
+    """Returns the shorter form of a run that Apify uses in lists."""
     return {name: value for name, value in _run(run).items() if name not in {"stats", "options", "usage"}}
 
 

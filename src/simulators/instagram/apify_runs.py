@@ -1,4 +1,4 @@
-"""Runs of Apify's actors: they take their time, end, are aborted, and cost."""
+"""Simulated runs of Apify's actors: duration, end, abort and cost."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,8 +21,8 @@ from simulators.instagram.instagram_items import (
 from simulators.instagram.profiles import POSTS_MAX
 
 RUNS_KEPT_MAX = 5_000
-RUNS_MAX = 32  # at the same time
-ABORT_S = 0.05  # between the word and the end
+RUNS_MAX = 32  # concurrent runs
+ABORT_S = 0.05  # between the abort request and the end
 ITEM_DOLLARS = 0.0026
 MEGABYTES_USUAL = 1_024
 
@@ -43,7 +43,7 @@ class ActorRun:
     ) -> None:
         self.id, self.dataset_id = uuid4().hex[:17], uuid4().hex[:17]
         self.actor, self.run_input, self.options = actor, run_input, options
-        self.user_agent = user_agent  # of whoever started it
+        self.user_agent = user_agent  # of the client that started the run
         self.status = "READY"
         self.started_at = datetime.now(UTC)
         self.finished_at: datetime | None = None
@@ -58,7 +58,7 @@ class ActorRun:
         return ((self.finished_at or datetime.now(UTC)) - self.started_at).total_seconds()
 
     def items(self) -> list[Item]:
-        """What it has found: when it ended well, as much as it was allowed to."""
+        """Returns the found items up to the run's limit; none unless the run succeeded."""
         found: list[Item] = []
         for name in names_of(self.run_input) if self.status == "SUCCEEDED" else ():
             if self._wants_posts:
@@ -68,7 +68,7 @@ class ActorRun:
         return found[: self._items_max(len(found))]
 
     def items_count(self) -> int:
-        """The same, without making them."""
+        """Returns the number of ``items`` without creating them."""
         names = names_of(self.run_input) if self.status == "SUCCEEDED" else []
         wants_posts, posts_max = self._wants_posts, self._posts_max
         counts = (post_items_count(name, posts_max) if wants_posts else 1 for name in names)
@@ -76,7 +76,7 @@ class ActorRun:
 
     @property
     def dollars(self) -> float:
-        """What was found is paid for, refusals too."""
+        """Every found item costs, including items that report an error."""
         return round(self.items_count() * ITEM_DOLLARS, 6)
 
     @property
@@ -97,7 +97,7 @@ class ActorRun:
 
 
 class ActorRuns:
-    """Of one account."""
+    """The runs of one account."""
 
     def __init__(self, latencies: Latencies) -> None:
         self._latencies = latencies
@@ -111,7 +111,7 @@ class ActorRuns:
         self.end: End = "SUCCEEDED"
 
     def forget(self) -> None:
-        """Every run, also those that are under way."""
+        """Deletes all runs, including active ones."""
         for task in self._working.values():
             task.cancel()
         self._working.clear()
@@ -140,7 +140,7 @@ class ActorRuns:
         return run
 
     def of_actor(self, actor: str, *, since: datetime | None) -> list[ActorRun]:
-        """The oldest first."""
+        """Returns the runs, oldest first."""
         return [
             run
             for run in self._runs.values()
@@ -159,7 +159,7 @@ class ActorRuns:
         return self._runs[run_id]
 
     def abort(self, run: ActorRun) -> None:
-        """May be repeated; what has ended stays as it is."""
+        """Idempotent; a run that has ended stays unchanged."""
         if run.status not in {"READY", "RUNNING"}:
             return
         run.status = "ABORTING"
@@ -171,7 +171,7 @@ class ActorRuns:
         lasts_s, end = self._latencies.draw_s(RUN), self.end
         if run.options.timeout_s and lasts_s > run.options.timeout_s:
             lasts_s, end = run.options.timeout_s, "TIMED-OUT"
-        await asyncio.sleep(0)  # a moment in which it is ready
+        await asyncio.sleep(0)  # lets other tasks see the run in state READY
         run.status = "RUNNING"
         await asyncio.sleep(lasts_s)
         run.end(end)

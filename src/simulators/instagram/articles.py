@@ -1,4 +1,4 @@
-"""An article for any address: always the same for the same one."""
+"""Simulated articles: each address always returns the same one."""
 
 from html import escape
 from urllib.parse import unquote, urlsplit

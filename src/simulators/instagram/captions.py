@@ -1,4 +1,4 @@
-"""What a simulated post says, by the kind of its author."""
+"""Captions of simulated posts, by the kind of their author."""
 
 import random
 
@@ -25,7 +25,7 @@ MIDDLES = (
 )
 QUESTIONS = ("What would you change?", "Who is in?", "Tell me below.", "Questions? Write to me.", "")
 
-# Letters that look like others are the point.
+# Characters that resemble others are intended here.
 NONLATIN = (
     "朝の光の中で、ゆっくりコーヒーを飲む。☕️✨ 今日も一日がんばろう！",  # noqa: RUF001
     "صباح الخير! اليوم نتحدث عن القهوة والعمل من المنزل \u200f🌿\u200e",
@@ -46,7 +46,7 @@ HOSTILE = (
 
 
 def caption_of(chance: random.Random, kind: str, niche: Niche) -> tuple[str, list[str], list[str]]:
-    """With its hashtags and the names it mentions."""
+    """Returns the caption, its hashtags and the usernames that it mentions."""
     if kind == "nonlatin":
         tags = chance.sample(NONLATIN_TAGS, 2)
         return f"{chance.choice(NONLATIN)} {_tagged(tags)}", tags, []

@@ -1,4 +1,4 @@
-"""Simulated people as Apify's Instagram actors give them."""
+"""Simulated profiles in the format of Apify's Instagram actors."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,7 @@ POSTS_USUAL = 12
 PICTURES = "https://pictures.example"
 Item = dict[str, Any]
 
-MISSING = ("not_found", "Post does not exist")  # the actors say so of profiles, too
+MISSING = ("not_found", "Post does not exist")  # the actors use the same text for profiles
 RESTRICTED = ("restricted_page", "Restricted access page, only partial data available")
 
 
@@ -103,7 +103,7 @@ def post_item(person: Person, post: SimulatedPost, now: datetime) -> Item:
 
 
 def post_items(name: str, posts_max: int, now: datetime) -> list[Item]:
-    """One a post, as the actor that looks at posts gives them."""
+    """Returns one item per post, in the format of the post actor."""
     person = person_of(name)
     refusal = refusal_item(person)
     if refusal is not None:
@@ -115,7 +115,7 @@ def post_items(name: str, posts_max: int, now: datetime) -> list[Item]:
 
 
 def post_items_count(name: str, posts_max: int) -> int:
-    return min(posts_max, person_of(name).posts_seen) or 1  # a refusal is an item, too
+    return min(posts_max, person_of(name).posts_seen) or 1  # an error is also an item
 
 
 def address_of(name: str) -> str:
@@ -123,7 +123,7 @@ def address_of(name: str) -> str:
 
 
 def names_of(run_input: dict[str, Any]) -> list[str]:
-    """Whom a run is to look at, by username or by address."""
+    """Returns the usernames that a run must fetch, from usernames or addresses."""
     given: Iterable[Any] = [*(run_input.get("usernames") or ()), *(run_input.get("directUrls") or ())]
     parts = [str(one).split("?")[0].strip("/@ ").rpartition("/")[2] for one in given]
     return [part.lower().removeprefix("@") for part in parts if part]

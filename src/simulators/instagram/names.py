@@ -1,4 +1,4 @@
-"""Names of nobody: put together from syllables."""
+"""Invented names, composed of syllables."""
 
 import random
 

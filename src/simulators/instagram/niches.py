@@ -1,4 +1,4 @@
-"""What simulated people write about."""
+"""Topics of simulated profiles."""
 
 import msgspec
 

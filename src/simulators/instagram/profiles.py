@@ -1,10 +1,10 @@
-"""People who do not exist: a username is always the same profile, with the same posts.
+"""Simulated profiles: a username always returns the same profile with the same posts.
 
-How a name begins chooses a kind: ``private``, ``missing``, ``restricted`` (shown only to who is signed in),
-``huge`` (tens of millions of followers, the longest captions), ``nonlatin`` (other scripts, emoji, marks of
-direction), ``hostile`` (orders to a model, HTML, control characters in every text), ``empty`` (no posts, no
-biography), ``sparse`` (nothing but what must be there). Of all other names about 4 % are private and 2 %
-missing. Times are relative to the day's beginning.
+The prefix of a username selects a kind: ``private``, ``missing``, ``restricted`` (visible after sign-in),
+``huge`` (tens of millions of followers, the longest captions), ``nonlatin`` (other scripts, emoji, direction
+marks), ``hostile`` (instructions to a model, HTML, control characters in every text), ``empty`` (no posts, no
+biography), ``sparse`` (required fields only). Of all other usernames about 4 % are private and 2 % missing.
+Times are relative to the start of the day.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from simulators.instagram.niches import NICHES, Niche
 KINDS = ("private", "missing", "restricted", "huge", "nonlatin", "hostile", "empty", "sparse")
 PRIVATE_SHARE, MISSING_SHARE = 0.04, 0.02
 FOLLOWERS_MIN, FOLLOWERS_MAX = 200, 5_000_000
-POSTS_MAX = 72  # that can be looked at, of however many there are
+POSTS_MAX = 72  # posts that can be fetched, however many the profile has
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -36,7 +36,7 @@ class SimulatedPost(msgspec.Struct, frozen=True, kw_only=True):
     likes: int
     comments: int
     views: int | None
-    age: timedelta  # since the day began
+    age: timedelta  # relative to the start of the day
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def posts_seen(self) -> int:
-        """How many can be looked at: none of somebody whom nobody may see."""
+        """Returns how many posts can be fetched: 0 for a profile that is not public."""
         return 0 if self.kind in {"empty", "private", "missing", "restricted"} else POSTS_MAX
 
     def posts(self, count: int = POSTS_MAX) -> tuple[SimulatedPost, ...]:
@@ -66,9 +66,9 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chance_of(*parts: object) -> random.Random:
-    """Always and everywhere the same for the same parts."""
+    """Returns a generator with the same sequence for the same parts, in every process."""
     seed = hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).digest()
-    return random.Random(seed)  # noqa: S311  to be foreseen is what it is for
+    return random.Random(seed)  # noqa: S311  must be predictable
 
 
 def kind_of(name: str) -> str:
@@ -117,7 +117,7 @@ def _followers(chance: random.Random) -> int:
 @lru_cache(maxsize=512)
 def _posts(name: str, kind: str, followers: int, count: int) -> tuple[SimulatedPost, ...]:
     chance, niche = chance_of("posts", name), niche_of(name)
-    # The more followers, the smaller the part of them that reacts.
+    # Larger accounts have a lower engagement rate.
     engagement = min(0.2, 0.25 * followers**-0.2 * chance.lognormvariate(0, 0.4))
     days_between = chance.lognormvariate(0.6, 0.7)
     age = timedelta(hours=chance.uniform(1, 48))
@@ -148,6 +148,6 @@ def _post(chance: random.Random, kind: str, niche: Niche, likes: float, age: tim
 
 
 def posted_at(post: SimulatedPost, now: datetime) -> datetime:
-    """Of a day all the same."""
+    """Returns the same time for the whole day."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return (today - post.age).replace(microsecond=0)

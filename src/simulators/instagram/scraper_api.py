@@ -1,4 +1,4 @@
-"""ScraperAPI on the wire: somebody else's page by its address, here from a world of our own."""
+"""Simulated ScraperAPI: pages by address, generated from the simulated profiles and articles."""
 
 import string
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ PATH = "/scraperapi"
 POSTS_MAX = 12
 PROFILE_PATH = "/api/v1/users/web_profile_info/"
 TYPES = {"Image": "GraphImage", "Video": "GraphVideo", "Sidecar": "GraphSidecar"}
-# By rendering and by the kind of address it is fetched from.
+# Credits without and with rendering, by the kind of proxy.
 CREDITS = {"": (1, 10), "premium": (10, 25), "ultra_premium": (30, 75)}
 Json = dict[str, Any]
 

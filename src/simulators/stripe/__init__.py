@@ -1,5 +1,5 @@
-"""Stripe on the wire, as far as billing uses it: what it sells, who pays, and the events that say so.
+"""Simulated Stripe API, as far as billing uses it: products, customers, payments and their events.
 
-Documents are kept in the form of the newest API version; ``shapes`` tells them in an older one. Names that
-begin with an underscore are the simulator's own and are never told.
+Documents are stored in the format of the newest API version; ``http.api_versions`` converts them to an older
+one. Fields that begin with an underscore are internal to the simulator and never sent.
 """

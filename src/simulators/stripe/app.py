@@ -1,4 +1,4 @@
-"""Stripe, put together."""
+"""Assembly of the simulated Stripe."""
 
 from pathlib import Path
 

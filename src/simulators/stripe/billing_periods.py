@@ -1,4 +1,4 @@
-"""Months as Stripe counts them: from the anchor, and no further than the month's last day."""
+"""Billing periods as Stripe computes them: from the anchor, limited to the last day of the month."""
 
 import calendar
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ def months_later(moment: int, months: int) -> int:
 
 
 def period(anchor: int, index: int, price: Document) -> tuple[int, int]:
-    """The index-th since the anchor."""
+    """Returns start and end of the period with this index since the anchor."""
     recurring = price["recurring"]
     months = MONTHS[recurring["interval"]] * recurring["interval_count"]
     return months_later(anchor, index * months), months_later(anchor, (index + 1) * months)

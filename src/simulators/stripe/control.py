@@ -1,4 +1,4 @@
-"""For tests, and for whoever tries things out: time, cards, money back, and the way events travel."""
+"""Control routes of the simulated Stripe: clock, cards, refunds, disputes and event delivery."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,26 +27,26 @@ class ControlRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class SettingsIn(ControlRequest, frozen=True, kw_only=True):
-    """What is absent stays as it is."""
+    """Absent settings stay unchanged."""
 
     holds: bool | None = None  # whether new deliveries wait until they are released
     copies: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None  # of each new event
-    drops: list[str] | None = None  # types of events that are lost on their way
-    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None  # 1 keeps the order of deliveries
-    retry_s: Annotated[float, msgspec.Meta(ge=0)] | None = None  # before the first new try; then doubled
-    api_version: str | None = None  # of new events, and of calls that name none
+    drops: list[str] | None = None  # event types that are lost before delivery
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=64)] | None = None  # parallel deliveries; 1 keeps the order
+    retry_s: Annotated[float, msgspec.Meta(ge=0)] | None = None  # before the first retry; then doubled
+    api_version: str | None = None  # of new events, and of calls without a version
     signing_secrets: list[str] | None = None
     after_retries: Literal["canceled", "unpaid", "past_due"] | None = None
 
 
 class AdvanceIn(ControlRequest, frozen=True, kw_only=True):
     seconds: Annotated[int, msgspec.Meta(ge=0)] = 0
-    to: int | None = None  # a moment of Stripe's clock, which does not go back
+    to: int | None = None  # a time of Stripe's clock, which only moves forward
 
 
 class DeclinesIn(ControlRequest, frozen=True, kw_only=True):
     customer: str = EVERYBODY
-    times: Annotated[int, msgspec.Meta(ge=-1)] = 1  # -1: until it is taken back by 0
+    times: Annotated[int, msgspec.Meta(ge=-1)] = 1  # -1: until reset by 0
 
 
 class MoneyBackIn(ControlRequest, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class MoneyBackIn(ControlRequest, frozen=True, kw_only=True):
 
 
 class PayIn(ControlRequest, frozen=True, kw_only=True):
-    is_delayed: bool = False  # by a bank that takes days
+    is_delayed: bool = False  # paid by a bank that takes days
 
 
 class EndIn(ControlRequest, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class EndIn(ControlRequest, frozen=True, kw_only=True):
 
 @contextmanager
 def changing(state: State) -> Generator[Store]:
-    """One transaction; whom it concerns is told at once."""
+    """Opens one transaction and wakes the event delivery worker after it."""
     store: Store = state.stripe.store
     with store.transaction():
         yield store
@@ -82,7 +82,7 @@ def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
 
 @post("/advance", status_code=200, sync_to_thread=False)
 def advance(data: JSONBody[AdvanceIn], state: State) -> Document:
-    """Everything that time brings happens, each at its own moment."""
+    """Advances the clock and runs all due changes, each at its own time."""
     with changing(state) as store:
         ahead = max((data.to or 0) - store.now(), data.seconds, 0)
         store.set("clock_offset_s", store.setting("clock_offset_s", 0) + ahead)
@@ -127,7 +127,7 @@ def close_dispute(dispute_id: FromPath[str], data: JSONBody[EndIn], state: State
 
 @post("/sessions/{session_id:str}/pay", status_code=200, sync_to_thread=False)
 def pay_session(session_id: FromPath[str], data: JSONBody[PayIn], state: State) -> Document:
-    """What the page's button does."""
+    """Does what the button of the payment page does."""
     with changing(state) as store:
         session = checkout.open_session(store, session_id)
         checkout.complete(store, session, is_delayed=data.is_delayed)
@@ -136,7 +136,7 @@ def pay_session(session_id: FromPath[str], data: JSONBody[PayIn], state: State) 
 
 @post("/sessions/{session_id:str}/settle", status_code=200, sync_to_thread=False)
 def settle_session(session_id: FromPath[str], data: JSONBody[EndIn], state: State) -> Document:
-    """What the slow bank said in the end."""
+    """Records the final result of a delayed payment."""
     with changing(state) as store:
         session = store.get(session_id, checkout.KIND)
         return checkout.settle(store, session, is_paid=data.is_good)
@@ -144,7 +144,7 @@ def settle_session(session_id: FromPath[str], data: JSONBody[EndIn], state: Stat
 
 @delete("/", sync_to_thread=False)
 def forget(state: State) -> None:
-    """Everything, clock and settings included."""
+    """Deletes all data, including clock and settings."""
     state.stripe.store.forget()
 
 

@@ -1,4 +1,4 @@
-"""What the simulated Stripe knows: in a file, so that several processes share it and it outlives them."""
+"""Database of the simulated Stripe: a file that several processes share and that outlives them."""
 
 import secrets
 import sqlite3
@@ -50,11 +50,11 @@ def new_id(prefix: str, length: int = 24) -> str:
 
 
 class Store:
-    """Blocks for as long as a write takes, which is next to nothing. One connection, of one thread."""
+    """Blocks during a write, which is short. Has one connection, for one thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.address = ""  # where clients reach us, for links
+        self.address = ""  # address for clients, used in links
         self._opened: sqlite3.Connection | None = None
         self._moment: int | None = None
 
@@ -64,7 +64,7 @@ class Store:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._opened = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
             self._opened.row_factory = sqlite3.Row
-            # What a crash of the machine may cost here is worth nothing.
+            # Data lost in a crash of the machine has no value here.
             self._opened.executescript(f"pragma journal_mode = wal; pragma synchronous = off; {SCHEMA}")
         return self._opened
 
@@ -88,12 +88,12 @@ class Store:
         self.database.execute("commit")
 
     def now(self) -> int:
-        """By Stripe's clock, which can be put forward."""
+        """Returns the time of Stripe's clock, which tests can advance."""
         return int(time.time()) + self.setting("clock_offset_s", 0) if self._moment is None else self._moment
 
     @contextmanager
     def at(self, moment: int) -> Generator[None]:
-        """What happens meanwhile happens at that moment."""
+        """Sets the clock to that time for the duration of the block."""
         before, self._moment = self._moment, moment
         try:
             yield
@@ -124,7 +124,7 @@ class Store:
         self.database.execute("delete from objects where id = ?", (object_id,))
 
     def some(self, kind: str, where: str = "true", values: tuple[Any, ...] = (), limit: int = -1) -> Any:  # noqa: ANN401  rows of documents
-        """The newest first; ``where`` is SQL of ours over ``seq``, ``customer`` and ``document``."""
+        """Returns newest first; ``where`` is trusted SQL over ``seq``, ``customer`` and ``document``."""
         rows = self.database.execute(
             f"select document from objects where kind = ? and {where} order by seq desc limit ?",  # noqa: S608
             (kind, *values, limit),
@@ -145,7 +145,7 @@ class Store:
         self.database.execute("insert or replace into settings values (?, ?)", (name, _encoded(value)))
 
     def forget(self) -> None:
-        """Everything."""
+        """Deletes all data."""
         if self.exists:
             with self.transaction():
                 for table in ("objects", "answers", "deliveries", "settings"):

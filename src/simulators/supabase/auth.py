@@ -1,6 +1,6 @@
-"""Supabase Auth (GoTrue) on the wire, as far as we use it: invitations, sign-in links, users, keys.
+"""Simulated Supabase Auth (GoTrue), as far as we use it: invitations, sign-in links, users, keys.
 
-Whoever was invited counts as a user from then on, as if they had confirmed their address at once.
+An invited person is a user at once, as if the address had been confirmed.
 """
 
 from datetime import UTC, datetime
@@ -18,14 +18,14 @@ from infrastructure.identity.tokens import LocalIssuer, user_id_of
 from simulators.supabase.outbox import Outbox
 
 PATH = "/auth/v1"
-SERVICE_ROLE_KEY = "sb_secret_simulated_on_this_machine"  # opens nothing but this simulator
+SERVICE_ROLE_KEY = "sb_secret_simulated_on_this_machine"  # valid for this simulator only
 API_VERSION = {"X-Supabase-Api-Version": "2024-01-01"}
 
 Email = Annotated[str, msgspec.Meta(pattern=r"^[^@\s]+@[^@\s]+$", max_length=320)]
 
 
 class GoTrueError(Exception):
-    """Answered as GoTrue does: a status, a code and a text."""
+    """Becomes a response in GoTrue's format: a status, a code and a text."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(status, code, message)
@@ -43,7 +43,7 @@ class OtpIn(msgspec.Struct, frozen=True):
 
 
 class SupabaseAuth:
-    """The users of one simulated project, by e-mail address; gone when the process ends."""
+    """Users of one simulated project, by e-mail address; lost when the process ends."""
 
     def __init__(self, issuer: LocalIssuer, outbox: Outbox) -> None:
         self.key_set = {"keys": [issuer.jwk]}
@@ -74,7 +74,7 @@ class SupabaseAuth:
     def _create(self, email: str, data: dict[str, Any]) -> dict[str, Any]:
         now = datetime.now(UTC)
         self.users[email] = {
-            "id": str(user_id_of(email)),  # the same that local tokens name
+            "id": str(user_id_of(email)),  # the same id as in local tokens
             "aud": "authenticated",
             "role": "authenticated",
             "email": email,

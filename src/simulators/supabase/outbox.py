@@ -1,4 +1,4 @@
-"""E-mail that would have been sent: a line of JSON each, for a developer to open the link of."""
+"""File of unsent e-mail: one line of JSON each, so that a developer can open the link."""
 
 from datetime import UTC, datetime
 from pathlib import Path

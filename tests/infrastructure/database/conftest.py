@@ -24,7 +24,7 @@ def registry(session):
 
 @pytest.fixture
 async def executor(registry):
-    """A name under which a process is known to work."""
+    """The name of a registered worker process."""
     name = str(uuid.uuid4())
     await registry.enlist(name, host="here", queues=["tests"])
     return name
@@ -32,7 +32,7 @@ async def executor(registry):
 
 @pytest.fixture
 def make_rich(owner):
-    """A function: an account with a hundred credits that may have many runs at once."""
+    """A function: an account with a hundred credits that may have many concurrent runs."""
 
     async def make():
         tenant = await make_tenant(owner)

@@ -1,4 +1,4 @@
-"""Uses the embedded server until its standard input ends."""
+"""Program that uses the embedded server until its standard input ends."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Moves credits as fast as it can in transactions of several steps, until somebody kills it."""
+"""Program that moves credits in transactions of several steps, as fast as possible, until it is killed."""
 
 import asyncio
 import sys

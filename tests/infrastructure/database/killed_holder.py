@@ -1,4 +1,4 @@
-"""Holds a slot until somebody kills it."""
+"""Program that holds a slot until it is killed."""
 
 import asyncio
 import sys

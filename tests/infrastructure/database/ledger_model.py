@@ -1,4 +1,4 @@
-"""The ledger once more, in plain Python, as simply as it can be said. The SQL has to agree with it."""
+"""Reference model of the ledger in plain Python. The SQL must agree with it."""
 
 from dataclasses import dataclass, field
 from itertools import count
@@ -73,7 +73,7 @@ class Model:
                 self.entries += 1
 
     def _repeats(self, kind, reference, content):
-        """None the first time; then whether the content is the same."""
+        """Returns None for the first call, then whether the content is the same."""
         self.expire()
         known = self.done.get((kind, reference))
         if known is None:
@@ -177,7 +177,7 @@ class Model:
         return back
 
     def payers(self, debt):
-        """The lots of the debt's time, in the order in which they pay it."""
+        """Returns the lots of the debt's time, in the order in which they pay it."""
         old = [lot for lot in self.lots if lot.number <= debt.position]
         return sorted(old, key=lambda lot: (lot is not debt.lot, lot.order))
 
@@ -213,5 +213,5 @@ class Model:
         lot.available += credits_back
 
     def let_lapse(self, lot):
-        """Time passes for one lot: what was to come lies behind."""
+        """Moves the expiry of one lot into the past."""
         lot.grace = -1.0 - next(self._ticks) / 1e6

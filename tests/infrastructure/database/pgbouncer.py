@@ -1,4 +1,4 @@
-"""A transaction pooler in front of the test database, where one is installed."""
+"""Transaction pooler in front of the test database, where PgBouncer is installed."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ def settings_for(addresses, port, user):
     parts = urlsplit(addresses)
     database, host = parts.path.lstrip("/"), parse_qs(parts.query)["host"][0]
     text = CONFIGURATION.format(database=database, host=host, port=port)
-    # auth_type any needs one server user for all: a pooler a role, as two roles are two poolers.
+    # auth_type any supports one server user only, so each of the two roles needs its own pooler.
     return text.replace(f"dbname={database}", f"dbname={database} user={user}"), database
 
 
@@ -40,7 +40,7 @@ async def one_pooler(address, folder, user):
     path = folder / f"{user}.ini"
     path.write_text(text)
     command = [str(path_of("pgbouncer")), "-q", str(path)]
-    # It refuses to run as root, and has to reach both its file and the server's socket.
+    # PgBouncer refuses to run as root, and must reach both its file and the server's socket.
     if (account := _server_owner()) is not None:
         for parent in path.parents:
             parent.chmod(parent.stat().st_mode | 0o001)

@@ -27,7 +27,7 @@ ANY_PROFILE = "select id from public.business_profiles where account_id = $1 lim
 
 
 async def new_analysis(owner, account_id, **fields):
-    """A light one, of a lead of a business that the account has; and the lead's id."""
+    """Returns a light analysis of a lead of the account's business, and the lead's id."""
     business_id = await owner.fetchval(ANY_PROFILE, account_id)
     made = analysis(changed(LEAD_KEY, account_id=account_id, business_profile_id=business_id, **fields))
     return made, (await PostgresAnalysisResults(owner).save(made)).lead_id
@@ -55,7 +55,7 @@ values ($1, $3, 'small', 100, 1500, 'usd')
 
 
 async def new_subscription(owner, account_id):
-    """A paid plan with its first period, a bought pack, and half of that given back."""
+    """A paid plan with its first period, and a purchased pack of which half was refunded."""
     key, checkout_id = uuid.uuid4().hex, uuid.uuid4()
     await owner.execute(NEW_SUBSCRIPTION, account_id, f"sub_{key}")
     await owner.execute(NEW_PURCHASE, account_id, key, checkout_id)
@@ -82,7 +82,7 @@ async def new_endpoint(owner, account_id, url="https://hooks.example", types=())
 
 
 async def new_delivery(owner, account_id):
-    """To an endpoint of its own, after one attempt."""
+    """Returns a delivery to its own endpoint, after one attempt."""
     await new_endpoint(owner, account_id)
     await owner.execute("select notices.emit($1, 'batch.completed', '{}')", account_id)
     await owner.execute(NEW_ATTEMPT, account_id)

@@ -1,4 +1,4 @@
-"""Runs to start, and what is found of them."""
+"""Helpers that start runs and read their rows."""
 
 import uuid
 
@@ -37,9 +37,9 @@ async def findings(owner, tenant):
 
 
 async def make_older(owner, run, *, minutes):
-    """As if the run had been admitted an hour ago and had not moved for so many minutes."""
+    """Makes the run look admitted an hour ago and without progress for this many minutes."""
     async with owner.transaction():
-        await owner.execute("set local session_replication_role = 'replica'")  # no trigger notes the change
+        await owner.execute("set local session_replication_role = 'replica'")  # no trigger records the change
         await owner.execute(
             "update runs set admitted_at = now() - interval '1 hour',"
             " updated_at = now() - make_interval(mins => $2) where id = $1",

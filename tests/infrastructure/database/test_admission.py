@@ -1,4 +1,4 @@
-"""Whose turn it is: however many runs one account has waiting, others hardly notice."""
+"""Fair admission of runs: a long backlog of one account hardly delays the others."""
 
 import asyncio
 import uuid
@@ -27,7 +27,7 @@ DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_data
 
 
 class Desk:
-    """A worker with as many places as it is asked to fill, in a queue of its own."""
+    """A worker with its own queue, which takes one run at a time on request."""
 
     def __init__(self, runs, session, owner, executor):
         self.queue = f"queue-{uuid.uuid4().hex[:8]}"
@@ -35,7 +35,7 @@ class Desk:
         self.at_work = []
 
     async def order(self, tenant, count=1, *, credits_held=1, **changes):
-        """Start runs; their ids."""
+        """Starts runs and returns their ids."""
         changes |= {"queue": self.queue, "credits_held": credits_held}
         new = [new_run(tenant, **changes) for _ in range(count)]
         for run in new:
@@ -43,7 +43,7 @@ class Desk:
         return [run.id for run in new]
 
     async def take(self):
-        """Begin the next run, as the engine would; None when there is none."""
+        """Begins the next run, as the engine would; returns None when there is none."""
         rows = await self.session.fetch(NEXT, self.queue)
         if not rows:
             return None
@@ -55,11 +55,11 @@ class Desk:
         return run
 
     async def end(self):
-        """The oldest one ends."""
+        """Ends the oldest run."""
         assert await self.runs.finish(self.at_work.pop(0), DONE) == "done"
 
     async def pass_s(self, seconds):
-        """As if whoever waits in the queue had been waiting for so much longer."""
+        """Makes all queued runs look as if they had waited this much longer."""
         await self.owner.execute(
             "update dbos.workflow_status set priority = priority - $2 where queue_name = $1",
             self.queue,
@@ -89,7 +89,7 @@ def account_on(owner):
 
 
 async def places_until(desk, run_id):
-    """How many places had to become free until the run was begun."""
+    """Returns how many slots had to become free until the run began."""
     for count in range(1, 100):
         await desk.end()
         if (await desk.take()).id == run_id:
@@ -102,7 +102,7 @@ async def the_flood(desk, account_on, *, plan, runs_count, waited_s):
     await desk.order(crowd, runs_count)
     for _ in range(4):
         await desk.take()
-    for _ in range(10):  # it goes on for a while
+    for _ in range(10):  # the backlog continues for a while
         await desk.end()
         await desk.take()
     await desk.pass_s(waited_s)
@@ -112,23 +112,23 @@ async def the_flood(desk, account_on, *, plan, runs_count, waited_s):
 
 @pytest.mark.parametrize("waited_s", [0, 15, 300])
 @pytest.mark.parametrize("plan", ["agency", "enterprise"])
-async def test_a_single_run_comes_after_one_or_two_of_a_flood(desk, account_on, plan, waited_s):
+async def test_single_run_waits_for_one_or_two_runs_of_a_backlog(desk, account_on, plan, waited_s):
     assert await the_flood(desk, account_on, plan=plan, runs_count=40, waited_s=waited_s) <= 2
 
 
 @pytest.mark.battery
 @pytest.mark.parametrize("waited_s", [0, 15, 300])
-async def test_a_single_run_comes_after_one_or_two_of_a_thousand(desk, account_on, waited_s):
+async def test_single_run_waits_for_one_or_two_runs_of_a_thousand(desk, account_on, waited_s):
     assert await the_flood(desk, account_on, plan="agency", runs_count=1_000, waited_s=waited_s) <= 2
 
 
-async def test_who_came_first_comes_first_among_accounts_with_one_run_each(desk, account_on):
+async def test_accounts_with_one_run_each_are_admitted_in_order(desk, account_on):
     orders = [(await desk.order(await account_on("free")))[0] for _ in range(5)]
 
     assert [(await desk.take()).id for _ in orders] == orders
 
 
-async def test_of_two_floods_the_bigger_plan_has_the_bigger_share_and_neither_all(desk, account_on):
+async def test_bigger_plan_gets_the_bigger_share_of_two_backlogs_but_not_all(desk, account_on):
     pro, enterprise = await account_on("pro"), await account_on("enterprise")
     for _ in range(15):
         await desk.order(pro)
@@ -143,7 +143,7 @@ async def test_of_two_floods_the_bigger_plan_has_the_bigger_share_and_neither_al
     assert 2 <= shares.count(pro.account_id) < shares.count(enterprise.account_id)
 
 
-async def test_however_many_newcomers_there_are_nobody_waits_for_ever(desk, account_on):
+async def test_new_accounts_never_starve_a_waiting_run(desk, account_on):
     patient = await account_on("agency")
     *_, last = await desk.order(patient, 10)
     await desk.pass_s(3_700)
@@ -155,7 +155,7 @@ async def test_however_many_newcomers_there_are_nobody_waits_for_ever(desk, acco
     assert last in taken
 
 
-async def test_no_account_has_more_at_work_than_its_plan_allows(desk, account_on, owner):
+async def test_account_never_exceeds_its_plans_concurrency(desk, account_on, owner):
     tenant = await account_on("growth")
     await desk.order(tenant, 5)
 
@@ -167,7 +167,7 @@ async def test_no_account_has_more_at_work_than_its_plan_allows(desk, account_on
         assert await owner.fetchval(WAITING, tenant.account_id) == waiting
 
 
-async def test_a_run_that_only_waits_for_others_takes_nobodys_turn(desk, account_on, owner):
+async def test_parent_without_a_turn_leaves_the_slot_to_its_children(desk, account_on, owner):
     tenant = await account_on("free")
     (parent,) = await desk.order(tenant, takes_turn=False)
     first, second = await desk.order(tenant, 2, parent_id=parent)
@@ -179,7 +179,7 @@ async def test_a_run_that_only_waits_for_others_takes_nobodys_turn(desk, account
     ]
 
 
-async def test_runs_that_take_no_turn_still_queue_behind_their_accounts_own(desk, account_on):
+async def test_runs_without_a_turn_do_not_delay_other_accounts(desk, account_on):
     crowd, single = await account_on("free"), await account_on("free")
     await desk.order(crowd, 10, takes_turn=False)
     (mine,) = await desk.order(single)
@@ -187,7 +187,7 @@ async def test_runs_that_take_no_turn_still_queue_behind_their_accounts_own(desk
     assert mine in [(await desk.take()).id for _ in range(2)]
 
 
-async def test_a_bigger_plan_has_room_at_once(desk, account_on, owner):
+async def test_upgrade_admits_waiting_runs_at_once(desk, account_on, owner):
     tenant = await account_on("free")
     await desk.order(tenant, 4)
 
@@ -196,7 +196,7 @@ async def test_a_bigger_plan_has_room_at_once(desk, account_on, owner):
     assert await owner.fetchval(AT_WORK, tenant.account_id) == 2
 
 
-async def test_a_plan_that_was_made_bigger_has_room_a_minute_later(desk, account_on, owner, runs):
+async def test_raised_plan_limit_applies_within_a_minute(desk, account_on, owner, runs):
     name = "plan_" + "".join(chr(97 + byte % 26) for byte in uuid.uuid4().bytes)
     await owner.execute("insert into plans (name, runs_at_once) values ($1, 1)", name)
     tenant = await account_on(name)
@@ -208,7 +208,7 @@ async def test_a_plan_that_was_made_bigger_has_room_a_minute_later(desk, account
     assert await owner.fetchval(AT_WORK, tenant.account_id) == 3
 
 
-async def test_a_plan_that_became_smaller_ends_nothing_and_admits_no_more(desk, account_on, owner):
+async def test_downgrade_ends_no_run_and_admits_no_more(desk, account_on, owner):
     tenant = await account_on("growth")
     await desk.order(tenant, 4)
     await owner.execute("update accounts set plan = 'free' where id = $1", tenant.account_id)
@@ -218,7 +218,7 @@ async def test_a_plan_that_became_smaller_ends_nothing_and_admits_no_more(desk, 
     assert await owner.fetchval(AT_WORK, tenant.account_id) == 1
 
 
-async def test_a_run_that_waits_for_its_turn_is_cancelled_and_never_has_it(desk, account_on, owner, runs):
+async def test_waiting_run_that_is_cancelled_is_never_admitted(desk, account_on, owner, runs):
     tenant = await account_on("free")
     _, second, third = await desk.order(tenant, 3)
 
@@ -231,7 +231,7 @@ async def test_a_run_that_waits_for_its_turn_is_cancelled_and_never_has_it(desk,
     assert not await findings(owner, tenant)
 
 
-async def test_children_are_cancelled_with_their_parent_and_strangers_have_their_turn(
+async def test_children_are_cancelled_with_their_parent_and_other_runs_are_admitted(
     desk, account_on, owner, runs
 ):
     tenant = await account_on("growth")
@@ -248,13 +248,13 @@ async def test_children_are_cancelled_with_their_parent_and_strangers_have_their
     after = [await runs.find(tenant.account_id, run_id) for run_id in children]
     assert {run.status for run in after if run.id != at_work.id} == {"cancelled"}
     assert [run.should_cancel for run in after] == [True] * 6
-    # Of those that waited none was in the queue for a moment.
+    # None of the waiting children was ever in the queue.
     assert [await in_queue(owner, run_id) for run_id in children].count(None) == 4
     assert await in_queue(owner, stranger) == "ENQUEUED"
     assert not await findings(owner, tenant)
 
 
-async def test_a_deleted_accounts_runs_stop_and_those_that_wait_cost_nothing(desk, account_on, owner, runs):
+async def test_runs_of_a_deleted_account_stop_and_waiting_ones_cost_nothing(desk, account_on, owner, runs):
     tenant = await account_on("growth")
     (parent,) = await desk.order(tenant, takes_turn=False)
     children = await desk.order(tenant, 3, parent_id=parent)
@@ -269,7 +269,7 @@ async def test_a_deleted_accounts_runs_stop_and_those_that_wait_cost_nothing(des
     assert await credits_of(owner, tenant) == (4998, 2)
 
 
-async def test_an_account_that_is_removed_leaves_nothing_in_the_engine(desk, account_on, owner):
+async def test_removed_account_leaves_nothing_in_the_engine(desk, account_on, owner):
     tenant = await account_on("free")
     first, second = await desk.order(tenant, 2)
     await owner.execute(
@@ -288,7 +288,7 @@ async def test_an_account_that_is_removed_leaves_nothing_in_the_engine(desk, acc
 
 
 async def the_rivals(desk, tenant, *, rounds):
-    """Sixteen start, end, cancel and sweep at once; the most that were at work at any look."""
+    """Sixteen tasks start, end, cancel and close runs; returns the highest observed number of active runs."""
     runs, most = desk.runs, 0
 
     async def look():
@@ -321,7 +321,7 @@ def paid(run):
 
 @pytest.fixture
 def rivals(desk, account_on, owner):
-    """A function: rivals for so many rounds; whether everything is as it should be afterwards."""
+    """A function: runs this many concurrent rounds and returns whether no deadlock occurred."""
 
     async def rivals(rounds):
         tenant = await account_on("pro")
@@ -338,17 +338,17 @@ def rivals(desk, account_on, owner):
     return rivals
 
 
-async def test_rivals_never_have_more_at_work_than_the_plan_allows_and_nobody_is_left_behind(rivals):
+async def test_concurrent_tasks_never_exceed_the_plans_concurrency_and_all_runs_end(rivals):
     assert await rivals(3)
 
 
 @pytest.mark.battery
-async def test_rivals_go_on_for_long(rivals):
+async def test_concurrent_tasks_never_exceed_the_plans_concurrency_over_many_rounds(rivals):
     assert await rivals(100)
 
 
 async def the_tangle(desk, tenant, registry, *, rounds):
-    """Parents and children are cancelled, ended and fenced off at once, from every side."""
+    """Parents and children are cancelled, ended and fenced concurrently."""
     runs = desk.runs
     for _ in range(rounds):
         executor = str(uuid.uuid4())
@@ -374,7 +374,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
 
 
 @pytest.mark.parametrize("rounds", [4, pytest.param(200, marks=pytest.mark.battery)], ids=["a few", "many"])
-async def test_families_are_torn_from_every_side_and_nobody_waits_in_a_circle(
+async def test_concurrent_changes_of_parents_and_children_do_not_deadlock(
     desk, account_on, owner, registry, rounds
 ):
     tenant = await account_on("pro")

@@ -1,4 +1,4 @@
-"""Remembered answers: of one account, for a day, and gone with it."""
+"""Cached completions: per account, for one day, deleted with the account."""
 
 import asyncio
 import hashlib
@@ -37,27 +37,27 @@ async def answers(database, clock):
 
 
 @pytest.mark.parametrize("answer", [ANSWER, LONG])
-async def test_what_is_kept_is_found(answers, tenant, answer):
+async def test_stored_completion_is_found(answers, tenant, answer):
     await answers.keep(tenant.account_id, KEY, answer)
 
     assert await answers.find(tenant.account_id, KEY) == answer
 
 
-async def test_another_account_does_not_find_it(answers, tenant, other_tenant):
+async def test_other_account_does_not_find_the_completion(answers, tenant, other_tenant):
     await answers.keep(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(other_tenant.account_id, KEY) is None
     assert await answers.find(tenant.account_id, hashlib.sha256(b"another").digest()) is None
 
 
-async def test_the_newest_is_found(answers, tenant):
+async def test_newest_completion_is_found(answers, tenant):
     await answers.keep(tenant.account_id, KEY, LONG)
     await answers.keep(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
 
-async def test_many_at_once_each_get_their_own(answers, tenant, other_tenant):
+async def test_concurrent_lookups_each_get_their_own_completion(answers, tenant, other_tenant):
     def numbered(number):
         account_id = (tenant if number % 2 else other_tenant).account_id
         return account_id, hashlib.sha256(bytes([number])).digest()
@@ -71,13 +71,13 @@ async def test_many_at_once_each_get_their_own(answers, tenant, other_tenant):
     assert found == [answer(number) for number in range(1, 100)] + [None]
 
 
-async def test_the_same_key_kept_many_times_at_once_is_kept(answers, tenant):
+async def test_concurrent_writes_of_one_key_store_it(answers, tenant):
     await asyncio.gather(*(answers.keep(tenant.account_id, KEY, ANSWER) for _ in range(20)))
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
 
-async def test_an_answer_is_kept_for_a_day(answers, owner, tenant):
+async def test_completion_is_stored_for_a_day(answers, owner, tenant):
     await answers.keep(tenant.account_id, KEY, ANSWER)
 
     hours = await owner.fetchval(
@@ -87,7 +87,7 @@ async def test_an_answer_is_kept_for_a_day(answers, owner, tenant):
     assert float(hours) == 24
 
 
-async def test_what_has_expired_is_not_found_and_may_be_kept_anew(answers, owner, tenant):
+async def test_expired_completion_is_not_found_and_can_be_stored_again(answers, owner, tenant):
     await answers.keep(tenant.account_id, KEY, ANSWER)
     await owner.execute(EXPIRE, tenant.account_id)
     assert await answers.find(tenant.account_id, KEY) is None
@@ -97,7 +97,7 @@ async def test_what_has_expired_is_not_found_and_may_be_kept_anew(answers, owner
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
 
-async def test_what_has_expired_is_swept_out_now_and_then(answers, owner, tenant, clock, monkeypatch):
+async def test_expired_completions_are_purged_periodically(answers, owner, tenant, clock, monkeypatch):
     monkeypatch.setattr(sweeps, "ROWS_MAX", 2)
     keys = [hashlib.sha256(bytes([number])).digest() for number in range(5)]
     await asyncio.gather(*(answers.keep(tenant.account_id, key, ANSWER) for key in keys))
@@ -110,7 +110,7 @@ async def test_what_has_expired_is_swept_out_now_and_then(answers, owner, tenant
     await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
 
 
-async def test_an_answer_that_cannot_be_read_is_not_there(answers, owner, tenant):
+async def test_unreadable_completion_is_not_found(answers, owner, tenant):
     await answers.keep(tenant.account_id, KEY, ANSWER)
 
     for body, is_compressed in ((b"not zstd", True), (b"\xff\xfe", False)):
@@ -123,7 +123,7 @@ async def test_an_answer_that_cannot_be_read_is_not_there(answers, owner, tenant
         assert await answers.find(tenant.account_id, KEY) is None
 
 
-async def test_nothing_is_kept_for_an_account_that_is_gone_and_the_others_do_not_suffer(
+async def test_completion_of_a_removed_account_is_dropped_and_the_others_are_stored(
     answers, owner, tenant, other_tenant
 ):
     await answers.keep(tenant.account_id, KEY, ANSWER)

@@ -2,7 +2,7 @@ from infrastructure.database.analysis.prices import REMEMBERED_FOR_S, PostgresPr
 from tests.support import dual_client
 
 
-async def test_a_price_that_is_changed_holds_within_a_minute(spoilable_addresses):
+async def test_changed_price_applies_within_a_minute(spoilable_addresses):
     now_s = 0.0
     async with dual_client(spoilable_addresses) as database:
         prices = PostgresPrices(database.admin("tests"), now_s=lambda: now_s)

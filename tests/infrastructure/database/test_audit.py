@@ -1,4 +1,4 @@
-"""The audit finds what must not be: each planted difference is named."""
+"""Audit of the ledger: each planted difference is reported."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ PLANTED = {
 
 @pytest.fixture
 async def books(spoilable_addresses):
-    """A connection to a database with a little history, where entries can be tampered with."""
+    """A connection to a database with a short history, where entries can be tampered with."""
     connection = await asyncpg.connect(spoilable_addresses.owner)
     tenant = await make_tenant(connection)
     for statement in HISTORY.strip().split("\n"):
@@ -71,7 +71,7 @@ async def books(spoilable_addresses):
 
 
 async def audit(spoilable_addresses):
-    """The command as an operator runs it."""
+    """Runs the command as an operator does."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "core.cli.main", "credits", "audit"),
         env={
@@ -91,7 +91,7 @@ async def findings(books):
 
 
 @pytest.mark.parametrize("change", PLANTED)
-async def test_a_planted_difference_is_found(books, change):
+async def test_planted_difference_is_found(books, change):
     assert await findings(books) == set()
 
     await books.execute(change)
@@ -99,7 +99,7 @@ async def test_a_planted_difference_is_found(books, change):
     assert await findings(books) == PLANTED[change]
 
 
-async def test_the_command_reports_differences_and_fails(books, spoilable_addresses):
+async def test_command_reports_differences_and_fails(books, spoilable_addresses):
     before = await audit(spoilable_addresses)
     await books.execute("update credit_accounts set credits_held = credits_held + 7")
 

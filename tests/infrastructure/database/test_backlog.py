@@ -1,4 +1,4 @@
-"""Ten thousand runs wait, and the next one costs what the first did: counted in pages, not in seconds."""
+"""Constant cost of a run with ten thousand waiting, measured in pages instead of seconds."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ from tests.infrastructure.database.run_rows import new_run
 
 START = "select runs.start('{account}', '{id}', 'three_steps', '{{}}', 0, 'analysis', '{queue}')"
 FINISH = "select runs.finish('{account}', '{id}', {fence}, 'completed', 'completed', null, 0)"
-# As the engine looks for work in a queue.
+# The query with which the engine finds work in a queue.
 NEXT = """
 select workflow_uuid from dbos.workflow_status where queue_name = '{queue}' and status = 'ENQUEUED'
 order by priority, created_at limit 1 for update skip locked
@@ -21,7 +21,7 @@ SAMPLES = 40
 
 @pytest.fixture
 def pages_of(owner):
-    """A function: do it, and tell how many pages were looked at."""
+    """A function: runs an operation and returns how many pages it read."""
 
     async def pages_of(statement, **values):
         (row,) = await owner.fetch(f"explain (analyze, buffers, format json) {statement.format(**values)}")
@@ -33,7 +33,7 @@ def pages_of(owner):
 
 @pytest.fixture
 def backlog(owner, rich):
-    """A function: so many more that wait, as runs.start leaves them."""
+    """A function: adds this many waiting runs, as runs.start leaves them."""
 
     async def backlog(count):
         await owner.execute(
@@ -50,7 +50,7 @@ def backlog(owner, rich):
 
 
 async def started(pages_of, tenant):
-    """What starts of further runs look at, each."""
+    """Returns the pages that each start of further runs reads."""
     return statistics.median(
         [
             await pages_of(START, account=tenant.account_id, id=uuid.uuid4(), queue="nobody_listens")
@@ -60,7 +60,7 @@ async def started(pages_of, tenant):
 
 
 async def ended(pages_of, owner, runs, tenant, executor):
-    """What the look for work and the end of a run look at, each; the next one is admitted with it."""
+    """Returns the pages that each search for work and each end of a run read, admission included."""
     looks, ends = [], []
     for _ in range(SAMPLES):
         looks.append(await pages_of(NEXT, queue="nobody_listens"))
@@ -81,7 +81,7 @@ async def ended(pages_of, owner, runs, tenant, executor):
 
 
 @pytest.mark.battery
-async def test_the_last_thousand_of_ten_thousand_cost_what_the_first_did(
+async def test_last_thousand_of_ten_thousand_runs_cost_as_much_as_the_first(
     runs, owner, rich, executor, pages_of, backlog
 ):
     for _ in range(20):

@@ -1,4 +1,4 @@
-"""The rows of a bulk run: each is started once, and its end is its own run's."""
+"""Rows of a bulk run: each is started once and ends with its own run."""
 
 import uuid
 
@@ -89,7 +89,7 @@ async def statuses(owner, bulk):
     return [tuple(row) for row in rows]
 
 
-async def test_what_waits_is_told_in_its_order(items, bulk):
+async def test_waiting_items_are_listed_in_order(items, bulk):
     waiting = await items.unstarted(bulk.account_id, bulk.id, 3)
 
     assert [(item.position, item.username) for item in waiting] == NAMES[:3]
@@ -104,7 +104,7 @@ async def test_what_waits_is_told_in_its_order(items, bulk):
     )
 
 
-async def test_adding_again_adds_nothing(items, owner, bulk):
+async def test_adding_items_is_idempotent(items, owner, bulk):
     await items.add(bulk.account_id, bulk.id, NAMES, [REJECTED])
 
     assert (await items.settle(bulk.account_id, bulk.id)).total == 4
@@ -113,7 +113,7 @@ async def test_adding_again_adds_nothing(items, owner, bulk):
     ) == [(3, "not a name", "username_invalid", "It is no name.")]
 
 
-async def test_an_item_is_started_once(items, bulk, started):
+async def test_item_is_started_once(items, bulk, started):
     first = await started(1)
     await started(1)
 
@@ -139,7 +139,7 @@ async def test_items_end_as_their_runs_do(items, owner, bulk, started, end):
     ]
 
 
-async def test_an_item_whose_run_was_removed_has_failed(items, owner, bulk, start):
+async def test_item_of_a_removed_run_has_failed(items, owner, bulk, start):
     run = await start()
     await items.started(bulk.account_id, bulk.id, 1, run.id)
     await owner.execute("delete from runs where id = $1", run.id)
@@ -148,7 +148,7 @@ async def test_an_item_whose_run_was_removed_has_failed(items, owner, bulk, star
     assert (await statuses(owner, bulk))[0] == ("failed", "internal_failure")
 
 
-async def test_what_was_not_started_can_be_given_up(items, owner, bulk, started):
+async def test_items_that_were_not_started_can_be_abandoned(items, owner, bulk, started):
     await started(1)
 
     assert await items.give_up(bulk.account_id, bulk.id, "cancelled", "cancelled_queued") == 3
@@ -157,7 +157,7 @@ async def test_what_was_not_started_can_be_given_up(items, owner, bulk, started)
     assert await statuses(owner, bulk) == [("started", None)] + [("cancelled", "cancelled_queued")] * 3
 
 
-async def test_rows_go_with_their_run(owner, bulk):
+async def test_rows_are_deleted_with_their_run(owner, bulk):
     await owner.execute("delete from runs where id = $1", bulk.id)
 
     assert await statuses(owner, bulk) == []

@@ -1,6 +1,4 @@
-"""Money that is spent is written down: whoever is cancelled, whatever is in the texts, whenever the database
-is away.
-"""
+"""Durable usage records: written in spite of cancelled callers, unusual texts and database outages."""
 
 import asyncio
 from uuid import uuid4
@@ -22,7 +20,7 @@ COUNT = "select count(*) from ai_usage_logs where run_id = $1"
 
 
 class Gate:
-    """The real database, behind a door that a test may close, or lock."""
+    """The real database, which a test can block or make unavailable."""
 
     is_away = False
     statements = 0
@@ -60,7 +58,7 @@ def spender(tenant):
     return CostOwner(account_id=tenant.account_id, user_id=UserId(uuid4()), run_id=uuid4())
 
 
-async def test_a_model_call_is_written_with_everything_it_says(log, owner, spender):
+async def test_model_call_is_recorded_with_all_fields(log, owner, spender):
     call = model_call(
         12_345,
         spender=spender,
@@ -105,7 +103,7 @@ async def test_a_model_call_is_written_with_everything_it_says(log, owner, spend
     }
 
 
-async def test_a_scrape_is_written_with_everything_it_says(log, owner, spender):
+async def test_scrape_is_recorded_with_all_fields(log, owner, spender):
     await log.record_scrape(scrape(3_000_000, spender=spender, provider_run_id="run-1", posts_asked=50))
 
     row = dict(await owner.fetchrow("select * from scrape_logs where run_id = $1", spender.run_id))
@@ -128,7 +126,7 @@ async def test_a_scrape_is_written_with_everything_it_says(log, owner, spender):
     }
 
 
-async def test_an_unknown_price_is_null_and_nobody_in_particular_may_spend(log, owner):
+async def test_unknown_price_is_null_and_a_call_may_have_no_cost_owner(log, owner):
     call_id = uuid4()
 
     await log.record_model_call(model_call(None, call_id=call_id))
@@ -137,7 +135,7 @@ async def test_an_unknown_price_is_null_and_nobody_in_particular_may_spend(log, 
     assert (row["cost_nanodollars"], row["account_id"], row["run_id"]) == (None, None, None)
 
 
-async def test_calls_that_come_together_share_a_round_trip(log, gate, owner, spender):
+async def test_concurrent_calls_share_a_round_trip(log, gate, owner, spender):
     await asyncio.gather(*(log.record_model_call(model_call(1, spender=spender)) for _ in range(300)))
 
     assert await owner.fetchval(COUNT, spender.run_id) == 300
@@ -145,7 +143,7 @@ async def test_calls_that_come_together_share_a_round_trip(log, gate, owner, spe
 
 
 @pytest.mark.parametrize("is_away", [False, True])
-async def test_who_is_cancelled_leaves_and_the_call_is_written(log, gate, owner, spender, is_away):
+async def test_call_of_a_cancelled_caller_is_recorded(log, gate, owner, spender, is_away):
     gate.open.clear()
     recording = asyncio.create_task(log.record_model_call(model_call(1, spender=spender)))
     await until(lambda: gate.statements)
@@ -155,14 +153,14 @@ async def test_who_is_cancelled_leaves_and_the_call_is_written(log, gate, owner,
         await recording
     gate.is_away = is_away
     gate.open.set()
-    await until(lambda: not log._model_calls._writing)  # noqa: SLF001  or nobody knows whether it was away
+    await until(lambda: not log._model_calls._writing)  # noqa: SLF001  the write has finished
     gate.is_away = False
     await log.close()
 
     assert await owner.fetchval(COUNT, spender.run_id) == 1
 
 
-async def test_a_transaction_that_is_undone_does_not_take_the_call_with_it(database, owner, spender):
+async def test_rolled_back_transaction_of_the_caller_keeps_the_recorded_call(database, owner, spender):
     log, session = PostgresCallLog(database), database.admin("test")
 
     with pytest.raises(ZeroDivisionError):
@@ -173,9 +171,7 @@ async def test_a_transaction_that_is_undone_does_not_take_the_call_with_it(datab
     assert await owner.fetchval(COUNT, spender.run_id) == 1
 
 
-async def test_while_the_database_is_away_calls_are_kept_and_written_later(
-    log, gate, owner, spender, monkeypatch
-):
+async def test_calls_during_an_outage_are_recorded_later(log, gate, owner, spender, monkeypatch):
     monkeypatch.setattr(later, "WRITE_INTERVAL_S", 0.01)
     gate.is_away = True
     with capture_logs() as logs:
@@ -191,7 +187,7 @@ async def test_while_the_database_is_away_calls_are_kept_and_written_later(
     assert [entry["event"] for entry in logs] == ["not_written_yet"]
 
 
-async def test_a_database_that_does_not_respond_delays_a_call_for_a_short_time_only(
+async def test_unresponsive_database_delays_a_call_for_a_short_time_only(
     log, gate, owner, spender, monkeypatch
 ):
     monkeypatch.setattr(journal, "WRITE_WAIT_S", 0.01)
@@ -204,7 +200,7 @@ async def test_a_database_that_does_not_respond_delays_a_call_for_a_short_time_o
     await until(lambda: owner.fetchval(COUNT, spender.run_id))
 
 
-async def test_closing_writes_what_is_kept(gate, owner, spender):
+async def test_close_writes_pending_calls(gate, owner, spender):
     log = PostgresCallLog(gate)
     gate.is_away = True
     await log.record_model_call(model_call(1, spender=spender))
@@ -215,7 +211,7 @@ async def test_closing_writes_what_is_kept(gate, owner, spender):
     assert await owner.fetchval(COUNT, spender.run_id) == 1
 
 
-async def test_what_is_lost_in_the_end_is_told(gate):
+async def test_lost_rows_are_logged(gate):
     log = PostgresCallLog(gate)
     gate.is_away = True
     await log.record_model_call(model_call(1))
@@ -225,8 +221,8 @@ async def test_what_is_lost_in_the_end_is_told(gate):
     assert [(entry["event"], entry["count"]) for entry in logs if entry["event"] == "lost"] == [("lost", 1)]
 
 
-async def test_a_row_that_arrives_twice_is_one(log, gate, database, owner, spender):
-    """The database took it and went away before it said so."""
+async def test_row_that_arrives_twice_is_stored_once(log, gate, database, owner, spender):
+    """The database stored the row, and the connection was lost before the confirmation."""
     session = database.admin("test")
 
     async def take_and_leave(statement, *args):
@@ -256,13 +252,13 @@ async def test_a_row_that_arrives_twice_is_one(log, gate, database, owner, spend
     ],
     ids=lambda changes: next(iter(changes)),
 )
-async def test_nothing_that_a_provider_says_keeps_a_call_from_being_written(log, owner, spender, changes):
+async def test_no_value_from_a_provider_prevents_a_record(log, owner, spender, changes):
     await log.record_model_call(model_call(1, spender=spender, **changes))
 
     assert await owner.fetchval(COUNT, spender.run_id) == 1
 
 
-async def test_an_account_that_is_gone_does_not_take_its_costs_along(log, owner):
+async def test_costs_remain_when_their_account_is_removed(log, owner):
     gone, stays = await make_tenant(owner), await make_tenant(owner)
     await owner.execute("delete from accounts where id = $1", gone.account_id)
     run_id = uuid4()
@@ -280,7 +276,7 @@ async def test_an_account_that_is_gone_does_not_take_its_costs_along(log, owner)
     assert {row["account_id"] for row in rows} == {None, stays.account_id}
 
 
-async def test_one_row_that_cannot_be_written_does_not_take_the_others_with_it(log, gate, owner, spender):
+async def test_row_that_cannot_be_written_does_not_prevent_the_others(log, gate, owner, spender):
     gate.open.clear()
     with capture_logs() as logs:
         recording = asyncio.gather(

@@ -1,4 +1,4 @@
-"""A PostgreSQL that is not ours: Debian's, with passwords, and an owner who is no superuser."""
+"""A configured PostgreSQL: Debian's, with passwords and an owner that is not a superuser."""
 
 import uuid
 from urllib.parse import urlsplit
@@ -35,8 +35,8 @@ def debian(tmp_path_factory):
 
 @pytest.fixture
 async def owner_url(debian):
-    """A database like Supabase's: its owner is no superuser but bypasses row level security, ``auth`` belongs
-    to another role, and the Data API's roles have every privilege by default.
+    """A database like Supabase's: its owner is not a superuser but bypasses row level security, ``auth``
+    belongs to another role, and the Data API's roles have every privilege by default.
     """
     name = f"o_{uuid.uuid4().hex[:12]}"
     superuser = await asyncpg.connect(debian.url("postgres"))
@@ -60,7 +60,7 @@ async def execute(url, statements):
 
 
 @needs_postgres
-async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
+async def test_whole_system_runs_on_a_configured_server(owner_url, tmp_path):
     await migrate(owner_url)
     place = runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)}
@@ -77,7 +77,7 @@ async def test_the_whole_system_runs_on_it(owner_url, tmp_path):
 
         assert balance.credits_available == 25
         idle = {name for name, binding in readiness.bindings.items() if not binding.ok}
-        assert idle == {"engine"}, readiness  # nobody works yet
+        assert idle == {"engine"}, readiness  # no worker runs yet
         assert readiness.bindings["database"].detail.startswith("PostgreSQL ")
         assert await application.upkeep.audit() == []
 
@@ -108,7 +108,7 @@ async def test_app_user_needs_no_privilege_on_supabases_auth_schema(owner_url):
 
 
 @needs_postgres
-async def test_an_owner_under_row_level_security_is_told_what_to_do(owner_url, debian):
+async def test_owner_under_row_level_security_gets_an_error_with_instructions(owner_url, debian):
     name = urlsplit(owner_url).username
     superuser = await asyncpg.connect(debian.url("postgres"))
     await superuser.execute(f"alter role {name} nobypassrls")
@@ -118,7 +118,7 @@ async def test_an_owner_under_row_level_security_is_told_what_to_do(owner_url, d
         await migrate(owner_url)
 
 
-def test_the_roles_addresses_follow_from_the_owners():
+def test_role_addresses_are_derived_from_the_owners():
     owner = "postgresql://postgres.project:secret@db.example.com:6543/postgres?sslmode=require"
 
     user = urlsplit(role_url(owner, "app_user"))

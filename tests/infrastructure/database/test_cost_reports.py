@@ -1,4 +1,4 @@
-"""The questions that operators ask, answered from what was written down."""
+"""Operators' reports, computed from recorded calls, requests and runs."""
 
 from collections import Counter
 from datetime import date, timedelta
@@ -29,7 +29,7 @@ POINT = "insert into traffic.data_points values ($1, $2, null, null, $3, '{}')"
 
 @pytest.fixture(scope="module")
 async def addresses(cluster, template):
-    """A database of its own: reports are about everything there is."""
+    """A separate database, because reports cover all accounts."""
     async with copy_of(cluster, template) as addresses:
         yield addresses
 
@@ -67,7 +67,7 @@ def figures(database):
 
 
 async def spend(calls, owner, *costs):
-    """A new account whose calls cost that; all of one user."""
+    """Creates an account with calls of these costs, all by one user."""
     tenant = await make_tenant(owner)
     spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
     for cost in costs:
@@ -79,7 +79,7 @@ def shares(found):
     return [(one.account_id, one.cost_nanodollars, one.cumulative_nanodollars) for one in found.accounts]
 
 
-async def test_the_accounts_that_drive_a_share_of_the_cost_come_largest_first(calls, owner, figures):
+async def test_accounts_that_cause_a_share_of_the_cost_are_listed_largest_first(calls, owner, figures):
     small = await spend(calls, owner, 5)
     large = await spend(calls, owner, 30, 30)
     middle = await spend(calls, owner, 20, None)
@@ -97,7 +97,7 @@ async def test_the_accounts_that_drive_a_share_of_the_cost_come_largest_first(ca
     assert len((await figures.spenders(WINDOW, share_percent=100, lines_max=2)).accounts) == 2
 
 
-async def test_an_accounts_users_are_told_with_what_each_has_spent(calls, owner, figures):
+async def test_users_of_an_account_are_listed_with_their_cost(calls, owner, figures):
     tenant = await spend(calls, owner, 5)
     colleague = UserId(uuid4())
     for user_id, cost in ((colleague, 7), (None, 1)):
@@ -113,13 +113,13 @@ async def test_an_accounts_users_are_told_with_what_each_has_spent(calls, owner,
     ]
 
 
-async def test_what_nobody_spent_is_told_too(calls, figures):
+async def test_cost_without_an_owner_is_reported(calls, figures):
     await calls.record_model_call(model_call(5))
 
     assert shares(await figures.spenders(WINDOW, share_percent=80, lines_max=10)) == [(None, 5, 5)]
 
 
-async def test_latency_is_told_by_method_and_route(owner, figures):
+async def test_latency_is_reported_by_method_and_route(owner, figures):
     for number in range(1, 101):
         await owner.execute(REQUEST, NOON, "GET", "/a", 200 if number > 3 else 500, float(number))
     await owner.execute(REQUEST, NOON, "POST", "/a", 499, 7.0)
@@ -179,7 +179,7 @@ async def test_refusals_are_reported_by_route_status_and_reason(owner, figures):
 
 
 @pytest.mark.parametrize(("step", "counts"), [("hour", [(1, 0), (1, 1)]), ("day", [(2, 1)])])
-async def test_the_rate_of_known_profiles_is_told_by_the_hour_or_the_day(owner, figures, step, counts):
+async def test_cache_hit_rate_of_profiles_is_reported_by_hour_or_day(owner, figures, step, counts):
     for minutes, hit in ((0, "hit"), (30, "miss"), (70, "hit")):
         blobs = ["natgeo", "fresh", hit]
         await owner.execute(POINT, NOON + timedelta(minutes=minutes), "profile_cache", blobs)
@@ -192,7 +192,7 @@ async def test_the_rate_of_known_profiles_is_told_by_the_hour_or_the_day(owner, 
     assert rates[-1].at == (NOON if step == "hour" else NOON.replace(hour=0))
 
 
-async def test_an_answer_counts_once_however_many_attempts_it_took(calls, figures):
+async def test_completion_counts_once_whatever_its_number_of_attempts(calls, figures):
     question = uuid4()
     await calls.record_model_call(model_call(1, call_id=question, outcome="timeout"))
     await calls.record_model_call(model_call(1, call_id=question, attempt=2))
@@ -205,7 +205,7 @@ async def test_an_answer_counts_once_however_many_attempts_it_took(calls, figure
     assert (rate.cache, rate.hits, rate.misses) == ("answers", 2, 1)
 
 
-async def test_the_success_of_analyses_is_told_by_day_and_type(owner, figures):
+async def test_success_of_analyses_is_reported_by_day_and_type(owner, figures):
     outcomes = [("deep", "completed"), ("deep", "completed"), ("deep", "failed"), ("light", "cancelled")]
     for analysis_type, outcome in outcomes:
         await owner.execute(POINT, NOON, "analysis", ["run", "natgeo", analysis_type, outcome])
@@ -220,7 +220,7 @@ async def test_the_success_of_analyses_is_told_by_day_and_type(owner, figures):
     ]
 
 
-async def test_costs_are_told_by_day_provider_model_and_task(calls, figures):
+async def test_costs_are_reported_by_day_provider_model_and_task(calls, figures):
     usage = Usage(tokens_in=100, tokens_cached=60, tokens_out=10)
     await calls.record_model_call(model_call(5, usage=usage))
     await calls.record_model_call(model_call(None, usage=usage, outcome="timeout"))
@@ -244,7 +244,7 @@ async def test_costs_are_told_by_day_provider_model_and_task(calls, figures):
     assert (lines[1].calls, lines[1].calls_failed, lines[1].calls_unpriced) == (2, 1, 1)
 
 
-async def test_where_nothing_happened_every_report_is_empty(figures):
+async def test_reports_without_data_are_empty(figures):
     assert (await figures.spenders(EMPTY, share_percent=80, lines_max=10)).accounts == []
     assert await figures.latencies(EMPTY, lines_max=10) == []
     assert await figures.refusals(EMPTY, lines_max=10) == []
@@ -253,15 +253,15 @@ async def test_where_nothing_happened_every_report_is_empty(figures):
     assert await figures.costs(EMPTY, lines_max=10) == []
 
 
-async def test_the_last_instant_does_not_belong_to_the_window(calls, figures):
+async def test_end_of_the_window_is_exclusive(calls, figures):
     await calls.record_model_call(model_call(1, at=WINDOW.until))
     await calls.record_model_call(model_call(2, at=WINDOW.since))
 
     assert [line.cost_nanodollars for line in await figures.costs(WINDOW, lines_max=10)] == [2]
 
 
-async def test_what_is_written_down_says_what_the_tracker_says(addresses, owner, tenant):
-    """And it does so in another process, which has only the database."""
+async def test_recorded_costs_equal_those_of_the_tracker(addresses, owner, tenant):
+    """Another process, which has only the database, computes the same costs."""
     run_id = uuid4()
     spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)

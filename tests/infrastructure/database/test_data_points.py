@@ -1,4 +1,4 @@
-"""Data points: written beside the work, kept for three months."""
+"""Data points: written in the background, stored for three months."""
 
 import math
 from datetime import timedelta
@@ -27,7 +27,7 @@ def spender(tenant):
     return CostOwner(account_id=tenant.account_id, user_id=UserId(uuid4()))
 
 
-async def test_a_point_has_its_kind_texts_and_numbers_and_who_it_is_about(points, owner, spender):
+async def test_point_has_its_kind_texts_numbers_and_cost_owner(points, owner, spender):
     points.write(
         "k", blobs=("a", "b,{}"), doubles=(1.5, -2), account_id=spender.account_id, user_id=spender.user_id
     )
@@ -40,7 +40,7 @@ async def test_a_point_has_its_kind_texts_and_numbers_and_who_it_is_about(points
     ]
 
 
-async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
+async def test_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
     run_id = uuid4()
 
     AnalysisMetrics(points)(
@@ -65,7 +65,7 @@ async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner
     ("is_hit", "age_s", "blobs"),
     [(True, 60.5, ["natgeo", "fresh", "hit"]), (False, None, ["natgeo", "fresh", "miss"])],
 )
-async def test_a_look_into_the_profile_cache_is_a_point(points, owner, spender, is_hit, age_s, blobs):
+async def test_profile_cache_lookup_is_a_point(points, owner, spender, is_hit, age_s, blobs):
     record: CacheRecord = ProfileCacheMetrics(points)
 
     record(is_hit=is_hit, reason="fresh", username="natgeo", age_s=age_s, spender=spender)
@@ -75,7 +75,7 @@ async def test_a_look_into_the_profile_cache_is_a_point(points, owner, spender, 
     assert (row["kind"], row["blobs"], row["doubles"]) == ("profile_cache", blobs, [age_s])
 
 
-async def test_nothing_in_a_point_keeps_the_others_from_being_written(points, owner, spender):
+async def test_invalid_point_does_not_prevent_the_others(points, owner, spender):
     points.write(
         "k\0",
         blobs=("\0", "\ud800", "ü" * 5_000, '"}]'),
@@ -89,7 +89,7 @@ async def test_nothing_in_a_point_keeps_the_others_from_being_written(points, ow
     assert row["doubles"] == [None, None, None, None, 1.0]
 
 
-async def test_old_points_go_and_young_ones_stay(database, owner, spender, monkeypatch):
+async def test_old_points_are_purged_and_recent_ones_stay(database, owner, spender, monkeypatch):
     await owner.execute(
         """
         insert into traffic.data_points

@@ -1,4 +1,4 @@
-"""Our own server: shared by processes, restarted after a kill, stopped by the last who leaves."""
+"""Embedded server: shared by processes, restarted after a kill, stopped by the last user."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def pid_of(server):
 
 
 async def another_process(folder):
-    """A second user of the same server, which says when it has started."""
+    """A second user of the same server, which reports when it has started."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         USER,
@@ -63,7 +63,7 @@ async def test_the_last_user_stops_the_server(server, tmp_path):
     assert not await works(server)
 
 
-async def test_a_killed_user_does_not_keep_the_server_running(server, tmp_path):
+async def test_killed_user_does_not_keep_the_server_running(server, tmp_path):
     server.start()
     other = await another_process(tmp_path / "postgres")
     other.kill()
@@ -75,7 +75,7 @@ async def test_a_killed_user_does_not_keep_the_server_running(server, tmp_path):
     assert not await works(server)
 
 
-async def test_processes_that_start_at_once_share_one_server(server, tmp_path):
+async def test_processes_that_start_concurrently_share_one_server(server, tmp_path):
     others = await asyncio.gather(*(another_process(tmp_path / "postgres") for _ in range(3)))
     server.start()
 
@@ -85,7 +85,7 @@ async def test_processes_that_start_at_once_share_one_server(server, tmp_path):
         await other.wait()
 
 
-async def test_a_killed_server_is_started_again_and_has_lost_nothing(tmp_path):
+async def test_killed_server_restarts_without_data_loss(tmp_path):
     async with embedded_postgres(tmp_path / "postgres", "kept") as server:
         connection = await asyncpg.connect(server.url("kept"))
         await connection.execute("create table kept as select 42 as answer")
@@ -100,7 +100,7 @@ async def test_a_killed_server_is_started_again_and_has_lost_nothing(tmp_path):
         await connection.close()
 
 
-async def test_a_folder_with_a_long_path_works(tmp_path):
+async def test_folder_with_a_long_path_works(tmp_path):
     server = EmbeddedPostgres(tmp_path / ("long" * 30))
     server.start()
 
@@ -108,7 +108,7 @@ async def test_a_folder_with_a_long_path_works(tmp_path):
     server.stop()
 
 
-async def test_a_start_that_fails_says_what_the_server_said(tmp_path):
+async def test_failed_start_reports_the_servers_message(tmp_path):
     server = EmbeddedPostgres(tmp_path / "postgres", options=("no_such_setting=1",))
 
     with pytest.raises(PostgresStartFailed, match="no_such_setting"):

@@ -1,4 +1,4 @@
-"""A bank under faults: the server is killed again and again while many spend."""
+"""Ledger under faults: the server is killed repeatedly while many clients spend."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ CREDITS = 1_000_000
 
 
 async def the_bank(folder, *, kills, writers):
-    """Spends acknowledged, the balance in the end, and what the audit finds."""
+    """Returns the acknowledged spends, the final balance, and the audit's findings."""
     async with embedded_postgres(folder, "bank") as server:
         await migrate(server.url("bank"))
         owner = await asyncpg.connect(server.url("bank"))
@@ -52,7 +52,7 @@ async def more(acknowledged, count):
 
 
 async def spend(ledger, tenant, acknowledged, stop):
-    """Spend one credit at a time; who does not know whether it took asks again under the same name."""
+    """Spends one credit at a time; a spend with an unknown result is repeated under the same reference."""
     while not stop.is_set():
         reference = str(uuid.uuid4())
         await persist(

@@ -1,4 +1,4 @@
-"""What the engine remembers of a run is a tenant's, and has an end."""
+"""Retention of the engine's records of a run."""
 
 import pytest
 
@@ -26,7 +26,7 @@ end
 
 @pytest.fixture
 def worked(runs, owner, rich):
-    """A function: a run with a step that the engine has kept for so many days, ended or not."""
+    """A function: a run with a step that the engine has stored for this many days, ended or not."""
 
     async def worked(days, *, is_ended=True):
         run = (await runs.start(new_run(rich))).run
@@ -40,7 +40,7 @@ def worked(runs, owner, rich):
 
 @pytest.fixture
 def left(owner):
-    """A function: what the engine still has of a run."""
+    """A function: the engine's remaining records of a run."""
 
     async def left(engine_id):
         return {row["name"] for row in await owner.fetch(LEFT, engine_id)}
@@ -48,7 +48,7 @@ def left(owner):
     return left
 
 
-async def test_of_a_run_that_ended_long_ago_only_the_run_itself_is_left(runs, worked, left):
+async def test_engine_records_of_a_run_that_ended_long_ago_are_purged(runs, worked, left):
     kept_days = WORK_KEPT_FOR.days
     old, young = await worked(kept_days + 1), await worked(kept_days - 1)
     unended = await worked(kept_days + 1, is_ended=False)
@@ -61,7 +61,7 @@ async def test_of_a_run_that_ended_long_ago_only_the_run_itself_is_left(runs, wo
     assert await runs.find(old.account_id, old.id) == old
 
 
-async def test_what_a_worker_wrote_of_work_that_was_gone_is_forgotten_too(runs, owner, left):
+async def test_records_written_after_their_workflow_was_purged_are_purged_too(runs, owner, left):
     for name, days in (("gone long ago", 8), ("gone just now", 0)):
         await owner.execute(STEP, name, days)
 
@@ -71,7 +71,7 @@ async def test_what_a_worker_wrote_of_work_that_was_gone_is_forgotten_too(runs, 
     await owner.execute("delete from dbos.operation_outputs where workflow_uuid = 'gone just now'")
 
 
-async def test_it_is_forgotten_in_portions(runs, owner, worked):
+async def test_records_are_purged_in_batches(runs, owner, worked):
     while await runs.forget_ended():
         pass
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""So many at once and no more: whoever hammers, is cancelled, dies or loses the database."""
+"""Distributed semaphore under load, cancellations, killed processes and database outages."""
 
 import asyncio
 import random
@@ -20,7 +20,7 @@ HOLDERS = "select holder from traffic.leases where name = $1 and expires_at > no
 
 
 class FlakyDatabase:
-    """The real one, which may be away, and counts what it is asked."""
+    """The real database, which can be made unavailable and counts its statements."""
 
     def __init__(self, database):
         self._session = database.admin("test")
@@ -81,7 +81,7 @@ async def hold(slots, name, limit, entered=None):
 
 @asynccontextmanager
 async def holding(slots, name, limit):
-    """A task that holds a slot."""
+    """Returns a task that holds a slot."""
     entered = asyncio.Event()
     task = asyncio.create_task(hold(slots, name, limit, entered))
     await entered.wait()
@@ -102,7 +102,7 @@ end $$
 
 
 async def hammer(slots, name, limit, connection, lock, times):
-    """How many were inside at the most, as the database saw it."""
+    """Returns the highest number of concurrent holders, as the database observed it."""
     peak = 0
     for _ in range(times):
         async with slots.acquire(name, limit):
@@ -119,9 +119,7 @@ async def hammer(slots, name, limit, connection, lock, times):
 @pytest.mark.parametrize(
     "is_pooled", [False, pytest.param(True, marks=pytest.mark.needs_program("pgbouncer"))]
 )
-async def test_three_clients_that_hammer_never_hold_more_than_the_limit(
-    spoilable_addresses, name, tmp_path, is_pooled
-):
+async def test_three_busy_clients_never_exceed_the_limit(spoilable_addresses, name, tmp_path, is_pooled):
     connection, lock, limit = await asyncpg.connect(spoilable_addresses.owner), asyncio.Lock(), 4
     await connection.execute(INSIDE)
     async with AsyncExitStack() as stack:
@@ -144,7 +142,7 @@ async def test_three_clients_that_hammer_never_hold_more_than_the_limit(
     assert left == []
 
 
-async def test_no_slot_is_lost_to_those_who_are_cancelled_at_any_moment(slots, name, held):
+async def test_cancellation_at_any_moment_loses_no_slot(slots, name, held):
     async def visit():
         async with slots.acquire(name, 3):
             await asyncio.sleep(random.uniform(0, 0.02))
@@ -162,10 +160,10 @@ async def test_no_slot_is_lost_to_those_who_are_cancelled_at_any_moment(slots, n
 
 
 class Spoilsport(FlakyDatabase):
-    """Cancels a task while its slot is on its way to it."""
+    """Cancels a task while its slot is being granted."""
 
     victim = None
-    is_late = False  # the slot is handed over already, and the task has not noticed yet
+    is_late = False  # the slot has been granted, and the task has not resumed yet
 
     async def fetch(self, statement, *args):
         rows = await super().fetch(statement, *args)
@@ -177,7 +175,7 @@ class Spoilsport(FlakyDatabase):
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_who_is_cancelled_while_being_served_leaves_no_slot_behind(database, name, held, is_late):
+async def test_task_cancelled_while_it_is_served_leaves_no_slot_behind(database, name, held, is_late):
     spoilsport = Spoilsport(database)
     spoilsport.is_late = is_late
     async with slots_on(spoilsport) as slots:
@@ -192,7 +190,7 @@ async def is_count(held, count):
     return await held() == count
 
 
-async def test_first_come_first_served_within_a_process(slots, name):
+async def test_waiters_of_a_process_are_served_in_order(slots, name):
     served = []
 
     async def visit(number):
@@ -204,7 +202,7 @@ async def test_first_come_first_served_within_a_process(slots, name):
     assert served == list(range(12))
 
 
-async def test_all_who_wait_share_one_question_and_nobody_asks_for_nobody(slots, flaky, name):
+async def test_waiters_share_one_query_and_no_waiters_send_none(slots, flaky, name):
     async with holding(slots, name, 1):
         waiting = [asyncio.create_task(hold(slots, name, 1)) for _ in range(50)]
         flaky.asked.clear()
@@ -221,14 +219,14 @@ async def test_all_who_wait_share_one_question_and_nobody_asks_for_nobody(slots,
         assert flaky.asked == []
 
 
-async def test_a_changed_limit_takes_effect(slots, name, held):
+async def test_changed_limit_takes_effect(slots, name, held):
     async with holding(slots, name, 2), holding(slots, name, 3), holding(slots, name, 3) as third:
         assert await held() == 3
         waiting = [asyncio.create_task(hold(slots, name, 2))]
         third.cancel()
         await asyncio.gather(third, return_exceptions=True)
         await asyncio.sleep(0.12)
-        assert await held() == 2  # as many as are allowed now: the one that waits goes on waiting
+        assert await held() == 2  # the new limit: the waiter continues to wait
 
         waiting.append(asyncio.create_task(hold(slots, name, 4)))
         await until(lambda: is_count(held, 4))
@@ -237,7 +235,7 @@ async def test_a_changed_limit_takes_effect(slots, name, held):
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_what_is_held_is_renewed_for_as_long_as_it_is_held(database, name, held):
+async def test_held_slot_is_renewed(database, name, held):
     async with slots_on(database, lifetime_s=0.6) as slots, holding(slots, name, 1) as holder:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1.5), slots.acquire(name, 1):
@@ -247,7 +245,7 @@ async def test_what_is_held_is_renewed_for_as_long_as_it_is_held(database, name,
         assert await held() == 1
 
 
-async def test_the_slot_of_a_killed_process_comes_free_by_itself(addresses, slots, name, held):
+async def test_slot_of_a_killed_process_expires(addresses, slots, name, held):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tests.infrastructure.database.killed_holder", addresses.admin, name, "1"),
         stdout=asyncio.subprocess.PIPE,
@@ -261,7 +259,7 @@ async def test_the_slot_of_a_killed_process_comes_free_by_itself(addresses, slot
         assert await held() == 1
 
 
-async def test_who_has_lost_a_slot_is_stopped_and_told(database, owner, name):
+async def test_holder_of_a_lost_slot_is_cancelled_with_slot_lost(database, owner, name):
     async with slots_on(database, lifetime_s=0.3) as slots:
         async with holding(slots, name, 1) as zombie:
             await owner.execute("delete from traffic.leases where name = $1", name)
@@ -272,7 +270,7 @@ async def test_who_has_lost_a_slot_is_stopped_and_told(database, owner, name):
             await zombie
 
 
-async def test_a_slot_that_cannot_be_renewed_is_lost_before_it_expires(flaky, owner, name):
+async def test_slot_that_cannot_be_renewed_is_lost_before_it_expires(flaky, owner, name):
     async with slots_on(flaky, lifetime_s=1.2) as slots, holding(slots, name, 1) as zombie:
         flaky.is_away = True
         await asyncio.wait({zombie}, timeout=5)
@@ -282,7 +280,7 @@ async def test_a_slot_that_cannot_be_renewed_is_lost_before_it_expires(flaky, ow
         assert len(still_held) == 1
 
 
-async def test_a_short_absence_of_the_database_costs_nobody_a_slot(flaky, name, held):
+async def test_short_outage_of_the_database_loses_no_slot(flaky, name, held):
     async with slots_on(flaky, lifetime_s=0.6) as slots, holding(slots, name, 1) as holder:
         flaky.asked.clear()
         flaky.is_away = True
@@ -294,7 +292,7 @@ async def test_a_short_absence_of_the_database_costs_nobody_a_slot(flaky, name, 
         assert await held() == 1
 
 
-async def test_without_the_database_nobody_gets_a_slot_and_later_everybody_does(slots, flaky, name):
+async def test_outage_grants_no_slot_and_all_waiters_are_served_afterwards(slots, flaky, name):
     flaky.is_away = True
     refused = await asyncio.gather(*(hold(slots, name, 5) for _ in range(3)), return_exceptions=True)
     flaky.is_away = False
@@ -303,7 +301,7 @@ async def test_without_the_database_nobody_gets_a_slot_and_later_everybody_does(
         assert all(isinstance(refusal, Unavailable) for refusal in refused)
 
 
-async def test_a_database_that_never_answers_is_one_that_is_away(flaky, name):
+async def test_unresponsive_database_counts_as_unavailable(flaky, name):
     async def silence(*_args):
         await asyncio.Event().wait()
 
@@ -314,7 +312,7 @@ async def test_a_database_that_never_answers_is_one_that_is_away(flaky, name):
                 pass
 
 
-async def test_who_is_cancelled_by_somebody_else_is_cancelled(slots, name, held):
+async def test_cancellation_by_another_task_propagates(slots, name, held):
     async with holding(slots, name, 1) as holder:
         holder.cancel()
         await asyncio.gather(holder, return_exceptions=True)
@@ -323,7 +321,7 @@ async def test_who_is_cancelled_by_somebody_else_is_cancelled(slots, name, held)
         assert await held() == 0
 
 
-async def test_a_spare_slot_is_taken_at_once_or_not_at_all(database, name, owner):
+async def test_spare_slot_is_granted_at_once_or_not_at_all(database, name, owner):
     async with slots_on(database) as slots, slots.acquire(name, 2):
         async with slots.acquire_now(name, 2) as is_held, slots.acquire_now(name, 2) as is_held_too:
             held = len(await owner.fetch(HOLDERS, name))
@@ -332,7 +330,7 @@ async def test_a_spare_slot_is_taken_at_once_or_not_at_all(database, name, owner
         assert len(await owner.fetch(HOLDERS, name)) == 1
 
 
-async def test_nobody_takes_a_spare_slot_before_those_who_wait(flaky, name):
+async def test_spare_slot_is_not_granted_before_waiters(flaky, name):
     async with slots_on(flaky) as slots:
         async with slots.acquire(name, 1):
             waiting = asyncio.create_task(_held_for_a_moment(slots, name))
@@ -348,7 +346,7 @@ async def _held_for_a_moment(slots, name):
         pass
 
 
-async def test_without_a_database_there_is_no_spare_slot(flaky, name):
+async def test_outage_grants_no_spare_slot(flaky, name):
     flaky.is_away = True
 
     async with slots_on(flaky) as slots, slots.acquire_now(name, 2) as is_held:

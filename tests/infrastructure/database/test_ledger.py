@@ -1,4 +1,4 @@
-"""What the ledger promises, one sentence at a time, on the real database."""
+"""Guarantees of the ledger, on the real database."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -64,7 +64,7 @@ async def refund(ledger, tenant, credits_refunded, reference="r", hold_reference
 
 
 async def lots(owner, tenant):
-    """Available credits by lot, in the order of granting."""
+    """Returns the available credits by lot, in the order of granting."""
     rows = await owner.fetch(
         "select credits_available from credit_lots where account_id = $1 order by id", tenant.account_id
     )
@@ -72,7 +72,7 @@ async def lots(owner, tenant):
 
 
 async def let_lapse(owner, tenant):
-    """Move every expiry into the past: what a day of waiting would do."""
+    """Moves every expiry into the past, as a day of waiting would."""
     await owner.execute(
         "update credit_lots set expires_at = now() - interval '1 hour', grace_until = null"
         " where account_id = $1 and expires_at is not null",
@@ -84,7 +84,7 @@ async def let_lapse(owner, tenant):
     )
 
 
-async def test_a_hold_takes_from_the_lot_that_lapses_first(ledger, owner, tenant):
+async def test_hold_takes_from_the_lot_that_expires_first(ledger, owner, tenant):
     await grant(ledger, tenant, 5, "for good")
     await grant(ledger, tenant, 5, "later", LATER)
     await grant(ledger, tenant, 5, "soon", SOON)
@@ -94,7 +94,7 @@ async def test_a_hold_takes_from_the_lot_that_lapses_first(ledger, owner, tenant
     assert await lots(owner, tenant) == [5, 3, 0]
 
 
-async def test_settling_spends_the_lot_that_lapses_first_and_gives_back_the_other(ledger, owner, tenant):
+async def test_settling_spends_the_lot_that_expires_first_and_releases_the_other(ledger, owner, tenant):
     await grant(ledger, tenant, 5, "later", LATER)
     await grant(ledger, tenant, 5, "soon", SOON)
     await hold(ledger, tenant, 8)
@@ -105,7 +105,7 @@ async def test_settling_spends_the_lot_that_lapses_first_and_gives_back_the_othe
     assert await lots(owner, tenant) == [5, 1]
 
 
-async def test_a_release_returns_every_credit_to_its_lot(ledger, owner, tenant):
+async def test_release_returns_every_credit_to_its_lot(ledger, owner, tenant):
     await grant(ledger, tenant, 5, "later", LATER)
     await grant(ledger, tenant, 5, "soon", SOON)
     await hold(ledger, tenant, 8)
@@ -115,7 +115,7 @@ async def test_a_release_returns_every_credit_to_its_lot(ledger, owner, tenant):
     assert await lots(owner, tenant) == [5, 5]
 
 
-async def test_a_refund_returns_to_the_lots_it_came_from_the_longest_lived_first(ledger, owner, tenant):
+async def test_refund_returns_to_its_lots_the_latest_expiry_first(ledger, owner, tenant):
     await grant(ledger, tenant, 5, "later", LATER)
     await grant(ledger, tenant, 5, "soon", SOON)
     await hold(ledger, tenant, 8)
@@ -126,7 +126,7 @@ async def test_a_refund_returns_to_the_lots_it_came_from_the_longest_lived_first
     assert await lots(owner, tenant) == [5, 1]
 
 
-async def test_refunds_in_parts_never_exceed_the_charge(ledger, tenant):
+async def test_partial_refunds_never_exceed_the_charge(ledger, tenant):
     await grant(ledger, tenant, 10)
     await hold(ledger, tenant, 6)
     await ledger.settle_hold(tenant.account_id, reference="h", credits_spent=6)
@@ -138,7 +138,7 @@ async def test_refunds_in_parts_never_exceed_the_charge(ledger, tenant):
     assert refusal.value.refundable == 2
 
 
-async def test_lapsed_credits_cannot_be_held(ledger, owner, tenant):
+async def test_expired_credits_cannot_be_held(ledger, owner, tenant):
     await grant(ledger, tenant, 5, expires_at=SOON)
     await let_lapse(owner, tenant)
 
@@ -148,10 +148,10 @@ async def test_lapsed_credits_cannot_be_held(ledger, owner, tenant):
     assert refusal.value.available == 0
 
 
-async def test_a_sweep_writes_off_lapsed_credits_once(ledger, owner, reader, tenant):
+async def test_expired_credits_are_written_off_once(ledger, owner, reader, tenant):
     await grant(ledger, tenant, 5, expires_at=SOON)
     await grant(ledger, tenant, 3, "for good")
-    await ledger.expire_lots(1_000)  # other tests' lots
+    await ledger.expire_lots(1_000)  # lots of other tests
     await let_lapse(owner, tenant)
 
     sweeps = [await ledger.expire_lots(100), await ledger.expire_lots(100)]
@@ -161,7 +161,7 @@ async def test_a_sweep_writes_off_lapsed_credits_once(ledger, owner, reader, ten
     assert (entry.kind, entry.credits_delta, entry.balance_after) == ("expire", -5, 3)
 
 
-async def test_held_credits_outlive_their_lot_until_the_work_ends(ledger, owner, tenant):
+async def test_held_credits_outlive_their_lot_until_the_hold_ends(ledger, owner, tenant):
     await grant(ledger, tenant, 5, expires_at=SOON)
     await hold(ledger, tenant, 5)
     await let_lapse(owner, tenant)
@@ -171,7 +171,7 @@ async def test_held_credits_outlive_their_lot_until_the_work_ends(ledger, owner,
     assert (settled.credits_moved, settled.credits_available, settled.credits_held) == (5, 0, 0)
 
 
-async def test_credits_that_come_back_to_a_lapsed_lot_live_for_another_week(ledger, owner, reader, tenant):
+async def test_credits_returned_to_an_expired_lot_are_valid_for_another_week(ledger, owner, reader, tenant):
     await grant(ledger, tenant, 5, expires_at=SOON)
     await hold(ledger, tenant, 3)
     await let_lapse(owner, tenant)
@@ -188,7 +188,7 @@ async def test_credits_that_come_back_to_a_lapsed_lot_live_for_another_week(ledg
     ("kind", "source"),
     [("subscription_renewal", "plan"), ("purchase", "purchase"), ("signup_bonus", "promotion")],
 )
-async def test_the_kind_of_lot_follows_from_what_the_grant_is_for(ledger, owner, tenant, kind, source):
+async def test_kind_of_lot_follows_from_the_grants_reason(ledger, owner, tenant, kind, source):
     await grant(ledger, tenant, 1, kind=kind)
 
     assert source == await owner.fetchval(
@@ -196,7 +196,7 @@ async def test_the_kind_of_lot_follows_from_what_the_grant_is_for(ledger, owner,
     )
 
 
-async def test_every_verb_may_be_repeated(ledger, tenant):
+async def test_every_operation_is_idempotent(ledger, tenant):
     async def everything():
         return [
             await grant(ledger, tenant, 10, expires_at=LATER),
@@ -215,7 +215,7 @@ async def test_every_verb_may_be_repeated(ledger, tenant):
     assert {movement.credits_available for movement in second} == {8}
 
 
-async def test_a_repetition_with_other_content_is_refused_and_changes_nothing(ledger, tenant, reader):
+async def test_repetition_with_other_content_is_rejected_and_changes_nothing(ledger, tenant, reader):
     await grant(ledger, tenant, 10, expires_at=LATER)
     await hold(ledger, tenant, 5)
     await ledger.settle_hold(tenant.account_id, reference="h", credits_spent=4)
@@ -236,7 +236,7 @@ async def test_a_repetition_with_other_content_is_refused_and_changes_nothing(le
     assert await reader.balance(tenant.caller) == before
 
 
-async def test_a_hold_ends_one_way_only(ledger, tenant):
+async def test_hold_ends_only_once(ledger, tenant):
     await grant(ledger, tenant, 10)
     await hold(ledger, tenant, 5)
     await ledger.release_hold(tenant.account_id, reference="h")
@@ -245,7 +245,7 @@ async def test_a_hold_ends_one_way_only(ledger, tenant):
         await ledger.settle_hold(tenant.account_id, reference="h", credits_spent=5)
 
 
-async def test_an_unknown_account_is_refused(ledger, tenant):
+async def test_unknown_account_is_rejected(ledger, tenant):
     with pytest.raises(AccountNotFound):
         await ledger.release_hold(AccountId(tenant.caller.user_id), reference="h")
 
@@ -276,7 +276,7 @@ async def test_deduct_credits_grants_with_a_positive_and_spends_with_a_negative_
         (-5, "analysis", "insufficient"),
     ],
 )
-async def test_deduct_credits_refuses_a_wrong_sign(owner, tenant, amount, kind, outcome):
+async def test_deduct_credits_rejects_a_wrong_sign(owner, tenant, amount, kind, outcome):
     assert (await deduct(owner, tenant, amount, kind))[0] == outcome
 
 
@@ -294,7 +294,7 @@ async def test_deduct_credits_refuses_a_wrong_sign(owner, tenant, amount, kind, 
         "ledger.refund_charge($1, 's', null, 'x')",
     ],
 )
-async def test_nonsense_is_refused_by_the_database_itself(ledger, owner, tenant, call):
+async def test_database_rejects_invalid_arguments(ledger, owner, tenant, call):
     await grant(ledger, tenant, 10)
     await hold(ledger, tenant, 5)
     await owner.execute("select ledger.spend($1, 2, 's', 'analysis')", tenant.account_id)
@@ -303,7 +303,7 @@ async def test_nonsense_is_refused_by_the_database_itself(ledger, owner, tenant,
         await owner.execute(f"select {call}", tenant.account_id)
 
 
-async def test_a_movement_joins_the_transaction_it_is_made_in(database, ledger, reader, tenant):
+async def test_ledger_operation_joins_the_open_transaction(database, ledger, reader, tenant):
     class ChangedMyMind(Exception):
         pass
 
@@ -315,7 +315,7 @@ async def test_a_movement_joins_the_transaction_it_is_made_in(database, ledger, 
     assert (await reader.balance(tenant.caller)).credits_available == 0
 
 
-async def test_a_refused_movement_leaves_its_transaction_usable(database, ledger, reader, tenant):
+async def test_rejected_operation_leaves_its_transaction_usable(database, ledger, reader, tenant):
     async with database.admin("test").transaction():
         with pytest.raises(InsufficientCredits):
             await hold(ledger, tenant, 1)

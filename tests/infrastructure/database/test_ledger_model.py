@@ -1,4 +1,4 @@
-"""Random histories, in SQL and in the model: after every step both tell the same."""
+"""Random histories in SQL and in the model, compared after every step."""
 
 import asyncio
 import uuid
@@ -60,7 +60,7 @@ class Histories(RuleBasedStateMachine):
 
     @initialize()
     def begin_with_three_small_lots(self):
-        """So that most charges cross the border of a lot."""
+        """Small lots make most charges span several lots."""
         for number, days in enumerate((2.0, None, 1.0)):
             self.grant(3, f"lot{number}", days)
 
@@ -100,7 +100,7 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: any(hold.status == "held" for hold in self.model.holds.values()))
     @rule(amount=st.integers(6, 12), reference=debts, data=st.data())
     def reclaim_while_held(self, amount, reference, data):
-        """Credits are held, the money is returned, and then the hold is released."""
+        """Credits are held, the payment is reversed, and then the hold is released."""
         held = [reference for reference, hold in self.model.holds.items() if hold.status == "held"]
         self.reclaim(amount, "lot1", reference)
         self.release(data.draw(st.sampled_from(held), label="hold"))
@@ -179,10 +179,10 @@ def play(addresses, examples, steps):
     return True
 
 
-def test_the_ledger_agrees_with_its_model(addresses):
+def test_ledger_agrees_with_its_model(addresses):
     assert play(addresses, examples=60, steps=30)
 
 
 @pytest.mark.battery
-def test_the_ledger_agrees_with_its_model_for_long(addresses):
+def test_ledger_agrees_with_its_model_over_long_histories(addresses):
     assert play(addresses, examples=2_000, steps=50)

@@ -1,4 +1,4 @@
-"""Many at once, and some of them killed: no credit is lost, doubled or invented."""
+"""Concurrent and killed clients of the ledger: no credit is lost, doubled or invented."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ def hold(ledger, tenant, reference):
     )
 
 
-async def test_a_hundred_rivals_for_ten_credits_get_exactly_ten(owner, ledger, tenant):
+async def test_hundred_concurrent_holds_on_ten_credits_get_exactly_ten(owner, ledger, tenant):
     await give(owner, tenant, 10)
 
     outcomes = await asyncio.gather(
@@ -49,7 +49,7 @@ async def test_a_hundred_rivals_for_ten_credits_get_exactly_ten(owner, ledger, t
     assert (len(outcomes) - len(refused), len(refused)) == (10, 90)
 
 
-async def test_a_hundred_parallel_spends_of_one_credit_on_ten_succeed_ten_times(database, owner, tenant):
+async def test_hundred_concurrent_spends_on_ten_credits_succeed_ten_times(database, owner, tenant):
     await give(owner, tenant, 10)
     session = database.admin("test")
 
@@ -70,7 +70,7 @@ async def test_a_hundred_parallel_spends_of_one_credit_on_ten_succeed_ten_times(
     )
 
 
-async def test_the_same_hold_placed_by_many_at_once_is_placed_once(owner, ledger, tenant):
+async def test_concurrent_placements_of_one_hold_place_it_once(owner, ledger, tenant):
     await give(owner, tenant, 10)
 
     movements = await asyncio.gather(*(hold(ledger, tenant, "one") for _ in range(64)))
@@ -78,7 +78,7 @@ async def test_the_same_hold_placed_by_many_at_once_is_placed_once(owner, ledger
     assert sum(not movement.repeated for movement in movements) == 1
 
 
-async def test_of_sixty_four_refunds_of_one_charge_one_is_made(owner, ledger, tenant):
+async def test_one_of_sixty_four_concurrent_refunds_of_one_charge_succeeds(owner, ledger, tenant):
     await give(owner, tenant, 10)
     await hold(ledger, tenant, "charge")
     await ledger.settle_hold(tenant.account_id, reference="charge", credits_spent=1)
@@ -93,7 +93,7 @@ async def test_of_sixty_four_refunds_of_one_charge_one_is_made(owner, ledger, te
     assert sum(not movement.repeated for movement in movements) == 1
 
 
-async def test_a_sweeper_and_a_finisher_never_both_end_a_hold(owner, ledger, tenant):
+async def test_settle_and_release_never_both_end_a_hold(owner, ledger, tenant):
     await give(owner, tenant, 50)
     for number in range(50):
         await hold(ledger, tenant, f"h{number}")
@@ -109,7 +109,7 @@ async def test_a_sweeper_and_a_finisher_never_both_end_a_hold(owner, ledger, ten
     assert await asyncio.gather(*(ends(number) for number in range(50))) == [[False, True]] * 50
 
 
-async def test_clients_killed_in_mid_transaction_leave_clean_books(addresses, owner, tenant, ledger):
+async def test_clients_killed_in_a_transaction_leave_a_consistent_ledger(addresses, owner, tenant, ledger):
     await give(owner, tenant, 1_000_000)
 
     async def count():

@@ -13,7 +13,7 @@ SECOND = "create table more_things (id int);"
 
 @pytest.fixture
 async def empty_url(cluster):
-    """A database with nothing in it."""
+    """An empty database."""
     name = f"m_{uuid.uuid4().hex[:12]}"
     connection = await asyncpg.connect(cluster.url("postgres"))
     await connection.execute(f'create database "{name}"')
@@ -36,7 +36,7 @@ async def tables(url):
     return [row["tablename"] for row in rows]
 
 
-async def test_the_migrations_apply_once_in_order(empty_url):
+async def test_migrations_apply_once_in_order(empty_url):
     first = await migrate(empty_url)
     second = await migrate(empty_url)
 
@@ -44,14 +44,14 @@ async def test_the_migrations_apply_once_in_order(empty_url):
     assert second == []
 
 
-async def test_processes_that_race_apply_each_migration_once(empty_url, folder):
+async def test_concurrent_processes_apply_each_migration_once(empty_url, folder):
     applied = await asyncio.gather(*(migrate(empty_url, folder=folder) for _ in range(6)))
 
     assert sorted(itertools.chain(*applied)) == ["0001_first.sql", "0002_second.sql"]
     assert await tables(empty_url) == ["more_things", "things"]
 
 
-async def test_a_changed_migration_is_refused_by_name(empty_url, folder):
+async def test_changed_migration_is_rejected_by_name(empty_url, folder):
     await migrate(empty_url, folder=folder)
     (folder / "0001_first.sql").write_text(FIRST + "\n-- an afterthought")
 
@@ -59,7 +59,7 @@ async def test_a_changed_migration_is_refused_by_name(empty_url, folder):
         await migrate(empty_url, folder=folder)
 
 
-async def test_a_database_from_the_future_is_refused(empty_url, folder):
+async def test_database_of_a_newer_version_is_rejected(empty_url, folder):
     await migrate(empty_url, folder=folder)
     (folder / "0002_second.sql").unlink()
 
@@ -67,7 +67,7 @@ async def test_a_database_from_the_future_is_refused(empty_url, folder):
         await migrate(empty_url, folder=folder)
 
 
-async def test_a_failing_migration_leaves_no_half_of_itself(empty_url, folder):
+async def test_failed_migration_is_rolled_back(empty_url, folder):
     (folder / "0002_second.sql").write_text(SECOND + "select 1/0;")
 
     with pytest.raises(asyncpg.DivisionByZeroError):
@@ -77,14 +77,14 @@ async def test_a_failing_migration_leaves_no_half_of_itself(empty_url, folder):
 
 
 @pytest.mark.parametrize("name", ["0003_gap.sql", "0001_Upper.sql", "second.sql"])
-async def test_a_file_out_of_order_is_refused(tmp_path, name):
+async def test_file_out_of_order_is_rejected(tmp_path, name):
     (tmp_path / name).write_text(FIRST)
 
     with pytest.raises(MigrationFailed, match="should be named 0001_"):
         read_migrations(tmp_path)
 
 
-async def test_migrations_apply_where_supabase_has_its_roles_and_functions_already(empty_url):
+async def test_migrations_apply_on_supabases_existing_roles_and_functions(empty_url):
     connection = await asyncpg.connect(empty_url)
     await connection.execute("""
         create schema auth;

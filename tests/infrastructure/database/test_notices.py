@@ -1,4 +1,4 @@
-"""Notices in the transaction of what happened, and deliveries by those who claim them."""
+"""Webhook messages in the transaction of their event, and deliveries claimed by workers."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ async def account_id(owner):
 
 
 async def listening(owner, url=None):
-    """An account that has credits, and an endpoint on a host of its own."""
+    """An account that has credits, and an endpoint on its own host."""
     account_id = (await make_tenant(owner)).account_id
     await owner.execute("select ledger.grant_credits($1, 100, 'g', 'admin_grant')", account_id)
     await new_endpoint(owner, account_id, url=url or f"https://{uuid.uuid4().hex}.example")
@@ -81,7 +81,7 @@ async def deliveries(owner, account_id):
     )
 
 
-# What is told
+# Messages
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def deliveries(owner, account_id):
         ("bulk_analysis", "failed", "broken", "run.failed"),
     ],
 )
-async def test_the_end_of_a_run_is_told(owner, account_id, kind, status, error, expected):
+async def test_end_of_a_run_creates_a_message(owner, account_id, kind, status, error, expected):
     run_id = await started(owner, account_id, kind)
 
     await owner.execute(FINISH, account_id, run_id, status, error, 3)
@@ -106,7 +106,7 @@ async def test_the_end_of_a_run_is_told(owner, account_id, kind, status, error, 
     assert data["subject"] == {"username": "ada"}
 
 
-async def test_a_run_in_the_queue_that_is_cancelled_is_told_of(owner, account_id):
+async def test_cancellation_of_a_queued_run_creates_a_message(owner, account_id):
     run_id = uuid.uuid4()
     await owner.execute(START, account_id, run_id, "deep_analysis", 0, True)
 
@@ -115,7 +115,7 @@ async def test_a_run_in_the_queue_that_is_cancelled_is_told_of(owner, account_id
     assert await types(owner, account_id) == ["run.cancelled"]
 
 
-async def test_parts_of_a_run_are_told_as_one(owner, account_id):
+async def test_children_of_a_run_create_one_message(owner, account_id):
     bulk_id, item_id = uuid.uuid4(), uuid.uuid4()
     await owner.execute(START, account_id, bulk_id, "bulk_analysis", 0, False)
     await owner.execute(
@@ -131,7 +131,7 @@ async def test_parts_of_a_run_are_told_as_one(owner, account_id):
     assert (data["run_id"], data["credits_held"], data["credits_charged"]) == (str(bulk_id), 5, 4)
 
 
-async def test_what_did_not_happen_after_all_is_not_told(owner, account_id):
+async def test_rolled_back_event_creates_no_message(owner, account_id):
     run_id = await started(owner, account_id)
     change = owner.transaction()
     await change.start()
@@ -141,7 +141,7 @@ async def test_what_did_not_happen_after_all_is_not_told(owner, account_id):
     assert await told(owner, account_id) == []
 
 
-async def test_who_has_no_endpoint_is_told_nothing(owner, tenant):
+async def test_account_without_an_endpoint_gets_no_message(owner, tenant):
     run_id = await started(owner, tenant.account_id, credits_held=0)
 
     await owner.execute(FINISH, tenant.account_id, run_id, "completed", None, 0)
@@ -152,7 +152,7 @@ async def test_who_has_no_endpoint_is_told_nothing(owner, tenant):
 @pytest.mark.parametrize(
     "change", ["status = 'disabled', disabled_reason = 'gone'", "types = '{credits.low}'"]
 )
-async def test_an_endpoint_that_does_not_listen_to_it_is_told_nothing(owner, account_id, change):
+async def test_endpoint_without_a_matching_subscription_gets_no_message(owner, account_id, change):
     await owner.execute(f"update notice_endpoints set {change} where account_id = $1", account_id)
 
     await emitted(owner, account_id)
@@ -160,7 +160,7 @@ async def test_an_endpoint_that_does_not_listen_to_it_is_told_nothing(owner, acc
     assert await told(owner, account_id) == []
 
 
-async def test_every_endpoint_that_listens_is_told_once(owner, account_id):
+async def test_every_matching_endpoint_gets_one_delivery(owner, account_id):
     await new_endpoint(owner, account_id, types=("batch.completed",))
     await new_endpoint(owner, account_id, types=("run.failed",))
 
@@ -171,8 +171,8 @@ async def test_every_endpoint_that_listens_is_told_once(owner, account_id):
     assert {(row["type"], row["status"]) for row in rows} == {("batch.completed", "pending")}
 
 
-async def test_low_credits_are_told_once_until_they_rise_again(owner, account_id):
-    """The free plan brings 10 a month: the line is at 1. Here it is set to 50 of 100."""
+async def test_low_credits_create_one_message_until_they_rise_again(owner, account_id):
+    """The free plan grants 10 a month, so its threshold is 1. Here the threshold is 50 of 100."""
     await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
     spend = "select ledger.spend($1, $2, $3, 'analysis')"
     await owner.execute(spend, account_id, 50, "a")
@@ -189,7 +189,7 @@ async def test_low_credits_are_told_once_until_they_rise_again(owner, account_id
     ]
 
 
-async def test_credits_that_are_held_and_come_back_cross_no_line(owner, account_id):
+async def test_held_and_released_credits_cross_no_threshold(owner, account_id):
     await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
     for number in range(3):
         reference = f"h{number}"
@@ -199,7 +199,7 @@ async def test_credits_that_are_held_and_come_back_cross_no_line(owner, account_
     assert await told(owner, account_id) == []
 
 
-async def test_credits_that_were_held_are_low_once_they_are_spent(owner, account_id):
+async def test_held_credits_are_low_once_they_are_spent(owner, account_id):
     await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
     await owner.execute("select ledger.place_hold($1, 60, 'h', 'analysis')", account_id)
     assert await told(owner, account_id) == []
@@ -209,7 +209,7 @@ async def test_credits_that_were_held_are_low_once_they_are_spent(owner, account
     assert await types(owner, account_id) == ["credits.low"]
 
 
-async def test_without_a_line_of_its_own_an_account_has_a_tenth_of_its_plan(owner, account_id):
+async def test_default_threshold_is_a_tenth_of_the_plans_credits(owner, account_id):
     await owner.execute("update accounts set plan = 'growth' where id = $1", account_id)
 
     await owner.execute("select ledger.spend($1, 76, 'a', 'analysis')", account_id)
@@ -218,7 +218,7 @@ async def test_without_a_line_of_its_own_an_account_has_a_tenth_of_its_plan(owne
     assert data == {"credits_available": 24, "credits_held": 0, "credits_low_at": 25}
 
 
-async def test_whether_an_account_listens_at_all_is_known_where_credits_are_spent(owner, tenant):
+async def test_credit_account_records_whether_the_account_has_endpoints(owner, tenant):
     account_id = tenant.account_id
     has_endpoints = "select has_endpoints from credit_accounts where account_id = $1"
     seen = [await owner.fetchval(has_endpoints, account_id)]
@@ -230,10 +230,10 @@ async def test_whether_an_account_listens_at_all_is_known_where_credits_are_spen
     assert [*seen, await owner.fetchval(has_endpoints, account_id)] == [False, True, True, False]
 
 
-# What is delivered
+# Deliveries
 
 
-async def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(owner, outbox, account_id):
+async def test_claimed_delivery_is_exclusive_until_its_lease_ends(owner, outbox, account_id):
     await emitted(owner, account_id)
 
     (due,) = await claimed_of(outbox, account_id)
@@ -254,7 +254,7 @@ async def test_what_is_claimed_is_nobody_elses_until_the_lease_ends(owner, outbo
     assert [row["attempts"] for row in await deliveries(owner, account_id)] == [1]
 
 
-async def test_a_delivery_is_noted_with_its_attempts(owner, outbox, account_id):
+async def test_delivery_is_recorded_with_its_attempts(owner, outbox, account_id):
     await emitted(owner, account_id)
     (due,) = await claimed_of(outbox, account_id)
     await outbox.settle(due, *RETRIED)
@@ -276,7 +276,7 @@ async def test_a_delivery_is_noted_with_its_attempts(owner, outbox, account_id):
     ]
 
 
-async def test_an_endpoint_fails_from_its_first_failure_to_its_next_success(owner, outbox, account_id):
+async def test_endpoint_is_failing_from_its_first_failure_to_its_next_success(owner, outbox, account_id):
     failing_since = "select failing_since from notice_endpoints where account_id = $1"
     await emitted(owner, account_id, 3)
     first, second, third = await claimed_of(outbox, account_id)
@@ -292,7 +292,7 @@ async def test_an_endpoint_fails_from_its_first_failure_to_its_next_success(owne
     assert await owner.fetchval(failing_since, account_id) is None
 
 
-async def test_an_endpoint_that_is_gone_is_disabled_with_all_that_waits_for_it(owner, outbox, account_id):
+async def test_endpoint_that_is_gone_is_disabled_with_its_pending_deliveries(owner, outbox, account_id):
     await emitted(owner, account_id, 3)
     first, second, third = await claimed_of(outbox, account_id)
     await emitted(owner, account_id)
@@ -310,15 +310,15 @@ async def test_an_endpoint_that_is_gone_is_disabled_with_all_that_waits_for_it(o
     assert await claimed_of(outbox, account_id) == []
 
 
-async def test_what_waits_for_a_deleted_account_waits(owner, outbox, account_id):
+async def test_deliveries_of_a_deleted_account_are_not_claimed(owner, outbox, account_id):
     await emitted(owner, account_id)
     await owner.execute("update accounts set deleted_at = now() where id = $1", account_id)
 
     assert await claimed_of(outbox, account_id) == []
 
 
-async def test_nobody_has_more_under_way_than_anybody_and_each_has_a_turn(owner, outbox):
-    """One floods three hosts of its own; others want one delivery each, some to the flooder's host."""
+async def test_delivery_slots_are_shared_fairly_between_accounts(owner, outbox):
+    """One account floods three hosts; others need one delivery each, some to the first one's host."""
     key = uuid.uuid4().hex
     flooder = await listening(owner, url=f"https://a.{key}")
     for host in ("b", "c"):
@@ -341,7 +341,7 @@ async def test_nobody_has_more_under_way_than_anybody_and_each_has_a_turn(owner,
     assert len(await claimed_of(outbox, flooder)) == 5
 
 
-async def test_one_host_is_asked_by_no_more_than_so_many_at_once(owner, outbox):
+async def test_concurrent_deliveries_to_one_host_are_limited(owner, outbox):
     url = f"https://{uuid.uuid4().hex}.example"
     accounts = [await listening(owner, url=url) for _ in range(6)]
     for account_id in accounts:
@@ -364,8 +364,8 @@ async def test_one_account_cannot_occupy_all_delivery_slots_of_a_shared_host(own
     assert [due.account_id for due in await claimed_of(outbox, flooder, other)] == [other]
 
 
-async def test_who_claims_while_another_does_gets_nothing(addresses, owner, outbox):
-    """What the other takes is not to be seen yet, so nobody could tell how much is under way to a host."""
+async def test_claim_during_another_claim_gets_nothing(addresses, owner, outbox):
+    """The other claim is not committed, so the number of active deliveries to a host is unknown."""
     url = f"https://{uuid.uuid4().hex}.example"
     account_id = await listening(owner, url=url)
     await emitted(owner, account_id, 5)
@@ -380,7 +380,7 @@ async def test_who_claims_while_another_does_gets_nothing(addresses, owner, outb
     assert [due.account_id for due in await claimed_of(outbox, account_id, latecomer)] == [latecomer]
 
 
-async def test_of_many_who_claim_at_once_each_gets_others(owner, database):
+async def test_concurrent_claims_get_different_deliveries(owner, database):
     accounts = [await listening(owner, url=f"https://{uuid.uuid4().hex}") for _ in range(4)]
     for account_id in accounts:
         await emitted(owner, account_id, 3)
@@ -396,7 +396,7 @@ async def test_of_many_who_claim_at_once_each_gets_others(owner, database):
     assert len({due.id for due in claimed}) == len(claimed) == 12
 
 
-async def test_an_endpoint_that_is_just_being_removed_fails_nobodys_work(addresses, owner, account_id):
+async def test_removal_of_an_endpoint_does_not_fail_a_concurrent_message(addresses, owner, account_id):
     remover, teller = [await asyncpg.connect(addresses.owner) for _ in range(2)]
     removal = remover.transaction()
     await removal.start()
@@ -435,8 +435,8 @@ async def settle(outbox, account_id):
             await outbox.settle(due, *RETRIED)
 
 
-async def test_telling_and_removing_and_settling_at_once_never_wait_in_a_circle(addresses, owner, outbox):
-    """Each takes the credits' row, the endpoint's and the delivery's in one order."""
+async def test_concurrent_messages_removals_and_settlements_do_not_deadlock(addresses, owner, outbox):
+    """Each locks the rows of the credits, the endpoint and the delivery in the same order."""
     account_id = (await make_tenant(owner)).account_id
     await owner.execute("select ledger.grant_credits($1, 1000, 'h', 'admin_grant')", account_id)
     first, second, third = [await asyncpg.connect(addresses.owner) for _ in range(3)]
@@ -459,7 +459,7 @@ async def test_telling_and_removing_and_settling_at_once_never_wait_in_a_circle(
     assert await owner.fetch("select * from ledger.audit() where account_id = $1", account_id) == []
 
 
-async def test_what_is_old_is_removed_with_its_deliveries(owner, account_id):
+async def test_old_messages_are_purged_with_their_deliveries(owner, account_id):
     await emitted(owner, account_id, 2)
     await owner.execute(
         "update notices set created_at = now() - interval '31 days'"

@@ -14,7 +14,7 @@ NEW_ITEM = "insert into bulk_items (account_id, run_id, position, username) valu
 
 @pytest.fixture
 def pause(runs, tenant, executor):
-    """A function: a new run of an account without credits, paused until it has so many."""
+    """A function: a new run of an account without credits, paused until the account has this many."""
 
     async def pause(credits_needed=1, **changes):
         new = new_run(tenant, credits_held=0, takes_turn=False, **changes)
@@ -28,7 +28,7 @@ def pause(runs, tenant, executor):
 
 @pytest.fixture
 def now(runs):
-    """A function: the run as it is now."""
+    """A function: the current state of the run."""
     return lambda run: runs.find(run.account_id, run.id)
 
 
@@ -139,7 +139,7 @@ async def test_a_run_expires_after_seven_days_of_pause_and_not_before(runs, owne
     assert [tuple(item) for item in items] == [("skipped", "expired"), ("waiting", None)]
 
 
-async def test_a_removed_run_takes_its_work_from_before_the_pause_along(owner, tenant, pause):
+async def test_removal_of_a_run_includes_its_workflow_from_before_the_pause(owner, tenant, pause):
     run = await pause()
     await owner.execute(GRANT, tenant.account_id, 1)
     assert await in_queue(owner, run.id) == "ENQUEUED"

@@ -16,14 +16,14 @@ async def pool(addresses):
         yield pool
 
 
-async def test_a_returned_connection_is_lent_again(pool):
+async def test_returned_connection_is_lent_again(pool):
     first = await pool.acquire()
     pool.release(first)
 
     assert await pool.acquire() is first
 
 
-async def test_no_more_are_open_than_allowed_and_waiters_are_served_in_turn(pool):
+async def test_open_connections_are_limited_and_waiters_are_served_in_order(pool):
     first, second = await pool.acquire(), await pool.acquire()
     waiting = [asyncio.create_task(pool.acquire()) for _ in range(2)]
     await asyncio.sleep(0)
@@ -34,7 +34,7 @@ async def test_no_more_are_open_than_allowed_and_waiters_are_served_in_turn(pool
     assert await asyncio.gather(*waiting) == [second, first]
 
 
-async def test_whoever_waits_too_long_is_told_so_and_the_place_is_not_lost(pool, monkeypatch):
+async def test_waiter_times_out_without_losing_a_connection(pool, monkeypatch):
     monkeypatch.setattr(module, "ACQUIRE_TIMEOUT_S", 0.01)
     first, second = await pool.acquire(), await pool.acquire()
 
@@ -46,7 +46,7 @@ async def test_whoever_waits_too_long_is_told_so_and_the_place_is_not_lost(pool,
     assert {await pool.acquire(), await pool.acquire()} == {first, second}
 
 
-async def test_a_connection_left_in_a_transaction_is_never_lent_again(pool):
+async def test_connection_left_in_a_transaction_is_never_lent_again(pool):
     connection = await pool.acquire()
     await connection.execute("begin")
     pool.release(connection)
@@ -55,7 +55,7 @@ async def test_a_connection_left_in_a_transaction_is_never_lent_again(pool):
     assert await pool.acquire() is not connection
 
 
-async def test_a_dead_connection_makes_room_for_a_waiter(pool):
+async def test_dead_connection_makes_room_for_a_waiter(pool):
     first, _ = await pool.acquire(), await pool.acquire()
     waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)
@@ -66,7 +66,7 @@ async def test_a_dead_connection_makes_room_for_a_waiter(pool):
     assert await (await waiting).fetchval("select 1") == 1
 
 
-async def test_a_waiter_that_gives_up_as_it_is_served_passes_it_on(pool):
+async def test_waiter_cancelled_while_served_passes_the_connection_on(pool):
     first, _ = await pool.acquire(), await pool.acquire()
     impatient, patient = (asyncio.create_task(pool.acquire()) for _ in range(2))
     await asyncio.sleep(0)
@@ -77,14 +77,14 @@ async def test_a_waiter_that_gives_up_as_it_is_served_passes_it_on(pool):
     assert await patient is first
 
 
-async def test_a_failed_opening_gives_its_place_back(addresses):
+async def test_failed_connection_attempt_frees_its_slot(addresses):
     answers = iter(["postgresql://nobody_here@/none?host=/nowhere", addresses.user])
 
     async def url():
         return next(answers)
 
     pool = Pool(url, size_max=1, statement_cache=True)
-    with pytest.raises(OSError):  # noqa: PT011  whichever the system says of a missing folder
+    with pytest.raises(OSError):  # noqa: PT011  the system's error for a missing folder
         await pool.acquire()
 
     connection = await pool.acquire()
@@ -93,7 +93,7 @@ async def test_a_failed_opening_gives_its_place_back(addresses):
     await pool.close()
 
 
-async def test_a_connection_lent_for_ever_is_hung_up_on(pool, monkeypatch):
+async def test_connection_lent_for_too_long_is_closed(pool, monkeypatch):
     monkeypatch.setattr(module, "LENT_S_MAX", 0.0)
     monkeypatch.setattr(module, "LOOK_INTERVAL_S", 0.01)
     connection = await pool.acquire()

@@ -37,7 +37,7 @@ insert into token_prices values ('openai', 'gpt-5-mini', $1, 0, 1000000, 0, 0, 0
         ("anthropic", "claude-haiku-5-5", "2026-11-01", "0.10 0.01 0.50"),
     ],
 )
-def test_the_file_has_the_published_prices(provider, model, at, dollars):
+def test_file_has_the_published_prices(provider, model, at, dollars):
     moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
     kinds = (
         Usage(tokens_in=100_000),
@@ -50,7 +50,7 @@ def test_the_file_has_the_published_prices(provider, model, at, dollars):
     assert found == [round(float(amount) * 1e8) for amount in dollars.split()]
 
 
-def test_the_file_prices_what_is_not_sold_by_tokens():
+def test_file_prices_what_is_not_sold_by_tokens():
     assert BOOK.of_units("apify", "run", 1, NOON) == 3_000_000
     assert BOOK.of_units("apify", "compute_hour", 0.5, NOON) == 125_000_000
     assert BOOK.of_units("scraperapi", "request", 1, NOON) == 490_000
@@ -58,7 +58,7 @@ def test_the_file_prices_what_is_not_sold_by_tokens():
 
 @pytest.fixture
 def write(tmp_path):
-    """A function: a file of prices with one line, which may be changed."""
+    """A function: a file of prices with one line, which can be changed."""
 
     def write(**changes):
         line = {
@@ -79,7 +79,7 @@ def write(tmp_path):
 
 
 @pytest.mark.parametrize("price", ["-1", "0.0000000001", "NaN", "Infinity"])
-def test_what_is_no_price_is_refused(write, price):
+def test_invalid_price_is_rejected(write, price):
     (line,) = read_price_list(write(input=price)).tokens
 
     with pytest.raises(PriceFileInvalid, match="is not a price"):
@@ -87,7 +87,7 @@ def test_what_is_no_price_is_refused(write, price):
 
 
 @pytest.mark.parametrize("change", [{"input": "x"}, {"typo": "1"}, {"effective_from": "soon"}])
-def test_a_file_that_is_none_is_refused_by_name(write, change):
+def test_invalid_file_is_rejected_by_name(write, change):
     with pytest.raises(PriceFileInvalid, match=r"prices\.json is not a list of prices"):
         read_price_list(write(**change))
 
@@ -99,7 +99,7 @@ async def spoilable_owner(spoilable_addresses):
     await connection.close()
 
 
-async def test_prices_are_loaded_once_however_often(spoilable_addresses, spoilable_owner):
+async def test_loading_prices_is_idempotent(spoilable_addresses, spoilable_owner):
     counts = [await load_prices(spoilable_addresses.owner, LIST) for _ in range(3)]
 
     assert counts == [len(LIST.tokens) + len(LIST.units), 0, 0]
@@ -108,7 +108,7 @@ async def test_prices_are_loaded_once_however_often(spoilable_addresses, spoilab
     assert await spoilable_owner.fetchval("select count(*) from token_prices where source = ''") == 0
 
 
-async def test_a_price_is_never_changed_silently(spoilable_addresses, spoilable_owner, write):
+async def test_changed_price_is_rejected(spoilable_addresses, spoilable_owner, write):
     await load_prices(spoilable_addresses.owner, read_price_list(write()))
 
     with pytest.raises(PriceFileInvalid, match="openai m from 2026-01-01 is another"):
@@ -117,7 +117,7 @@ async def test_a_price_is_never_changed_silently(spoilable_addresses, spoilable_
     assert await spoilable_owner.fetchval("select output_nanodollars from token_prices") == 2_000_000_000
 
 
-async def test_prices_that_an_operator_added_are_let_be(spoilable_addresses, spoilable_owner):
+async def test_prices_added_by_an_operator_are_kept(spoilable_addresses, spoilable_owner):
     await spoilable_owner.execute(NEGOTIATED, LATER)
 
     await load_prices(spoilable_addresses.owner, LIST)
@@ -136,7 +136,7 @@ def price_of(book, at=NOON):
     return book.of_tokens("openai", "gpt-5-mini", Usage(tokens_in=1_000_000), at)
 
 
-async def test_the_database_says_what_the_file_says(spoilable_addresses, spoilable_database):
+async def test_database_has_the_prices_of_the_file(spoilable_addresses, spoilable_database):
     await load_prices(spoilable_addresses.owner, LIST)
     book = PostgresPriceBook(spoilable_database)
     await book.refresh()
@@ -149,7 +149,7 @@ async def test_the_database_says_what_the_file_says(spoilable_addresses, spoilab
         assert book.of_units(line.provider, line.unit, 3, LATER) == 3 * line.price.nanodollars
 
 
-async def test_a_new_price_is_taken_up_within_five_minutes_and_nobody_waits(
+async def test_new_price_applies_within_five_minutes_without_blocking_a_caller(
     spoilable_addresses, spoilable_owner, spoilable_database
 ):
     await load_prices(spoilable_addresses.owner, LIST)
@@ -164,12 +164,12 @@ async def test_a_new_price_is_taken_up_within_five_minutes_and_nobody_waits(
     assert price_of(book) == 250_000_000
 
     clock.now_s += 0.001
-    assert price_of(book) == 250_000_000  # the next one knows
+    assert price_of(book) == 250_000_000  # the next read has the new price
     await book.close()
     assert price_of(book) == 1_000_000
 
 
-async def test_without_a_database_the_last_prices_hold_and_it_is_asked_again_soon(
+async def test_last_prices_apply_during_an_outage_and_are_read_again_soon(
     spoilable_addresses, spoilable_owner, spoilable_database
 ):
     await load_prices(spoilable_addresses.owner, LIST)
@@ -187,7 +187,7 @@ async def test_without_a_database_the_last_prices_hold_and_it_is_asked_again_soo
     await book.close()
 
 
-async def test_a_schema_without_prices_is_no_reason_not_to_start(spoilable_owner, spoilable_database):
+async def test_schema_without_prices_does_not_prevent_a_start(spoilable_owner, spoilable_database):
     await spoilable_owner.execute("drop table token_prices")
     book = PostgresPriceBook(spoilable_database)
 

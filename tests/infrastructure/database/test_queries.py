@@ -1,4 +1,4 @@
-"""Every statement is prepared against the migrated schema: a misspelt column fails here."""
+"""Preparation of every statement against the migrated schema: a misspelt column fails here."""
 
 import importlib
 import pkgutil
@@ -18,7 +18,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-async def test_the_statement_fits_the_schema(owner, name):
+async def test_statement_fits_the_schema(owner, name):
     prepared = await owner.prepare(STATEMENTS[name])
 
     assert prepared.get_query() == STATEMENTS[name]

@@ -1,4 +1,4 @@
-"""Nobody reaches another tenant's rows: every table of the catalog, every command, every stranger."""
+"""Isolation of tenants: every table of the catalog, every command, every kind of stranger."""
 
 import json
 import uuid
@@ -18,7 +18,7 @@ from tests.infrastructure.database.rows import (
 )
 from tests.support import claims_of
 
-# Whether members may read the table. A new table fails the first test until it stands here.
+# Whether members may read the table. A new table fails the first test until it is listed here.
 TABLES = {
     "public.accounts": True,
     "public.memberships": True,
@@ -73,7 +73,7 @@ TABLES = {
     "traffic.workers": False,
     "oslira.migrations": False,
 }
-# What members may write themselves, in their own accounts: how, and the column to try it with. Nothing else.
+# The only tables that members may write in their own accounts: the commands, and a column to test with.
 WRITABLE = {
     "public.business_profiles": (("insert", "update"), "name"),
     "public.leads": (("update",), "deleted_at"),
@@ -88,7 +88,7 @@ FORBIDDEN = [
     if table not in WRITABLE or command not in WRITABLE[table][0]
 ]
 
-# Callers may not even look into the engine's schema; tests/core/engine holds that.
+# Without the engine's schema, which callers may not use at all; tests/core/engine checks that.
 CATALOG = """
 select format('%s.%s', n.nspname, c.relname) as name
 from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
@@ -198,7 +198,7 @@ async def stranger(owner):
 
 @pytest.fixture(scope="module")
 async def app_user(addresses):
-    """Each test is in transactions of its own, which leave nothing behind."""
+    """A connection as app_user; each test uses its own transactions, which leave nothing behind."""
     connection = await asyncpg.connect(addresses.user)
     yield connection
     await connection.close()
@@ -241,7 +241,7 @@ async def test_every_table_of_the_catalog_has_a_case(owner):
 
 
 async def attempt(connection, who, stranger, statement, arguments):
-    """What the statement reaches; nothing when it is denied."""
+    """Returns the rows that the statement reaches; none when it is denied."""
     try:
         async with connection.transaction():
             await enter(connection, who, stranger)
@@ -253,7 +253,7 @@ async def attempt(connection, who, stranger, statement, arguments):
 @pytest.mark.parametrize("who", STRANGERS)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("table", TABLES)
-async def test_a_stranger_reaches_no_row(owner, app_user, victim, stranger, table, command, who):
+async def test_stranger_reaches_no_row(owner, app_user, victim, stranger, table, command, who):
     before = await belonging_to(owner, table, victim)
     assert before, "the victim needs a row in every table for this to prove anything"
     statement = await statement_for(owner, command, table)
@@ -266,7 +266,7 @@ async def test_a_stranger_reaches_no_row(owner, app_user, victim, stranger, tabl
 
 
 @pytest.mark.parametrize(("table", "command"), FORBIDDEN)
-async def test_a_member_writes_no_other_table_directly(owner, app_user, victim, table, command):
+async def test_member_writes_no_other_table_directly(owner, app_user, victim, table, command):
     before = await belonging_to(owner, table, victim)
     statement = await statement_for(owner, command, table)
     arguments = [before[0]] if "$1" in statement else []
@@ -280,7 +280,7 @@ async def test_a_member_writes_no_other_table_directly(owner, app_user, victim, 
 
 
 @pytest.mark.parametrize("table", [table for table, readable in TABLES.items() if readable])
-async def test_a_member_reads_their_own_rows_and_no_others(owner, app_user, victim, table):
+async def test_member_reads_only_their_own_rows(owner, app_user, victim, table):
     readable = await owner.fetchval(READABLE, table)
     statement = f"select to_jsonb(t)::text as row from (select {readable} from {table}) as t"
     async with app_user.transaction():
@@ -301,7 +301,7 @@ async def test_members_do_not_read_hashes(owner, table, column):
     assert column not in (await owner.fetchval(READABLE, table)).split(", ")
 
 
-async def test_claims_with_a_removed_membership_open_nothing(owner, database, tenant):
+async def test_claims_with_a_removed_membership_give_no_access(owner, database, tenant):
     await owner.execute("delete from memberships where account_id = $1", tenant.account_id)
 
     session = database.user(claims_of(tenant.caller.user_id))
@@ -317,7 +317,7 @@ async def as_member(connection, tenant, statement, *arguments):
         return await connection.fetch(statement, *arguments)
 
 
-async def test_a_member_writes_profiles_of_their_own_account(owner, app_user, tenant):
+async def test_member_writes_profiles_of_their_own_account(owner, app_user, tenant):
     await as_member(app_user, tenant, NEW_PROFILE, tenant.account_id)
 
     changed = await as_member(
@@ -330,7 +330,7 @@ async def test_a_member_writes_profiles_of_their_own_account(owner, app_user, te
     ) == [("Changed",)]
 
 
-async def test_a_member_adds_no_profile_to_another_account(owner, app_user, victim, stranger):
+async def test_member_adds_no_profile_to_another_account(owner, app_user, victim, stranger):
     before = await belonging_to(owner, "public.business_profiles", victim)
 
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):
@@ -343,13 +343,13 @@ async def test_a_member_adds_no_profile_to_another_account(owner, app_user, vict
     ("table", "column"),
     [("leads", "score"), ("leads", "account_id"), ("analyses", "result"), ("analyses", "lead_id")],
 )
-async def test_what_was_found_out_is_not_for_members_to_change(app_user, victim, table, column):
+async def test_members_cannot_change_analysis_results(app_user, victim, table, column):
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await as_member(app_user, victim, f"update public.{table} set {column} = {column}")
 
 
 @pytest.mark.parametrize("column", ["account_id", "id", "created_by", "created_at"])
-async def test_where_a_profile_comes_from_never_changes(app_user, victim, column):
+async def test_identity_and_origin_of_a_profile_never_change(app_user, victim, column):
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         await as_member(app_user, victim, f"update public.business_profiles set {column} = {column}")
 

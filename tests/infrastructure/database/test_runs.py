@@ -1,4 +1,4 @@
-"""A run's row, its credits and its place in the queue change together or not at all."""
+"""Atomic changes of a run's row, its credits and its position in the queue."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def begun(runs, executor, new):
     return run
 
 
-async def test_a_started_run_has_its_credits_held_and_its_place_in_the_queue(runs, owner, rich):
+async def test_started_run_has_held_credits_and_a_queued_workflow(runs, owner, rich):
     started = await runs.start(new := new_run(rich))
 
     assert (started.outcome, started.run.status, started.credits_available) == ("started", "queued", 95)
@@ -29,7 +29,7 @@ async def test_a_started_run_has_its_credits_held_and_its_place_in_the_queue(run
     assert await in_queue(owner, new.id) == "ENQUEUED"
 
 
-async def test_without_enough_credits_nothing_is_left_behind(runs, owner, tenant):
+async def test_start_without_enough_credits_leaves_nothing_behind(runs, owner, tenant):
     started = await runs.start(new := new_run(tenant))
 
     assert (started.outcome, started.run, started.credits_available) == ("insufficient", None, 0)
@@ -37,7 +37,7 @@ async def test_without_enough_credits_nothing_is_left_behind(runs, owner, tenant
     assert await in_queue(owner, new.id) is None
 
 
-async def test_a_start_goes_with_the_transaction_it_is_part_of(runs, session, owner, rich):
+async def test_start_is_rolled_back_with_its_transaction(runs, session, owner, rich):
     new = new_run(rich)
     with pytest.raises(RuntimeError):
         async with session.transaction():
@@ -49,7 +49,7 @@ async def test_a_start_goes_with_the_transaction_it_is_part_of(runs, session, ow
     assert await credits_of(owner, rich) == (100, 0)
 
 
-async def test_racing_starts_of_one_id_are_one_run(runs, owner, rich):
+async def test_concurrent_starts_of_one_id_are_one_run(runs, owner, rich):
     new = new_run(rich)
 
     outcomes = [started.outcome for started in await asyncio.gather(*(runs.start(new) for _ in range(16)))]
@@ -59,7 +59,7 @@ async def test_racing_starts_of_one_id_are_one_run(runs, owner, rich):
     assert await credits_of(owner, rich) == (95, 5)
 
 
-async def test_the_same_id_for_other_work_is_refused(runs, owner, rich):
+async def test_same_id_for_other_work_is_rejected(runs, owner, rich):
     new = new_run(rich)
     await runs.start(new)
 
@@ -69,7 +69,7 @@ async def test_the_same_id_for_other_work_is_refused(runs, owner, rich):
     assert await credits_of(owner, rich) == (95, 5)
 
 
-async def test_racing_runs_of_one_kind_of_work_are_one_and_nobody_pays_twice(runs, owner, rich):
+async def test_concurrent_duplicates_are_one_run_and_charged_once(runs, owner, rich):
     started = await asyncio.gather(*(runs.start(new_run(rich, dedup_key="ada")) for _ in range(16)))
 
     assert sorted(one.outcome for one in started) == ["duplicate"] * 15 + ["started"]
@@ -77,14 +77,14 @@ async def test_racing_runs_of_one_kind_of_work_are_one_and_nobody_pays_twice(run
     assert await credits_of(owner, rich) == (95, 5)
 
 
-async def test_what_has_ended_is_no_duplicate(runs, rich, executor):
+async def test_ended_run_is_no_duplicate(runs, rich, executor):
     run = await begun(runs, executor, new_run(rich, dedup_key="ada"))
     await runs.finish(run, DONE)
 
     assert (await runs.start(new_run(rich, dedup_key="ada"))).outcome == "started"
 
 
-async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
+async def test_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
     run = await begun(runs, executor, new_run(tenant, credits_held=0))
 
     assert await runs.finish(run, RunEnd(status="completed", outcome="completed")) == "done"
@@ -92,7 +92,7 @@ async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor
 
 
 @pytest.mark.parametrize(("ending", "credits_left"), [(DONE, 95), (STOPPED, 100), (BROKEN, 100)], ids=str)
-async def test_an_end_charges_or_releases_in_the_same_breath(
+async def test_end_charges_or_releases_in_the_same_transaction(
     runs, owner, rich, executor, ending, credits_left
 ):
     run = await begun(runs, executor, new_run(rich))
@@ -111,7 +111,7 @@ async def test_an_end_charges_or_releases_in_the_same_breath(
 
 
 async def race(runs, run):
-    """Ends, cancellations and the sweep of lost runs at once; what the ends were told."""
+    """Runs ends, cancellations and the purge of lost runs concurrently; returns the outcomes of the ends."""
     ends = [runs.finish(run, ending) for ending in (DONE, STOPPED, BROKEN) for _ in range(16)]
     others = [runs.request_cancel(run.account_id, run.id) for _ in range(15)]
     return (await asyncio.gather(*ends, *others, runs.close_lost()))[: len(ends)]
@@ -128,12 +128,12 @@ async def one_end_each(runs, owner, rich, executor, *, races):
     return not await findings(owner, rich) and await credits_of(owner, rich) == (100 - charged, 0)
 
 
-async def test_of_many_racing_ends_one_wins(runs, owner, rich, executor):
+async def test_one_of_many_concurrent_ends_wins(runs, owner, rich, executor):
     assert await one_end_each(runs, owner, rich, executor, races=4)
 
 
 @pytest.mark.battery
-async def test_of_many_racing_ends_one_wins_every_time(runs, owner, rich, executor):
+async def test_one_of_many_concurrent_ends_wins_every_time(runs, owner, rich, executor):
     await owner.execute("select ledger.grant_credits($1, 10000, 'more', 'admin_grant')", rich.account_id)
     for _ in range(20):
         await one_end_each(runs, owner, rich, executor, races=50)
@@ -141,7 +141,7 @@ async def test_of_many_racing_ends_one_wins_every_time(runs, owner, rich, execut
     assert not await findings(owner, rich)
 
 
-async def test_what_is_delivered_is_what_is_charged(runs, owner, rich, executor):
+async def test_failed_delivery_charges_nothing(runs, owner, rich, executor):
     run = await begun(runs, executor, new_run(rich))
 
     async def fails():
@@ -154,7 +154,7 @@ async def test_what_is_delivered_is_what_is_charged(runs, owner, rich, executor)
     assert await credits_of(owner, rich) == (95, 5)
 
 
-async def test_who_comes_second_delivers_nothing(runs, rich, executor):
+async def test_second_end_delivers_nothing(runs, rich, executor):
     run = await begun(runs, executor, new_run(rich))
     await runs.finish(run, STOPPED)
     delivered = []
@@ -166,7 +166,7 @@ async def test_who_comes_second_delivers_nothing(runs, rich, executor):
     assert delivered == []
 
 
-async def test_a_hold_that_was_closed_by_hand_cannot_be_charged(runs, owner, rich, executor):
+async def test_hold_released_manually_cannot_be_charged(runs, owner, rich, executor):
     run = await begun(runs, executor, new_run(rich))
     await owner.execute("select ledger.release_hold($1, $2)", run.account_id, run.hold_reference)
 
@@ -176,7 +176,7 @@ async def test_a_hold_that_was_closed_by_hand_cannot_be_charged(runs, owner, ric
     assert not await findings(owner, rich)
 
 
-async def test_an_attempt_that_was_followed_by_another_changes_nothing(runs, rich, executor):
+async def test_superseded_attempt_changes_nothing(runs, rich, executor):
     run = await begun(runs, executor, new_run(rich))
     _, later = await runs.begin(run.account_id, run.id, executor=executor, attempts_max=3)
 
@@ -186,7 +186,7 @@ async def test_an_attempt_that_was_followed_by_another_changes_nothing(runs, ric
     assert await runs.finish(later, DONE) == "done"
 
 
-async def test_an_executor_that_is_gone_neither_begins_nor_writes(runs, rich, registry, executor):
+async def test_fenced_executor_neither_begins_nor_writes(runs, rich, registry, executor):
     run = await begun(runs, executor, new_run(rich))
     waiting = new_run(rich)
     await runs.start(waiting)
@@ -199,7 +199,7 @@ async def test_an_executor_that_is_gone_neither_begins_nor_writes(runs, rich, re
     assert (await runs.find(rich.account_id, run.id)).status == "processing"
 
 
-async def test_a_run_that_was_tried_too_often_says_so(runs, rich, executor):
+async def test_run_with_too_many_attempts_reports_it(runs, rich, executor):
     run = await begun(runs, executor, new_run(rich))
 
     outcomes = [
@@ -209,7 +209,7 @@ async def test_a_run_that_was_tried_too_often_says_so(runs, rich, executor):
     assert outcomes == ["begun", "begun", "exhausted"]
 
 
-async def test_progress_never_goes_backwards_and_every_change_has_its_version(runs, rich, executor):
+async def test_progress_never_decreases_and_every_change_has_its_version(runs, rich, executor):
     run = await begun(runs, executor, new_run(rich))
 
     await runs.progress(run, 60, step="late")
@@ -221,7 +221,7 @@ async def test_progress_never_goes_backwards_and_every_change_has_its_version(ru
     assert after.updated_at > run.updated_at
 
 
-async def test_a_run_that_waits_is_cancelled_at_once_and_leaves_the_queue(runs, owner, rich):
+async def test_queued_run_is_cancelled_at_once_and_leaves_the_queue(runs, owner, rich):
     await runs.start(new := new_run(rich))
 
     outcome, run = await runs.request_cancel(rich.account_id, new.id)
@@ -232,7 +232,7 @@ async def test_a_run_that_waits_is_cancelled_at_once_and_leaves_the_queue(runs, 
     assert (await runs.request_cancel(rich.account_id, new.id))[0] == "ended"
 
 
-async def test_a_run_at_work_is_asked_to_stop_and_its_executor_hears_of_it(runs, rich, registry, executor):
+async def test_cancellation_of_an_active_run_reaches_its_executor(runs, rich, registry, executor):
     run = await begun(runs, executor, new_run(rich))
 
     first, asked = await runs.request_cancel(run.account_id, run.id)
@@ -243,14 +243,14 @@ async def test_a_run_at_work_is_asked_to_stop_and_its_executor_hears_of_it(runs,
     assert pulse.cancels == {run.id}
 
 
-async def test_nobody_else_finds_a_run(runs, rich, other_tenant):
+async def test_other_account_does_not_find_a_run(runs, rich, other_tenant):
     await runs.start(new := new_run(rich))
 
     assert await runs.request_cancel(other_tenant.account_id, new.id) == ("unknown", None)
     assert await runs.find(other_tenant.account_id, new.id) is None
 
 
-async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner, rich, executor):
+async def test_run_lost_by_the_engine_ends_and_costs_nothing(runs, owner, rich, executor):
     lost, young = await begun(runs, executor, new_run(rich)), await begun(runs, executor, new_run(rich))
     await owner.execute(
         "delete from dbos.workflow_status where workflow_uuid = any ($1)", [str(lost.id), str(young.id)]
@@ -265,7 +265,7 @@ async def test_a_run_that_the_engine_has_lost_ends_and_costs_nothing(runs, owner
     assert await credits_of(owner, rich) == (95, 5)
 
 
-async def test_a_run_that_has_not_moved_for_a_quarter_of_an_hour_ends_once_and_costs_nothing(
+async def test_run_without_progress_for_fifteen_minutes_ends_once_and_costs_nothing(
     runs, owner, rich, executor
 ):
     stuck, slow = await begun(runs, executor, new_run(rich)), await begun(runs, executor, new_run(rich))
@@ -285,7 +285,7 @@ async def test_a_run_that_has_not_moved_for_a_quarter_of_an_hour_ends_once_and_c
 
 
 async def the_sweep_against_the_end(runs, owner, rich, executor, *, races):
-    """A stuck run ends at the very moment it is given up; how often the end was first."""
+    """Stuck runs end at the moment they are closed as stuck; returns how often their own end was first."""
     ended_count = 0
     for _ in range(races):
         run, delivered = await begun(runs, executor, new_run(rich)), []
@@ -307,7 +307,7 @@ async def the_sweep_against_the_end(runs, owner, rich, executor, *, races):
     return ended_count
 
 
-async def test_a_run_that_is_given_up_as_it_ends_is_either_paid_and_delivered_or_neither(
+async def test_run_closed_as_stuck_while_it_ends_is_both_paid_and_delivered_or_neither(
     runs, owner, rich, executor
 ):
     await the_sweep_against_the_end(runs, owner, rich, executor, races=20)
@@ -316,7 +316,7 @@ async def test_a_run_that_is_given_up_as_it_ends_is_either_paid_and_delivered_or
 
 
 @pytest.mark.battery
-async def test_a_thousand_runs_are_given_up_as_they_end(runs, owner, make_rich, executor):
+async def test_thousand_runs_are_closed_as_stuck_while_they_end(runs, owner, make_rich, executor):
     ends = [
         await the_sweep_against_the_end(runs, owner, await make_rich(), executor, races=20) for _ in range(50)
     ]
@@ -325,7 +325,7 @@ async def test_a_thousand_runs_are_given_up_as_they_end(runs, owner, make_rich, 
     assert not await owner.fetch("select * from ledger.audit()")
 
 
-async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
+async def test_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
     stuck = await begun(runs, executor, new_run(rich))
     waiting = await begun(runs, executor, new_run(rich, credits_held=0, takes_turn=False))
     await owner.execute("alter table runs disable trigger mark_change")
@@ -354,7 +354,7 @@ async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich,
         "set hold_reference = null",
     ],
 )
-async def test_the_table_itself_refuses_what_no_function_does(runs, owner, rich, executor, change):
+async def test_table_constraints_reject_invalid_changes(runs, owner, rich, executor, change):
     run = await begun(runs, executor, new_run(rich))
 
     with pytest.raises(asyncpg.CheckViolationError):

@@ -1,4 +1,4 @@
-"""What the catalog must say whatever a migration forgot: each rule is a query that finds nothing."""
+"""Rules for the catalog that every migration must keep: each is a query that finds nothing."""
 
 import uuid
 
@@ -118,7 +118,7 @@ RULES = {
     """,
 }
 
-# Who may execute what; a function that is not here may be executed by its owner alone.
+# The roles that may execute each function; the owner alone may execute a function that is not listed.
 EXECUTORS = {
     "private.member_account_ids": {"app_user", "service_role"},
     "private.user_id": {"app_user"},
@@ -208,11 +208,11 @@ EXECUTORS = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-async def test_the_schema_keeps_the_rule(owner, rule):
+async def test_schema_keeps_the_rule(owner, rule):
     assert await owner.fetch(RULES[rule]) == []
 
 
-async def test_each_function_may_be_executed_by_those_who_need_it_and_no_others(owner):
+async def test_each_function_is_executable_only_by_the_listed_roles(owner):
     rows = await owner.fetch(f"""
         select format('%s.%s', n.nspname, p.proname) as routine, array_agg(r.rolname::text) as roles
         from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace cross join pg_roles as r
@@ -224,7 +224,7 @@ async def test_each_function_may_be_executed_by_those_who_need_it_and_no_others(
     assert {row["routine"]: set(row["roles"]) for row in rows} == EXECUTORS
 
 
-async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
+async def test_deleting_an_account_deletes_all_its_rows(owner, tenant):
     account_id = tenant.account_id
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", account_id)
     await owner.execute("select ledger.place_hold($1, 5, 'h', 'analysis')", account_id)
@@ -256,7 +256,7 @@ async def test_deleting_an_account_takes_everything_of_it_along(owner, tenant):
 @pytest.mark.parametrize(
     "change", ["update credit_entries set reference = 'x'", "delete from credit_entries"]
 )
-async def test_entries_are_never_changed_or_removed_even_by_their_owner(owner, tenant, change):
+async def test_entries_are_immutable_even_for_their_owner(owner, tenant, change):
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
 
     with pytest.raises(Exception, match="never changed or removed"):

@@ -1,4 +1,4 @@
-"""The dual client: no session sees what its caller may not, however its connection was used before."""
+"""Dual client: no session sees other callers' rows, whatever its connection was used for before."""
 
 import asyncio
 import random
@@ -27,13 +27,13 @@ async def tenants(owner):
 
 @pytest.fixture
 async def small_database(addresses):
-    """Two connections a side, so that everybody gets somebody else's."""
+    """Two connections per pool, so that callers constantly share connections."""
     async with dual_client(addresses, pool_size=2) as database:
         yield database
 
 
 async def use(database, tenants, dice):
-    """One random use of the client; the accounts it saw and the one it may see."""
+    """Uses the client once at random; returns the accounts it saw and the one it may see."""
     tenant = dice.choice(tenants)
     session = database.user(tenant.claims)
     match dice.randrange(5):
@@ -73,7 +73,7 @@ async def cancelled(session, after_turns):
 
 
 async def leaks(database, tenants, calls, seed):
-    """Accounts that somebody saw and should not have, over many calls from 32 clients."""
+    """Returns the accounts that were seen by other callers, over many calls from 32 clients."""
     dice = random.Random(seed)
     found = []
 
@@ -108,7 +108,7 @@ async def test_thousands_of_calls_through_a_transaction_pooler_leak_no_row(
         assert await leaks(database, tenants, calls, seed) == [], f"seed {seed}"
 
 
-async def test_one_round_trip_for_many_answers_each_under_their_own_claims(database, tenants):
+async def test_batched_call_computes_each_result_with_its_own_claims(database, tenants):
     strangers = [claims_of(uuid.uuid4()), "", '{"role": "anon"}']
     claims = [tenant.claims for tenant in tenants] + strangers
     chosen = [None] * len(tenants) + [tenants[0].account_id] * len(strangers)
@@ -146,12 +146,12 @@ async def test_hostile_claims_stay_data(database, name):
     assert row["claims"] == claims
 
 
-async def test_a_callers_statement_outside_a_transaction_is_a_mistake(database, tenant):
+async def test_user_statement_outside_a_transaction_raises_an_error(database, tenant):
     with pytest.raises(AssertionError):
         await database.user(tenant.claims).fetch(MINE)
 
 
-async def test_a_caller_never_joins_another_callers_transaction(database, tenant, other_tenant):
+async def test_caller_never_joins_another_callers_transaction(database, tenant, other_tenant):
     async with database.user(tenant.claims).transaction():
         other = database.user(other_tenant.claims)
         with pytest.raises(AssertionError):
@@ -174,7 +174,7 @@ async def test_nested_transactions_are_one(database, owner, tenant):
     assert await owner.fetchval("select name from accounts where id = $1", tenant.account_id) == "Test"
 
 
-async def test_an_admin_statement_says_what_it_is_for(database, owner):
+async def test_admin_statement_contains_its_reason(database, owner):
     await database.admin("night shift").fetch("select 1")
 
     assert await owner.fetchval(
@@ -182,7 +182,7 @@ async def test_an_admin_statement_says_what_it_is_for(database, owner):
     )
 
 
-async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_database, owner):
+async def test_lost_connection_is_unavailable_and_the_next_call_works(small_database, owner):
     session = small_database.admin("test")
     (row,) = await session.fetch("select pg_backend_pid() as pid")
     with pytest.raises(DatabaseUnavailable):
@@ -193,7 +193,7 @@ async def test_a_lost_server_is_unavailable_and_the_next_call_works(small_databa
     assert await session.fetch("select 1 as one")
 
 
-async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
+async def test_address_without_a_server_is_unavailable(tmp_path):
     nowhere = f"postgresql://x@/x?host={tmp_path}"
 
     with pytest.raises(DatabaseUnavailable):
@@ -202,7 +202,7 @@ async def test_an_address_where_nothing_answers_is_unavailable(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError("disk"), TimeoutError(), ValueError("own")], ids=repr)
-async def test_what_the_borrower_raises_stays_the_borrowers(database, owner, tenant, error):
+async def test_exception_of_the_borrower_is_not_changed(database, owner, tenant, error):
     session = database.admin("test")
 
     with pytest.raises(type(error)) as raised:
@@ -214,7 +214,7 @@ async def test_what_the_borrower_raises_stays_the_borrowers(database, owner, ten
     assert await owner.fetchval("select name from accounts where id = $1", tenant.account_id) == "Test"
 
 
-async def test_a_lock_that_is_not_to_be_had_is_worth_another_try(database, owner, tenant):
+async def test_lock_timeout_can_be_retried(database, owner, tenant):
     session = database.admin("test")
     async with owner.transaction():
         await owner.execute("select 1 from accounts where id = $1 for update", tenant.account_id)

@@ -1,4 +1,4 @@
-"""What guards the door, as kept in the database: which limits hold, and that old windows go."""
+"""Rate limits and request records in the database: applied limits, and the purge of old windows."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ class Clock:
 
 
 class FlakyDatabase:
-    """The real one, which may be away for statements that begin with a word."""
+    """The real database, which can be unavailable for statements that begin with a given word."""
 
     away_for = None
     asked = 0
@@ -57,7 +57,7 @@ def flaky(database):
 
 @pytest.fixture
 async def change(owner):
-    """A function: change the free plan's limit of a class that nothing else counts; put back at the end."""
+    """A function: changes the free plan's limit of an otherwise unused class; reset at the end."""
 
     async def change(requests_max):
         await owner.execute(
@@ -69,7 +69,7 @@ async def change(owner):
     await change(1_000_000_000)
 
 
-async def test_a_changed_limit_is_taken_up_within_half_a_minute(database, clock, change):
+async def test_changed_limit_applies_within_half_a_minute(database, clock, change):
     limits = PostgresLimits(database, now_s=clock)
     await change(7)
     assert (await limits.find("free", "refresh")).requests_max == 7
@@ -81,7 +81,7 @@ async def test_a_changed_limit_is_taken_up_within_half_a_minute(database, clock,
     assert (await limits.find("free", "refresh")).requests_max == 9
 
 
-async def test_a_plan_without_a_limit_of_its_own_has_the_free_ones(database):
+async def test_plan_without_own_limits_has_those_of_the_free_plan(database):
     limits = PostgresLimits(database)
 
     assert await limits.find("pro", "public") is await limits.find("free", "public")
@@ -89,7 +89,7 @@ async def test_a_plan_without_a_limit_of_its_own_has_the_free_ones(database):
     assert await limits.find("pro", "no such class") is await limits.find("free", "general")
 
 
-async def test_the_first_askers_all_wait_for_one_answer(flaky):
+async def test_first_callers_share_one_query(flaky):
     limits = PostgresLimits(flaky)
 
     found = await asyncio.gather(*(limits.find("free", "read") for _ in range(50)))
@@ -98,7 +98,7 @@ async def test_the_first_askers_all_wait_for_one_answer(flaky):
     assert flaky.asked == 1
 
 
-async def test_nobody_passes_uncounted_because_the_limits_could_not_be_read(flaky):
+async def test_unreadable_limits_raise_unavailable_instead_of_no_limit(flaky):
     limits = PostgresLimits(flaky)
     flaky.away_for = "select"
 
@@ -110,7 +110,7 @@ async def test_nobody_passes_uncounted_because_the_limits_could_not_be_read(flak
     assert await limits.find("free", "read") is not None
 
 
-async def test_known_limits_hold_while_they_cannot_be_read_anew(flaky, clock):
+async def test_cached_limits_apply_while_they_cannot_be_read_again(flaky, clock):
     limits = PostgresLimits(flaky, now_s=clock)
     known = await limits.find("free", "read")
     clock.now_s += LIMITS_REMEMBERED_FOR_S
@@ -139,7 +139,7 @@ async def expired_rows(owner, number):
 
 
 @pytest.mark.parametrize("number", [3, ROWS_MAX * 2 + 1])
-async def test_expired_windows_are_swept_out_beside_the_requests(database, owner, clock, count, number):
+async def test_expired_windows_are_purged_in_the_background(database, owner, clock, count, number):
     windows, key = PostgresWindows(database, now_s=clock), f"kept {number}"
     await expired_rows(owner, number)
 
@@ -154,7 +154,7 @@ async def test_expired_windows_are_swept_out_beside_the_requests(database, owner
     assert (await windows.take(key, LIMIT)).remaining == 2
 
 
-async def test_a_sweep_that_fails_harms_no_request_and_the_next_one_does_it(flaky, owner, clock, count):
+async def test_failed_purge_affects_no_request_and_the_next_one_succeeds(flaky, owner, clock, count):
     windows = PostgresWindows(flaky, now_s=clock)
     await expired_rows(owner, 2)
     flaky.away_for = "delete"
@@ -175,7 +175,9 @@ async def test_a_sweep_that_fails_harms_no_request_and_the_next_one_does_it(flak
     ("table", "old", "young"),
     [("idempotency_keys", "25 hours 1 second", "24 hours"), ("requests", "90 days 1 second", "89 days")],
 )
-async def test_old_keys_and_points_go_and_young_ones_stay(database, owner, monkeypatch, table, old, young):
+async def test_old_keys_and_points_are_purged_and_recent_ones_stay(
+    database, owner, monkeypatch, table, old, young
+):
     insert = {
         "idempotency_keys": """
             insert into traffic.idempotency_keys

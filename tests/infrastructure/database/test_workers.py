@@ -1,4 +1,4 @@
-"""Who is heard of, who is not, and who may say so."""
+"""Worker registry: heartbeats, fencing of silent workers, and orphaned workflows."""
 
 import uuid
 
@@ -43,7 +43,7 @@ def registry(client):
 
 @pytest.fixture
 def enlist(registry, look):
-    """A function: a worker that has been at it for a while."""
+    """A function: a worker that has sent heartbeats for a while."""
 
     async def enlist(*, is_steady=True):
         executor = str(uuid.uuid4())
@@ -59,7 +59,7 @@ async def beat(registry, executor):
     return await registry.beat(executor, gone_after_s=GONE_AFTER_S, is_draining=False)
 
 
-async def test_a_silent_worker_is_given_up_and_its_work_is_told_until_it_is_handed_on(registry, look, enlist):
+async def test_silent_worker_is_fenced_and_its_orphans_are_reported_until_reassigned(registry, look, enlist):
     alive, silent = await enlist(), await enlist()
     await look.execute(LEFT_WORK, "w", silent)
     await look.execute(SILENT, silent)
@@ -72,14 +72,14 @@ async def test_a_silent_worker_is_given_up_and_its_work_is_told_until_it_is_hand
     assert (await beat(registry, alive)).orphans == frozenset()
 
 
-async def test_work_of_an_executor_nobody_knows_is_an_orphan_too(registry, look, enlist):
+async def test_workflow_of_an_unknown_executor_is_orphaned(registry, look, enlist):
     alive = await enlist()
     await look.execute(LEFT_WORK, "w", "long forgotten")
 
     assert (await beat(registry, alive)).orphans == {"long forgotten"}
 
 
-async def test_when_the_database_was_away_for_everybody_nobody_is_given_up(registry, look, enlist):
+async def test_outage_of_the_database_for_all_workers_fences_none(registry, look, enlist):
     first, second = await enlist(), await enlist()
     for executor in (first, second):
         await look.execute(LEFT_WORK, executor, executor)
@@ -90,7 +90,7 @@ async def test_when_the_database_was_away_for_everybody_nobody_is_given_up(regis
     assert all(pulse.is_alive and not pulse.orphans for pulse in pulses)
 
 
-async def test_who_has_only_just_come_gives_nobody_up(registry, look, enlist):
+async def test_new_worker_fences_no_other(registry, look, enlist):
     newcomer, silent = await enlist(is_steady=False), await enlist()
     await look.execute(SILENT, silent)
 
@@ -99,7 +99,7 @@ async def test_who_has_only_just_come_gives_nobody_up(registry, look, enlist):
     assert (await beat(registry, silent)).is_alive
 
 
-async def test_one_at_a_time_gives_up_others(registry, look, enlist):
+async def test_one_worker_at_a_time_fences_others(registry, look, enlist):
     alive, silent = await enlist(), await enlist()
     await look.execute(LEFT_WORK, "w", silent)
     await look.execute(SILENT, silent)
@@ -111,7 +111,7 @@ async def test_one_at_a_time_gives_up_others(registry, look, enlist):
     assert (meanwhile.orphans, afterwards.orphans) == (frozenset(), {silent})
 
 
-async def test_a_worker_that_has_left_stays_away(registry, enlist):
+async def test_worker_that_has_left_stays_fenced(registry, enlist):
     executor = await enlist()
 
     await registry.leave(executor)
@@ -119,15 +119,13 @@ async def test_a_worker_that_has_left_stays_away(registry, enlist):
     assert not (await beat(registry, executor)).is_alive
 
 
-async def test_the_health_page_hears_of_those_who_take_work_and_of_runs_that_wait_for_them(
-    client, look, registry, enlist
-):
+async def test_health_check_counts_accepting_workers_and_admitted_runs(client, look, registry, enlist):
     alive, silent, draining, left = [await enlist() for _ in range(4)]
     await look.execute(SILENT, silent)
     await registry.beat(draining, gone_after_s=GONE_AFTER_S, is_draining=True)
     await registry.leave(left)
     account_id = (await make_tenant(look)).account_id
-    await look.execute(QUEUED, account_id, [None, 5, 90])  # one waits for its account's turn
+    await look.execute(QUEUED, account_id, [None, 5, 90])  # one run waits for its account's limit
 
     found = await DatabaseHealthChecks(client).work()
 

@@ -1,4 +1,4 @@
-"""The makers' own clients, pointed at the simulators."""
+"""The providers' official clients, connected to the simulators."""
 
 import anthropic
 import openai
@@ -20,7 +20,7 @@ async def openai_client(simulator_process):
 
 @pytest.fixture(scope="session")
 def lenient_openai_client(openai_client):
-    """Its strict form does not know that it asks for vectors in base64."""
+    """Without strict validation, which does not support that the client requests base64 vectors."""
     return openai_client.with_options()
 
 
@@ -43,7 +43,7 @@ def apify(simulator_process):
 
 @pytest.fixture
 def closed():
-    """A function: properties to a schema as structured output wants it."""
+    """A function: properties to a closed schema, as structured output requires it."""
 
     def build(**properties):
         required = list(properties)

@@ -1,4 +1,4 @@
-"""Anthropic as its own client sees it."""
+"""Simulated Anthropic API, called by Anthropic's own client."""
 
 import json
 
@@ -48,7 +48,7 @@ async def test_structured_output_by_format(ask, closed):
     assert 0 <= value["fit"] <= 100
 
 
-async def test_structured_output_by_a_tool_it_must_use(ask, closed):
+async def test_structured_output_by_a_forced_tool(ask, closed):
     tool = {"name": "report", "description": "d", "input_schema": closed(followers_count={"type": "integer"})}
 
     message = await ask(tools=[tool], tool_choice={"type": "tool", "name": "report"})
@@ -58,7 +58,7 @@ async def test_structured_output_by_a_tool_it_must_use(ask, closed):
     assert block.input == {"followers_count": 12345}
 
 
-async def test_a_marked_beginning_is_written_first_and_read_afterwards(ask):
+async def test_marked_prefix_is_written_first_and_read_afterwards(ask):
     first, second = [(await ask(question)).usage for question in ("one", "another one")]
 
     assert first.cache_creation_input_tokens == second.cache_read_input_tokens > 1_024
@@ -67,14 +67,14 @@ async def test_a_marked_beginning_is_written_first_and_read_afterwards(ask):
     assert first.cache_creation.ephemeral_5m_input_tokens == first.cache_creation_input_tokens
 
 
-async def test_what_follows_a_known_beginning_is_written_alone(ask):
+async def test_only_the_blocks_after_a_cached_prefix_are_written(ask):
     first, second = [(await ask(marks=marks)).usage for marks in (1, 2)]
 
     assert second.cache_read_input_tokens == first.cache_creation_input_tokens
     assert second.cache_creation_input_tokens > 1_024
 
 
-async def test_without_a_mark_and_below_the_least_length_nothing_is_remembered(ask):
+async def test_nothing_is_cached_without_a_mark_or_below_the_minimum_length(ask):
     short = [{"type": "text", "text": "Be brief.", "cache_control": MARK}]
 
     used = [(await ask(**options)).usage for options in ({"marks": 0}, {"marks": 0}, {"system": short})]
@@ -82,7 +82,7 @@ async def test_without_a_mark_and_below_the_least_length_nothing_is_remembered(a
     assert [(one.cache_creation_input_tokens, one.cache_read_input_tokens) for one in used] == [(0, 0)] * 3
 
 
-async def test_what_is_too_long_is_cut_and_says_so(ask):
+async def test_too_long_completion_is_cut_and_reports_it(ask):
     message = await ask(max_tokens=3)
 
     assert message.stop_reason == "max_tokens"
@@ -101,7 +101,7 @@ async def test_what_is_too_long_is_cut_and_says_so(ask):
     ],
     ids=str,
 )
-async def test_what_it_does_not_take_is_refused_in_its_form(ask, options, status, kind):
+async def test_invalid_request_is_rejected_in_anthropics_format(ask, options, status, kind):
     with pytest.raises(anthropic.APIStatusError) as refusal:
         await ask(**options)
 

@@ -1,4 +1,4 @@
-"""Apify as its own client sees it."""
+"""Simulated Apify API, called by Apify's own client."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ LONG = {"route": "/apify/run", "distribution": "fixed", "ms": 3_600_000}
 
 @pytest.fixture
 def start(apify):
-    """A function: usernames to a run that has been started."""
+    """A function: usernames to a started run."""
 
     async def start(*names, actor=PROFILES, wait=10, run_input=None, **options):
         run_input = run_input or {"usernames": list(names)}
@@ -28,7 +28,7 @@ def start(apify):
 
 @pytest.fixture
 def look(start, apify):
-    """A function: usernames to the items that were found."""
+    """A function: usernames to the found items."""
 
     async def look(*names, **options):
         run = await start(*names, **options)
@@ -37,7 +37,7 @@ def look(start, apify):
     return look
 
 
-async def test_a_run_ends_and_says_what_it_took_and_cost(start):
+async def test_finished_run_reports_its_duration_and_cost(start):
     run = await start("ada.lovely")
 
     assert (run.status, run.exit_code) == ("SUCCEEDED", 0)
@@ -47,19 +47,19 @@ async def test_a_run_ends_and_says_what_it_took_and_cost(start):
 
 
 @pytest.mark.parametrize("name", ["ada.lovely", *KINDS])
-async def test_a_username_is_the_same_person_in_every_process(look, name):
-    """This one's hashes are seeded otherwise than that one's."""
+async def test_username_has_the_same_profile_in_every_process(look, name):
+    """The hash seed of this process differs from that of the simulators."""
     assert await look(name) == [profile_item(name, 12, datetime.now(UTC))]
 
 
-async def test_a_profile_has_what_a_profile_has(look):
+async def test_profile_has_all_fields(look):
     (item,) = await look("ada.lovely")
 
     assert (item["username"], item["private"], len(item["latestPosts"])) == ("ada.lovely", False, 12)
     assert 200 <= item["followersCount"] <= 5_000_000
 
 
-async def test_as_many_posts_as_asked_for(look):
+async def test_post_count_is_the_requested_one(look):
     (item,) = await look(run_input={"usernames": ["ada.lovely"], "resultsLimit": 50})
 
     assert len({post["id"] for post in item["latestPosts"]}) == 50
@@ -67,7 +67,7 @@ async def test_as_many_posts_as_asked_for(look):
     assert times == sorted(times, reverse=True)
 
 
-async def test_the_other_actor_gives_posts_or_details_by_address(look):
+async def test_other_actor_returns_posts_or_details_by_address(look):
     address = {"directUrls": ["https://www.instagram.com/ada.lovely/"], "resultsLimit": 30}
 
     posts = await look(actor=POSTS, run_input={**address, "resultsType": "posts"})
@@ -86,13 +86,13 @@ async def test_a_private_profile_shows_counts_and_no_posts(look):
 @pytest.mark.parametrize(
     ("name", "error"), [("missing.ada", "not_found"), ("restricted.ada", "restricted_page")]
 )
-async def test_who_cannot_be_seen_is_an_item_with_an_error(look, name, error):
+async def test_profile_that_is_not_visible_is_an_item_with_an_error(look, name, error):
     (item,) = await look(name)
 
     assert (item["username"], item["error"], "followersCount" in item) == (name, error, False)
 
 
-async def test_items_come_in_pages(start, apify):
+async def test_items_are_paginated(start, apify):
     run = await start(run_input={"directUrls": ["https://www.instagram.com/ada.lovely"]}, actor=POSTS)
     dataset = apify.dataset(run.default_dataset_id)
 
@@ -108,11 +108,11 @@ async def test_items_come_in_pages(start, apify):
     [({"max_items": 1}, 1), ({"max_total_charge_usd": 0.0052}, 2), ({"max_total_charge_usd": 0.001}, 0)],
     ids=str,
 )
-async def test_no_more_is_found_than_may_be_paid_for(look, options, count):
+async def test_items_are_limited_by_the_maximum_charge(look, options, count):
     assert len(await look("a.a", "b.b", "c.c", **options)) == count
 
 
-async def test_waiting_for_the_end_lasts_as_long_as_was_said_and_no_longer(simulators, start):
+async def test_waiting_for_the_end_lasts_at_most_the_requested_time(simulators, start):
     await simulators.latency(LONG)
     run = await start("ada.lovely", wait=0)
 
@@ -122,17 +122,17 @@ async def test_waiting_for_the_end_lasts_as_long_as_was_said_and_no_longer(simul
     assert 0.9 <= answer.elapsed.total_seconds() < 10
 
 
-async def test_an_aborted_run_does_not_end_a_second_time(simulators, start, apify):
+async def test_aborted_run_does_not_end_again(simulators, start, apify):
     await simulators.latency({**LONG, "ms": 500})
     aborted = await start("ada.lovely", wait=0)
     await apify.run(aborted.id).abort()
 
-    later = await start("ada.lovely")  # has ended after the other one would have
+    later = await start("ada.lovely")  # ends after the time at which the aborted run would have ended
 
     assert (later.status, (await apify.run(aborted.id).get()).status) == ("SUCCEEDED", "ABORTED")
 
 
-async def test_an_aborted_run_ends_and_is_counted(simulators, start, apify):
+async def test_aborted_run_ends_and_is_counted(simulators, start, apify):
     await simulators.latency(LONG)
     run = await start("ada.lovely", wait=0)
 
@@ -145,7 +145,7 @@ async def test_an_aborted_run_ends_and_is_counted(simulators, start, apify):
     assert state["apify"] == {"started": 1, "running": 0, "running_max": 1, "aborted": 1}
 
 
-async def test_a_run_that_takes_longer_than_it_may_is_timed_out(simulators, start):
+async def test_run_beyond_its_time_limit_is_timed_out(simulators, start):
     await simulators.latency(LONG)
 
     run = await start("ada.lovely", run_timeout=timedelta(seconds=1))
@@ -153,14 +153,14 @@ async def test_a_run_that_takes_longer_than_it_may_is_timed_out(simulators, star
     assert run.status == "TIMED-OUT"
 
 
-async def test_a_run_fails_where_that_is_asked_for(simulators, look, start):
+async def test_run_fails_on_request(simulators, look, start):
     await simulators.settings(apify_run_ends="FAILED")
 
     assert (await start("ada.lovely")).status == "FAILED"
     assert await look("ada.lovely") == []
 
 
-async def test_more_runs_at_once_than_the_plan_has_are_not_started(simulators, start, apify):
+async def test_runs_beyond_the_plans_concurrency_are_rejected(simulators, start, apify):
     await simulators.settings(apify_runs_max=2)
     await simulators.latency(LONG)
     runs = [await start("ada.lovely", wait=0) for _ in range(2)]
@@ -180,7 +180,7 @@ async def has_ended(simulators):
     return (await simulators.state())["apify"]["running"] == 0
 
 
-async def test_runs_are_listed_by_actor_and_by_when_they_began_with_who_started_them(start, apify):
+async def test_runs_are_listed_by_actor_and_start_time_with_their_user_agent(start, apify):
     first, second = [await start("ada.lovely") for _ in range(2)]
     await start(actor=POSTS, run_input={"directUrls": ["https://www.instagram.com/ada.lovely"]})
 
@@ -196,7 +196,7 @@ async def test_runs_are_listed_by_actor_and_by_when_they_began_with_who_started_
 @pytest.mark.parametrize(
     ("status", "code"), [(402, "actor-memory-limit-exceeded"), (429, "rate-limit-exceeded")]
 )
-async def test_not_now_is_said_as_apify_says_it(simulators, start, status, code):
+async def test_temporary_error_has_apifys_format(simulators, start, status, code):
     await simulators.fault("/apify/v2/actors", status=status, code=code)
 
     with pytest.raises(ApifyApiError) as refusal:
@@ -206,7 +206,7 @@ async def test_not_now_is_said_as_apify_says_it(simulators, start, status, code)
     assert (await start("ada.lovely")).status == "SUCCEEDED"
 
 
-async def test_a_large_input_arrives_although_the_client_compresses_it(look):
+async def test_large_compressed_input_is_accepted(look):
     names = [f"somebody.number.{number}" for number in range(200)]
 
     items = await look(*names)
@@ -214,7 +214,7 @@ async def test_a_large_input_arrives_although_the_client_compresses_it(look):
     assert [item["username"] for item in items] == names
 
 
-async def test_what_is_not_there_is_not_found(apify, start):
+async def test_unknown_ids_are_not_found(apify, start):
     assert await apify.run("unknown").get() is None
     with pytest.raises(NotFoundError):
         await start("ada.lovely", actor="apify/unknown")
@@ -222,7 +222,7 @@ async def test_what_is_not_there_is_not_found(apify, start):
         await apify.dataset("unknown").list_items()
 
 
-async def test_without_a_token_nobody_answers(simulators):
+async def test_call_without_a_token_is_rejected(simulators):
     answer = await simulators.http.get("/apify/v2/actor-runs/x")
 
     assert (answer.status_code, answer.json()["error"]["type"]) == (401, "token-not-provided")

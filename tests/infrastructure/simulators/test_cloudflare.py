@@ -11,7 +11,7 @@ GATEWAY = "/cloudflare/v1/account/gateway"
 
 @pytest.fixture
 async def ask(simulators):
-    """A function: headers to the raw response, by the real client through the gateway."""
+    """A function: headers to the raw response, sent by the real client through the gateway."""
     async with openai.AsyncOpenAI(
         api_key="key", base_url=f"{simulators.address}{GATEWAY}/openai", max_retries=0
     ) as client:
@@ -48,7 +48,7 @@ async def test_anthropic_and_embeddings_are_reached_too(simulators):
     assert len(vectors.data[0].embedding) == 1_536
 
 
-async def test_the_cache_answers_when_it_is_asked_to(ask, simulators):
+async def test_cache_responds_on_request(ask, simulators):
     answers = [
         await ask(cache_ttl="60"),
         await ask(cache_ttl="60"),
@@ -63,7 +63,7 @@ async def test_the_cache_answers_when_it_is_asked_to(ask, simulators):
     assert await simulators.asked("POST /openai/v1/responses") == 4
 
 
-async def test_an_own_key_decides_what_is_the_same(ask):
+async def test_custom_cache_key_identifies_equal_requests(ask):
     answers = [
         await ask("one", cache_ttl="60", cache_key="k"),
         await ask("two", cache_ttl="60", cache_key="k"),
@@ -73,7 +73,7 @@ async def test_an_own_key_decides_what_is_the_same(ask):
     assert [answer.headers["cf-aig-cache-status"] for answer in answers] == ["MISS", "HIT", "MISS"]
 
 
-async def test_an_error_is_not_kept(ask, simulators):
+async def test_error_is_not_cached(ask, simulators):
     await simulators.fault("/openai/v1/responses", status=500)
     with pytest.raises(openai.InternalServerError):
         await ask(cache_ttl="60")
@@ -81,7 +81,7 @@ async def test_an_error_is_not_kept(ask, simulators):
     assert (await ask(cache_ttl="60")).headers["cf-aig-cache-status"] == "MISS"
 
 
-async def test_five_entries_of_metadata_are_remembered(ask, simulators):
+async def test_five_entries_of_metadata_are_stored(ask, simulators):
     entries = {f"name{number}": number for number in range(7)}
     await ask(metadata=json.dumps(entries))
     await ask(metadata="no json")
@@ -91,7 +91,7 @@ async def test_five_entries_of_metadata_are_remembered(ask, simulators):
     assert (second["metadata"], second["provider"], second["gateway"]) == ({}, "openai", "account/gateway")
 
 
-async def test_a_gateway_that_asks_who_calls(ask, simulators):
+async def test_gateway_with_a_token_rejects_calls_without_it(ask, simulators):
     await simulators.settings(gateway_token="token")
     with pytest.raises(openai.AuthenticationError) as refusal:
         await ask(authorization="Bearer wrong")
@@ -101,7 +101,7 @@ async def test_a_gateway_that_asks_who_calls(ask, simulators):
     assert await simulators.asked("POST /openai/v1/responses") == 1
 
 
-async def test_a_fault_of_the_gateway_itself_never_reaches_the_provider(ask, simulators):
+async def test_gateway_fault_never_reaches_the_provider(ask, simulators):
     await simulators.fault(GATEWAY, kind="refusal")
     await simulators.fault(f"{GATEWAY}/anthropic", status=503)
     declined = (await ask()).parse()
@@ -113,7 +113,7 @@ async def test_a_fault_of_the_gateway_itself_never_reaches_the_provider(ask, sim
     assert await simulators.asked("POST /openai/v1/responses") == 1
 
 
-async def test_what_is_not_behind_the_gateway_is_refused(simulators):
+async def test_unknown_provider_is_rejected(simulators):
     answers = [await simulators.http.post(f"{GATEWAY}{path}") for path in ("/unknown/x", "")]
 
     assert [answer.status_code for answer in answers] == [400, 400]

@@ -21,25 +21,25 @@ FAR = [
 
 
 @pytest.mark.parametrize(("first", "second"), NEAR)
-def test_like_texts_lie_near_each_other(first, second):
+def test_similar_texts_are_near_each_other(first, second):
     assert nearness(first, second) > 0.4
 
 
 @pytest.mark.parametrize(("first", "second"), FAR)
-def test_unlike_texts_do_not(first, second):
+def test_dissimilar_texts_are_not_near_each_other(first, second):
     assert abs(nearness(first, second)) < 0.12
 
 
-def test_in_few_dimensions_strangers_are_as_often_on_this_side_as_on_that():
+def test_unrelated_texts_have_no_bias_in_few_dimensions():
     found = [nearness(first, second, 32) for first, _ in FAR for _, second in FAR]
 
     assert abs(sum(found)) / len(found) < 0.2
 
 
-def test_a_text_is_nearest_to_itself_whatever_its_case():
+def test_case_does_not_change_a_vector():
     assert nearness("Strength Training", "strength training") == pytest.approx(1)
 
 
 @pytest.mark.parametrize("text", ["", "!!!", "the of and", "\u200b"])
-def test_even_without_words_a_vector_has_a_length(text):
+def test_vector_of_a_text_without_words_has_length_one(text):
     assert nearness(text, text) == pytest.approx(1)

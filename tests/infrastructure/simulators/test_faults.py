@@ -1,4 +1,4 @@
-"""Bad days, seen by a client that looks at bytes."""
+"""Faults, as seen by a client that reads raw bytes."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ ANTHROPIC = {"x-api-key": "key", "anthropic-version": "2023-06-01"}
 
 @pytest.fixture(params=CALLS)
 def call(request, simulators):
-    """A function: makes one provider's call, and its route."""
+    """A function that calls one provider, and the route of the call."""
     method, path, body = CALLS[request.param]
 
     async def call():
@@ -53,7 +53,7 @@ def ask(simulators):
 
 @pytest.fixture
 async def raw(simulators):
-    """A function: one request on one connection, to every byte of its answer and how it ended."""
+    """A function: sends one request on one connection and returns all response bytes and how it ended."""
     place = urlsplit(simulators.address)
     connections = []
 
@@ -86,7 +86,7 @@ def is_whole(answer):
     return bool(found) and len(body) == int(length.partition(b":")[2])
 
 
-async def test_every_answer_says_that_it_is_simulated(call):
+async def test_every_response_is_marked_as_simulated(call):
     answer = await call()
 
     assert answer.status_code in {200, 201}
@@ -95,7 +95,7 @@ async def test_every_answer_says_that_it_is_simulated(call):
 
 
 @pytest.mark.parametrize("kind", ["status", "html", "empty", "error_in_200", "truncated", "duplicate"])
-async def test_whatever_goes_wrong_goes_wrong_once_and_is_counted(simulators, call, kind):
+async def test_each_fault_happens_once_and_is_counted(simulators, call, kind):
     usual = await call()
     await simulators.fault(call.route, kind, status=503 if kind == "status" else None)
 
@@ -108,7 +108,7 @@ async def test_whatever_goes_wrong_goes_wrong_once_and_is_counted(simulators, ca
 
 
 @pytest.mark.parametrize("seconds", ["3", "Wed, 21 Oct 2099 07:28:00 GMT", "86400", None], ids=str)
-async def test_too_many_requests_with_any_advice(simulators, ask, seconds):
+async def test_too_many_requests_with_any_retry_after(simulators, ask, seconds):
     headers = {"Retry-After": seconds} if seconds else {}
     await simulators.fault(ROUTE, status=429, code="rate_limit_exceeded", headers=headers)
 
@@ -118,7 +118,7 @@ async def test_too_many_requests_with_any_advice(simulators, ask, seconds):
     assert answer.json()["error"]["code"] == "rate_limit_exceeded"
 
 
-async def test_a_reset_is_a_reset_before_the_first_byte(simulators, raw):
+async def test_reset_happens_before_the_first_byte(simulators, raw):
     await simulators.fault(ROUTE, "reset")
 
     first, second = await raw(), await raw()
@@ -127,7 +127,7 @@ async def test_a_reset_is_a_reset_before_the_first_byte(simulators, raw):
     assert second[1] == "whole"
 
 
-async def test_a_connection_that_was_used_before_is_reset_too_and_no_other(simulators, raw):
+async def test_only_the_requests_own_reused_connection_is_reset(simulators, raw):
     _, _, connection = await raw()
     _, _, bystander = await raw()
     await simulators.fault(ROUTE, "reset")
@@ -136,7 +136,7 @@ async def test_a_connection_that_was_used_before_is_reset_too_and_no_other(simul
     assert (await raw(bystander))[1] == "whole"
 
 
-async def test_a_reset_midway_comes_after_half_of_the_answer(simulators, raw):
+async def test_reset_midway_comes_after_half_of_the_response(simulators, raw):
     whole, _, _ = await raw()
     await simulators.fault(ROUTE, "reset_midway")
 
@@ -147,7 +147,7 @@ async def test_a_reset_midway_comes_after_half_of_the_answer(simulators, raw):
     assert len(whole) // 4 < len(found) < len(whole)
 
 
-def test_looking_for_the_connection_to_be_reset_leaves_nothing_open():
+def test_search_for_the_connection_leaves_no_descriptor_open():
     before = sorted(DESCRIPTORS.iterdir())
 
     reset_connection({"client": ("192.0.2.1", 1)})
@@ -155,7 +155,7 @@ def test_looking_for_the_connection_to_be_reset_leaves_nothing_open():
     assert sorted(DESCRIPTORS.iterdir()) == before
 
 
-async def test_a_timeout_never_answers(simulators, ask):
+async def test_timeout_never_responds(simulators, ask):
     await simulators.fault(ROUTE, "timeout")
 
     with pytest.raises(httpx.ReadTimeout):
@@ -163,7 +163,7 @@ async def test_a_timeout_never_answers(simulators, ask):
     assert (await ask()).status_code == 200
 
 
-async def test_a_request_is_under_way_until_its_client_leaves(simulators, ask):
+async def test_request_is_in_flight_until_its_client_disconnects(simulators, ask):
     async def under_way():
         return (await simulators.state())["under_way"].get(f"POST {ROUTE}", 0)
 
@@ -178,7 +178,7 @@ async def test_a_request_is_under_way_until_its_client_leaves(simulators, ask):
     assert await until(is_over)
 
 
-async def test_a_drip_is_the_right_answer_a_byte_at_a_time(simulators):
+async def test_drip_is_the_correct_response_one_byte_at_a_time(simulators):
     route, asked = "/openai/v1/embeddings", {"model": "text-embedding-3-small", "input": "x", "dimensions": 2}
     await simulators.fault(route, "drip", interval_ms=0.1)
 
@@ -189,7 +189,7 @@ async def test_a_drip_is_the_right_answer_a_byte_at_a_time(simulators):
     assert len(parts) > 50
 
 
-async def test_a_slow_drip_is_given_up_by_the_client_alone(simulators):
+async def test_slow_drip_ends_only_when_the_client_disconnects(simulators):
     await simulators.fault(ROUTE, "drip", interval_ms=200)
     started = time.monotonic()
 
@@ -200,7 +200,7 @@ async def test_a_slow_drip_is_given_up_by_the_client_alone(simulators):
     assert time.monotonic() - started < 5
 
 
-async def test_half_a_document_is_a_proper_answer_of_half_the_length(simulators, ask):
+async def test_truncated_response_has_half_of_the_document(simulators, ask):
     await simulators.fault(ROUTE, "truncated")
 
     answer = await ask()
@@ -210,7 +210,7 @@ async def test_half_a_document_is_a_proper_answer_of_half_the_length(simulators,
         answer.json()
 
 
-async def test_a_reply_of_the_wrong_schema_is_well_formed(simulators, openai_client, anthropic_client):
+async def test_response_of_the_wrong_schema_is_well_formed(simulators, openai_client, anthropic_client):
     for route in ("/openai", "/anthropic"):
         await simulators.fault(route, "wrong_schema")
     tool = {"name": "t", "input_schema": {"type": "object", "properties": {}}}
@@ -224,7 +224,7 @@ async def test_a_reply_of_the_wrong_schema_is_well_formed(simulators, openai_cli
     assert message.content[0].input == {"unexpected": [True, None]}
 
 
-async def test_a_refusal_is_in_the_providers_own_form(simulators, openai_client, anthropic_client):
+async def test_refusal_has_the_providers_own_format(simulators, openai_client, anthropic_client):
     for route in ("/openai", "/anthropic"):
         await simulators.fault(route, "refusal")
 
@@ -235,7 +235,7 @@ async def test_a_refusal_is_in_the_providers_own_form(simulators, openai_client,
     assert (message.stop_reason, message.stop_details.type, message.content) == ("refusal", "refusal", [])
 
 
-async def test_duplicates_are_items_twice(simulators, apify, lenient_openai_client):
+async def test_duplicate_fault_returns_items_twice(simulators, apify, lenient_openai_client):
     await simulators.fault("/apify/v2/datasets", "duplicate")
     await simulators.fault("/openai/v1/embeddings", "duplicate")
     run = await apify.actor("apify/instagram-profile-scraper").start(
@@ -248,7 +248,7 @@ async def test_duplicates_are_items_twice(simulators, apify, lenient_openai_clie
     assert (len(items), items[0] == items[1], len(vectors.data)) == (2, True, 2)
 
 
-async def test_an_error_under_a_status_of_success_is_the_providers(simulators, ask):
+async def test_error_with_a_success_status_has_the_providers_format(simulators, ask):
     await simulators.fault(ROUTE, "error_in_200")
 
     answer = await ask()
@@ -256,7 +256,7 @@ async def test_an_error_under_a_status_of_success_is_the_providers(simulators, a
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, "server_error")
 
 
-async def test_of_requests_at_once_exactly_as_many_fail_as_were_asked_for(simulators, ask):
+async def test_exactly_the_requested_number_of_concurrent_requests_fails(simulators, ask):
     await simulators.fault(ROUTE, status=500, times=7)
 
     answers = await asyncio.gather(*(ask() for _ in range(30)))
@@ -265,7 +265,7 @@ async def test_of_requests_at_once_exactly_as_many_fail_as_were_asked_for(simula
     assert await simulators.asked(f"POST {ROUTE}") == 30
 
 
-async def test_a_fault_is_of_a_beginning_a_method_and_until_taken_back(simulators, ask):
+async def test_fault_applies_to_a_prefix_and_a_method_until_removed(simulators, ask):
     await simulators.fault("/openai", status=503, method="POST", times=None)
     failing = [(await ask()).status_code for _ in range(3)]
     listed = (await simulators.http.get("/openai/v1/models", headers=HEADERS)).status_code
@@ -274,14 +274,14 @@ async def test_a_fault_is_of_a_beginning_a_method_and_until_taken_back(simulator
     assert (failing, listed, (await ask()).status_code) == ([503] * 3, 200, 200)
 
 
-async def test_the_longest_route_counts(simulators, ask):
+async def test_longest_route_applies(simulators, ask):
     await simulators.fault("/openai", status=500)
     await simulators.fault(ROUTE, status=429)
 
     assert [(await ask()).status_code for _ in range(3)] == [429, 500, 200]
 
 
-async def test_everything_is_taken_back_at_once(simulators, ask):
+async def test_all_faults_are_removed_at_once(simulators, ask):
     await simulators.fault("/", status=500, times=None)
     await ask()
     await simulators.reset()

@@ -10,21 +10,21 @@ def draws(latency, count=4_000):
     return sorted(latency.draw_ms(chance) for _ in range(count))
 
 
-def test_a_lognormal_one_has_its_median_and_its_95th_percentile():
+def test_lognormal_latency_has_its_median_and_95th_percentile():
     found = draws(Lognormal("/", 6_000, 15_000))
 
     assert found[2_000] == pytest.approx(6_000, rel=0.05)
     assert found[3_800] == pytest.approx(15_000, rel=0.1)
 
 
-def test_a_uniform_one_stays_within_its_bounds():
+def test_uniform_latency_stays_within_its_bounds():
     found = draws(Uniform("/", 100, 200))
 
     assert (found[0] >= 100, found[-1] <= 200) == (True, True)
     assert found[2_000] == pytest.approx(150, abs=5)
 
 
-def test_without_a_scale_nobody_waits_and_with_one_as_long_as_the_documents_say():
+def test_default_latency_is_zero_without_a_scale_and_documented_with_one():
     latencies = Latencies(0.0)
     none = latencies.draw_s(RUN)
     latencies.set([], scale=0.1)
@@ -35,7 +35,7 @@ def test_without_a_scale_nobody_waits_and_with_one_as_long_as_the_documents_say(
     assert latencies.draw_s("/auth/v1/invite") == 0
 
 
-def test_what_is_set_is_not_scaled_and_the_longest_route_counts():
+def test_set_latency_is_not_scaled_and_the_longest_route_applies():
     latencies = Latencies(0.1)
     latencies.set([Fixed("/openai", 10), Fixed("/openai/v1/responses", 20)], scale=None)
 
@@ -43,7 +43,7 @@ def test_what_is_set_is_not_scaled_and_the_longest_route_counts():
     assert latencies.draw_s("/openai/v1/responses") == 0.02
 
 
-async def test_an_answer_takes_the_time_that_was_set(simulators):
+async def test_response_takes_the_set_time(simulators):
     await simulators.latency({"route": "/scraperapi", "distribution": "fixed", "ms": 300})
 
     answer = await simulators.http.get("/scraperapi/", params={"api_key": "k", "url": "https://example.com"})
@@ -62,5 +62,5 @@ async def test_an_answer_takes_the_time_that_was_set(simulators):
     ],
     ids=str,
 )
-async def test_a_latency_that_makes_no_sense_is_refused(simulators, body):
+async def test_invalid_latency_is_rejected(simulators, body):
     assert (await simulators.http.post("/_latency", json=body)).status_code == 400

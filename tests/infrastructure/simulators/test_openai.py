@@ -1,4 +1,4 @@
-"""OpenAI as its own client sees it."""
+"""Simulated OpenAI API, called by OpenAI's own client."""
 
 import json
 import math
@@ -19,7 +19,7 @@ SCORE = {"type": "integer", "minimum": 0, "maximum": 100}
 
 @pytest.fixture
 def ask(openai_client, closed):
-    """A function: what to send besides, to the client's response."""
+    """A function: additional parameters to the client's response."""
 
     async def ask(question="followers: 12,345", *, schema=None, **options):
         shape = {
@@ -43,7 +43,7 @@ async def test_a_response_has_every_field_that_the_clients_types_require(ask):
     assert response.usage.input_tokens > len(STABLE) // 4
 
 
-async def test_the_text_is_of_the_schema_that_was_asked_for(ask, closed):
+async def test_text_has_the_requested_schema(ask, closed):
     schema = closed(
         followers_count={"type": "integer"},
         verdict={"type": "string", "enum": ["low", "high"]},
@@ -53,20 +53,20 @@ async def test_the_text_is_of_the_schema_that_was_asked_for(ask, closed):
 
     value = json.loads((await ask(schema=schema)).output_text)
 
-    # Computed here, in another process than the one that answered.
+    # Computed in another process than the one that responded.
     assert value == Completions([STABLE], "followers: 12,345").value(schema)
     assert value["followers_count"] == 12345
     assert value["verdict"] in {"low", "high"}
     assert 2 <= len(value["reasons"]) <= 4
 
 
-async def test_without_a_schema_it_is_a_sentence(ask):
+async def test_text_without_a_schema_is_a_sentence(ask):
     response = await ask(text={"format": {"type": "text"}})
 
     assert response.output_text.startswith("Simulated answer")
 
 
-async def test_a_beginning_that_was_seen_is_reported_as_cached(ask):
+async def test_repeated_prefix_is_reported_as_cached(ask):
     first = await ask("one")
     second = await ask("two")
     other = await ask("two", prompt_cache_key="another")
@@ -83,7 +83,7 @@ async def test_a_short_prompt_is_never_cached(ask):
     assert [response.usage.input_tokens_details.cached_tokens for response in used] == [0, 0]
 
 
-async def test_more_effort_is_more_reasoning(ask):
+async def test_more_effort_uses_more_reasoning_tokens(ask):
     used = [await ask(reasoning={"effort": effort}) for effort in ("minimal", "low", "medium", "high")]
     tokens = [response.usage.output_tokens_details.reasoning_tokens for response in used]
 
@@ -91,7 +91,7 @@ async def test_more_effort_is_more_reasoning(ask):
     assert (tokens[0], len(set(tokens))) == (0, 4)
 
 
-async def test_what_is_too_long_is_cut_and_says_so(ask):
+async def test_too_long_completion_is_cut_and_reports_it(ask):
     response = await ask(max_output_tokens=2, reasoning={"effort": "minimal"})
 
     assert (response.status, response.incomplete_details.reason) == ("incomplete", "max_output_tokens")
@@ -120,7 +120,7 @@ async def test_what_is_too_long_is_cut_and_says_so(ask):
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
-async def test_what_a_model_does_not_take_is_refused(ask, options, status, code, param):
+async def test_parameters_that_a_model_does_not_accept_are_rejected(ask, options, status, code, param):
     with pytest.raises(openai.APIStatusError) as refusal:
         await ask(**options)
 
@@ -128,24 +128,24 @@ async def test_what_a_model_does_not_take_is_refused(ask, options, status, code,
     assert (found.status_code, found.code, found.param) == (status, code, param)
 
 
-async def test_a_schema_with_an_optional_property_deep_inside_is_refused(ask, closed):
+async def test_schema_with_a_nested_optional_property_is_rejected(ask, closed):
     inner = {**closed(a=SCORE, b=SCORE), "required": ["a"]}
 
     with pytest.raises(openai.BadRequestError, match="Missing 'b'"):
         await ask(schema=closed(list={"type": "array", "items": inner}))
 
 
-async def test_the_small_model_takes_a_temperature(ask):
+async def test_small_model_accepts_a_temperature(ask):
     assert (await ask(model="gpt-4o-mini", temperature=0.2)).temperature == 0.2
 
 
-async def test_without_a_key_nobody_answers(simulators):
+async def test_call_without_a_key_is_rejected(simulators):
     answer = await simulators.http.post("/openai/v1/responses", json={"model": "gpt-5", "input": "x"})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
 
 
-async def test_a_body_that_is_no_json_is_refused_in_its_form(simulators):
+async def test_body_that_is_not_json_is_rejected_in_openais_format(simulators):
     headers = {"Authorization": "Bearer key"}
     answer = await simulators.http.post("/openai/v1/responses", content=b"{", headers=headers)
 
@@ -168,7 +168,7 @@ async def test_models_are_listed(openai_client):
         ("text-embedding-3-small", {"dimensions": 256, "encoding_format": "float"}, 256),
     ],
 )
-async def test_embeddings_have_the_length_that_was_asked_for(lenient_openai_client, model, options, length):
+async def test_embeddings_have_the_requested_length(lenient_openai_client, model, options, length):
     found = await lenient_openai_client.embeddings.create(
         model=model, input=["strength", "sourdough"], **options
     )
@@ -192,6 +192,6 @@ async def test_both_encodings_are_the_same_vector(openai_client, lenient_openai_
 @pytest.mark.parametrize(
     "options", [{"input": []}, {"input": ""}, {"input": "x", "dimensions": 5_000}], ids=str
 )
-async def test_what_cannot_be_embedded_is_refused(openai_client, options):
+async def test_invalid_embedding_input_is_rejected(openai_client, options):
     with pytest.raises(openai.BadRequestError):
         await openai_client.embeddings.create(model="text-embedding-3-small", **options)

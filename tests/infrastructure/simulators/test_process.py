@@ -1,4 +1,4 @@
-"""The process that the simulators run in."""
+"""The process of the simulators."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ def port_of(address):
     return int(address.rpartition(":")[2])
 
 
-async def test_all_who_ask_at_once_get_one_process_and_a_dead_one_is_replaced(tmp_path):
+async def test_concurrent_callers_share_one_process_and_a_dead_one_is_replaced(tmp_path):
     simulators = Simulators((str(tmp_path), ISSUER, AUDIENCE))
     first = set(await asyncio.gather(*(simulators.address() for _ in range(8))))
     process = simulators._process  # noqa: SLF001
@@ -33,7 +33,7 @@ async def test_all_who_ask_at_once_get_one_process_and_a_dead_one_is_replaced(tm
     assert not answers(port_of(second))
 
 
-async def test_a_process_that_cannot_start_is_an_error_and_not_a_wait(tmp_path):
+async def test_process_that_cannot_start_raises_an_error_at_once(tmp_path):
     simulators = Simulators((str(tmp_path),))
 
     with pytest.raises(SimulatorsNotStarted):
@@ -53,7 +53,7 @@ asyncio.run(main())
 """
 
 
-async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
+async def test_process_ends_when_its_parent_is_killed(tmp_path):
     parent = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", PARENT, str(tmp_path), ISSUER, AUDIENCE), stdout=asyncio.subprocess.PIPE
     )
@@ -71,7 +71,7 @@ async def test_it_dies_with_its_parent_even_if_that_is_killed(tmp_path):
     await until(lambda: not answers(port))
 
 
-async def test_told_to_stop_it_waits_for_no_answer_that_never_comes(tmp_path):
+async def test_stop_does_not_wait_for_a_pending_response(tmp_path):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "simulators.process", str(tmp_path), ISSUER, AUDIENCE),
         stdin=asyncio.subprocess.PIPE,
@@ -89,7 +89,7 @@ async def test_told_to_stop_it_waits_for_no_answer_that_never_comes(tmp_path):
         await asyncio.wait({hanging})
 
 
-async def test_many_connections_that_nobody_uses_keep_nobody_waiting(simulators):
+async def test_many_idle_connections_do_not_block_a_request(simulators):
     host, port = "127.0.0.1", port_of(simulators.address)
     idle = [await asyncio.open_connection(host, port) for _ in range(200)]
 

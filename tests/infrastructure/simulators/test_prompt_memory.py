@@ -12,7 +12,7 @@ def cached(memory, prompt, owner="key"):
     return memory.tokens_cached(owner, prompt, lifetime_s=60)
 
 
-def test_a_beginning_counts_in_whole_blocks():
+def test_cached_prefix_counts_in_whole_blocks():
     memory = PromptCache()
     cached(memory, "a" * 4 * 1_400)
 
@@ -20,14 +20,14 @@ def test_a_beginning_counts_in_whole_blocks():
     assert cached(memory, "b" + "a" * 5_600) == 0
 
 
-def test_nobody_has_what_another_asked():
+def test_cache_is_separate_for_each_owner():
     memory = PromptCache()
     cached(memory, "a" * 5_000)
 
     assert cached(memory, "a" * 5_000, owner="other") == 0
 
 
-def test_it_is_forgotten_in_time():
+def test_cached_prefix_expires():
     clock = Clock()
     memory = PromptCache(now=clock)
     cached(memory, "a" * 5_000)
@@ -36,7 +36,7 @@ def test_it_is_forgotten_in_time():
     assert cached(memory, "a" * 5_000) == 0
 
 
-def test_the_oldest_make_room():
+def test_oldest_prefixes_are_evicted():
     memory = PromptCache(prefixes_max=2)
     for letter in "abc":
         cached(memory, letter * 4 * 1_100)

@@ -11,7 +11,7 @@ def fetch(simulators):
     return fetch
 
 
-async def test_a_profile_as_instagrams_own_pages_read_it(fetch):
+async def test_profile_has_the_format_of_instagrams_web_api(fetch):
     answer = await fetch(PROFILE + "ada.lovely")
 
     user = answer.json()["data"]["user"]
@@ -23,7 +23,7 @@ async def test_a_profile_as_instagrams_own_pages_read_it(fetch):
     assert node["__typename"] in {"GraphImage", "GraphVideo", "GraphSidecar"}
 
 
-async def test_it_is_the_person_whom_the_other_scraper_sees(fetch, apify):
+async def test_both_scrapers_return_the_same_profile(fetch, apify):
     run = await apify.actor("apify/instagram-profile-scraper").start(
         run_input={"usernames": ["ada.lovely"]}, wait_for_finish=10
     )
@@ -36,7 +36,7 @@ async def test_it_is_the_person_whom_the_other_scraper_sees(fetch, apify):
     assert [edge["node"]["id"] for edge in shown] == [post["id"] for post in item["latestPosts"]]
 
 
-async def test_private_missing_and_restricted(fetch):
+async def test_private_missing_and_restricted_profiles(fetch):
     private, missing, restricted = [
         await fetch(PROFILE + name) for name in ("private.a", "missing", "restricted")
     ]
@@ -47,7 +47,7 @@ async def test_private_missing_and_restricted(fetch):
     assert (restricted.status_code, restricted.json()["data"]["user"]) == (200, None)
 
 
-async def test_any_other_address_is_an_article_always_the_same(fetch):
+async def test_any_other_address_is_always_the_same_article(fetch):
     first, second = [await fetch("https://example.com/blog/strength-after-forty") for _ in range(2)]
     other = await fetch("https://example.com/blog/été-<script>")
 
@@ -67,7 +67,7 @@ async def test_the_price_is_in_a_header(fetch, options, credits):  # noqa: A002
     assert (await fetch("https://example.com", **options)).headers["sa-credit-cost"] == credits
 
 
-async def test_without_a_key_or_an_address_nothing_is_fetched(fetch):
+async def test_request_without_a_key_or_an_address_is_rejected(fetch):
     refusals = [
         await fetch("https://example.com", api_key=""),
         await fetch("ftp://example.com"),

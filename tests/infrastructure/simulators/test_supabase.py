@@ -1,4 +1,4 @@
-"""Supabase Auth as the simulator speaks it."""
+"""Simulated Supabase Auth."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ async def http(simulators):
 
 @pytest.fixture(scope="module")
 async def supabase(simulators, http):
-    """The real SDK's admin API, pointed at the simulator."""
+    """The admin API of the real SDK, connected to the simulator."""
     options = AsyncClientOptions(httpx_client=http, auto_refresh_token=False, persist_session=False)
     return AsyncClient(await simulators.address(), SERVICE_ROLE_KEY, options).auth
 
@@ -53,7 +53,7 @@ def outbox(data_dir):
     return read
 
 
-async def test_an_invitation_is_a_line_in_the_outbox_with_the_link_to_click(supabase, outbox):
+async def test_invitation_is_a_line_in_the_outbox_with_its_link(supabase, outbox):
     link = "https://app.example/join?token=abc&x=1"
 
     answer = await supabase.admin.invite_user_by_email(
@@ -67,7 +67,7 @@ async def test_an_invitation_is_a_line_in_the_outbox_with_the_link_to_click(supa
     assert answer.user.user_metadata == {"account_name": "Looms"}
 
 
-async def test_a_known_user_is_not_invited_again_but_gets_a_link(supabase, outbox):
+async def test_existing_user_gets_a_sign_in_link_instead_of_an_invitation(supabase, outbox):
     await supabase.admin.invite_user_by_email("known@example.com")
 
     with pytest.raises(AuthApiError) as refusal:
@@ -81,7 +81,7 @@ async def test_a_known_user_is_not_invited_again_but_gets_a_link(supabase, outbo
     ]
 
 
-async def test_a_stranger_gets_a_link_only_if_that_makes_a_user_of_them(supabase, outbox):
+async def test_unknown_address_gets_a_link_only_if_a_user_is_created(supabase, outbox):
     with pytest.raises(AuthApiError) as refusal:
         await supabase.sign_in_with_otp(
             {"email": "new@example.com", "options": {"should_create_user": False}}
@@ -124,7 +124,7 @@ async def test_users_are_listed_by_page(supabase):
     [{"apikey": ""}, {"apikey": "wrong"}, {"apikey": "wrong", "Authorization": "Bearer wrong"}],
     ids=str,
 )
-async def test_without_the_key_nothing_is_done(http, method, path, headers):
+async def test_request_without_the_key_is_rejected(http, method, path, headers):
     answer = await http.request(
         method, f"/auth/v1{path}", headers=headers, json={"email": "thief@example.com"}
     )
@@ -133,20 +133,20 @@ async def test_without_the_key_nothing_is_done(http, method, path, headers):
 
 
 @pytest.mark.parametrize("authorization", ["", "Bearer wrong", SERVICE_ROLE_KEY])
-async def test_administration_needs_the_service_role_as_bearer_too(http, authorization):
+async def test_admin_request_needs_the_service_role_as_bearer_token(http, authorization):
     answer = await http.get("/auth/v1/admin/users", headers={"Authorization": authorization})
 
     assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("body", [{}, {"email": "nobody"}, {"email": 1}, [], "x"], ids=str)
-async def test_what_is_no_address_is_refused(http, body):
+async def test_invalid_address_is_rejected(http, body):
     answer = await http.post("/auth/v1/invite", json=body)
 
     assert (answer.status_code, answer.json()["code"]) == (400, "validation_failed")
 
 
-async def test_local_tokens_are_verified_with_the_key_it_shows(simulators, data_dir):
+async def test_local_tokens_are_verified_with_the_published_key(simulators, data_dir):
     issuer = LocalIssuer(data_dir / "identity", issuer=ISSUER, audience=AUDIENCE)
     keys = JwksKeys(f"{await simulators.address()}/auth/v1/.well-known/jwks.json", "ES256")
     verifier = JwtVerifier(keys, algorithm="ES256", issuer=ISSUER, audience=AUDIENCE)
@@ -157,7 +157,7 @@ async def test_local_tokens_are_verified_with_the_key_it_shows(simulators, data_
     assert claims["sub"] == str(user_id_of("ada@example.com"))
 
 
-async def test_a_fault_happens_as_often_as_asked_for_and_then_no_more(http):
+async def test_fault_happens_exactly_the_requested_number_of_times(http):
     fault = {"route": "/auth/v1/admin/users", "status": 429, "body": "slow down", "times": 2}
     await http.post("/_faults", json=fault)
 
@@ -167,7 +167,7 @@ async def test_a_fault_happens_as_often_as_asked_for_and_then_no_more(http):
     assert found[0].text == "slow down"
 
 
-async def test_a_fault_is_of_one_route_and_can_be_taken_back(http):
+async def test_fault_applies_to_one_route_and_can_be_removed(http):
     fault = {"route": "/auth/v1/invite", "status": 500, "times": 100}
     await http.post("/_faults", json=fault)
     other = await http.get("/auth/v1/admin/users")
@@ -181,5 +181,5 @@ async def test_a_fault_is_of_one_route_and_can_be_taken_back(http):
 @pytest.mark.parametrize(
     "fault", [{}, {"route": 1}, {"route": "/", "status": 99}, {"route": "/", "x": 1}], ids=str
 )
-async def test_a_fault_that_makes_no_sense_is_refused(http, fault):
+async def test_invalid_fault_is_rejected(http, fault):
     assert (await http.post("/_faults", json=fault)).status_code == 400

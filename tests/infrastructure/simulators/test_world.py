@@ -1,4 +1,4 @@
-"""People who do not exist."""
+"""Simulated profiles."""
 
 from datetime import UTC, datetime
 
@@ -11,14 +11,14 @@ NOW = datetime(2026, 3, 4, 15, tzinfo=UTC)
 NAMES = [f"somebody.{number}" for number in range(2_000)]
 
 
-def test_few_are_private_and_fewer_missing():
+def test_few_profiles_are_private_and_fewer_missing():
     kinds = [kind_of(name) for name in NAMES]
 
     assert 0.025 < kinds.count("private") / len(NAMES) < 0.055
     assert 0.01 < kinds.count("missing") / len(NAMES) < 0.03
 
 
-def test_most_have_few_followers_and_some_have_many():
+def test_most_profiles_have_few_followers_and_some_have_many():
     followers = sorted(person_of(name).followers for name in NAMES)
 
     assert followers[0] >= 200
@@ -27,7 +27,7 @@ def test_most_have_few_followers_and_some_have_many():
     assert followers[-20] > 300_000
 
 
-def test_the_bigger_the_audience_the_smaller_the_part_that_reacts():
+def test_larger_audience_has_a_lower_engagement_rate():
     people = [person_of(name) for name in NAMES[:150] if kind_of(name) == "ordinary"]
     rates = {person.followers: average_likes(person) / person.followers for person in people}
     ordered = [rates[followers] for followers in sorted(rates)]
@@ -40,7 +40,7 @@ def average_likes(person):
     return sum(post.likes for post in person.posts(12)) / 12
 
 
-def test_posts_are_enough_for_fifty_newest_first_and_stand_still_for_a_day():
+def test_at_least_fifty_posts_newest_first_and_stable_for_a_day():
     posts = person_of("ada.lovely").posts()
     times = [posted_at(post, NOW) for post in posts]
 
@@ -51,7 +51,7 @@ def test_posts_are_enough_for_fifty_newest_first_and_stand_still_for_a_day():
     assert {post.kind for post in posts} == {"Image", "Video", "Sidecar"}
 
 
-def test_captions_hold_the_tags_and_names_that_they_list():
+def test_captions_contain_the_listed_tags_and_mentions():
     posts = person_of("ada.lovely").posts()
 
     assert any(post.mentions for post in posts)
@@ -60,7 +60,7 @@ def test_captions_hold_the_tags_and_names_that_they_list():
         assert all(f"@{name}" in post.caption for name in post.mentions)
 
 
-def test_kinds_are_what_they_are_called():
+def test_each_kind_has_its_properties():
     huge, empty, sparse = person_of("huge_one"), person_of("empty"), profile_item("sparse.one", 12, NOW)
 
     assert huge.followers >= 20_000_000
@@ -70,7 +70,7 @@ def test_kinds_are_what_they_are_called():
     assert "caption" not in sparse["latestPosts"][0]
 
 
-def test_other_scripts_and_hostile_texts_survive_the_wire():
+def test_other_scripts_and_hostile_texts_survive_serialization():
     for name in ("nonlatin.one", "hostile.one"):
         item = profile_item(name, 50, NOW)
 
@@ -79,7 +79,7 @@ def test_other_scripts_and_hostile_texts_survive_the_wire():
     assert not person_of("nonlatin.one").biography.isascii()
 
 
-def test_fewer_posts_are_the_newest_of_more():
+def test_fewer_posts_are_the_newest_ones():
     person = person_of("ada.lovely")
 
     assert person.posts(12) == person.posts(50)[:12]

@@ -1,4 +1,4 @@
-"""The way of events to whoever listens: held back, set free in any order, told again."""
+"""Control of event deliveries: hold, release in any order, deliver again."""
 
 import random
 import time
@@ -13,16 +13,16 @@ from simulators.faults.json_access import Document
 from simulators.stripe.events.events import enqueue
 from simulators.stripe.store import Store
 
-STEP_S = 1e-6  # between two deliveries that have an order
+STEP_S = 1e-6  # between two ordered deliveries
 
 
 class TravelIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which events: of these ids and types; all of them by default."""
+    """Selects events by id and type; all events by default."""
 
     events: list[str] = []
     types: list[str] = []
     copies: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
-    seed: int | None = None  # shuffles; without one in the order in which they happened
+    seed: int | None = None  # shuffles the events; without it they keep the order in which they occurred
 
     def fits(self, event: Document) -> bool:
         return (not self.events or event["id"] in self.events) and (
@@ -41,7 +41,7 @@ def list_deliveries(state: State) -> list[Document]:
 
 @post("/deliveries/release", status_code=200, sync_to_thread=False)
 def release(data: JSONBody[TravelIn], state: State) -> Document:
-    """Sets free what is held."""
+    """Releases held deliveries."""
     store: Store = state.stripe.store
     with store.transaction():
         held = [
@@ -61,7 +61,7 @@ def release(data: JSONBody[TravelIn], state: State) -> Document:
 
 @post("/deliveries/redeliver", status_code=200, sync_to_thread=False)
 def redeliver(data: JSONBody[TravelIn], state: State) -> Document:
-    """Tells again what has happened, whatever became of it the first time."""
+    """Delivers events again, whatever the result of the first delivery."""
     store: Store = state.stripe.store
     with store.transaction():
         last = store.database.execute("select coalesce(max(id), 0) from deliveries").fetchone()[0]
@@ -79,7 +79,7 @@ def redeliver(data: JSONBody[TravelIn], state: State) -> Document:
 
 def _send_off(store: Store, numbers: list[int], seed: int | None) -> None:
     if seed is not None:
-        random.Random(seed).shuffle(numbers)  # noqa: S311  nobody's secret
+        random.Random(seed).shuffle(numbers)  # noqa: S311  not used for security
     now = time.time()
     for place, number in enumerate(numbers):
         store.database.execute(

@@ -1,4 +1,4 @@
-"""Tells endpoints of events, signed as Stripe signs, until they have taken them."""
+"""Delivery of signed events to webhook endpoints, with retries until they are accepted."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ from simulators.stripe.store import Store
 AT_ONCE_MAX = 8
 LOOK_AGAIN_S = 0.5
 TIMEOUT_S = 20.0
-CLAIM_S = 30.0  # beyond which somebody else may try: longer than a call takes
+CLAIM_S = 30.0  # then another process may retry; longer than a call takes
 RETRY_S, RETRY_S_MAX = 1.0, 60.0
 ATTEMPTS_MAX = 30
 CLAIM = """
@@ -33,13 +33,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("stripe")
 
 
 def signature(body: bytes, secrets: list[str], at: int) -> str:
-    """Of the world's time, whatever Stripe's clock was put to: listeners look at theirs."""
+    """Signs with real time, not Stripe's simulated clock, because receivers compare it with their own."""
     made = [hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest() for secret in secrets]
     return ",".join([f"t={at}", *(f"v1={value}" for value in made)])
 
 
 class EventDeliveryWorker:
-    """One in each process; a delivery is claimed by one of them."""
+    """One per process; each delivery is claimed by one of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -53,7 +53,7 @@ class EventDeliveryWorker:
         async with httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http:
             while True:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(self._pause_s()):  # wait_for loses a cancellation at times
+                    async with asyncio.timeout(self._pause_s()):  # wait_for can lose a cancellation
                         await self._news.wait()
                 self._news.clear()
                 try:
@@ -64,7 +64,7 @@ class EventDeliveryWorker:
                     await asyncio.sleep(LOOK_AGAIN_S)
 
     def _pause_s(self) -> float:
-        """Others may have left something to tell meanwhile."""
+        """Limited, because other processes may have stored new deliveries meanwhile."""
         if not self._store.exists or not self._free():
             return LOOK_AGAIN_S
         next_s = "select min(due_s) from deliveries where status = 'pending'"
@@ -84,11 +84,11 @@ class EventDeliveryWorker:
             task.add_done_callback(self._ended)
 
     def _free(self) -> int:
-        """One at a time keeps an order."""
+        """Returns the number of free slots; a limit of 1 keeps the order."""
         return max(self._store.setting("at_once", AT_ONCE_MAX) - len(self._under_way), 0)
 
     def _has_work(self, now: float) -> bool:
-        """Without taking the right to write, which others want too."""
+        """Reads without the write lock, which other processes need."""
         waiting = "select 1 from deliveries where status = 'pending' and due_s <= ? limit 1"
         return (
             self._store.database.execute(waiting, (now,)).fetchone() is not None

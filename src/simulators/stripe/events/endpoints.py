@@ -1,4 +1,4 @@
-"""Who wants to hear of events."""
+"""Webhook endpoints that receive events."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -6,8 +6,8 @@ from simulators.stripe.http.request import StripeRequest, listed
 from simulators.stripe.store import new_id
 
 ENDPOINTS, KIND = "/v1/webhook_endpoints", "webhook_endpoint"
-# Stripe makes one for each endpoint. Here it is always the same, which a local server knows beforehand.
-SECRET = "whsec_local_simulator"  # noqa: S105  opens nothing but a local server
+# Stripe creates one per endpoint; here it is constant, so that a local server can be configured with it.
+SECRET = "whsec_local_simulator"  # noqa: S105  valid for a local server only
 
 
 def create(call: StripeRequest) -> Document:

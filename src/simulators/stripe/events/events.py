@@ -1,4 +1,4 @@
-"""What happened, and to whom it has to be told."""
+"""Events and the creation of their deliveries."""
 
 import time
 from typing import Any
@@ -12,7 +12,7 @@ EVENTS = "/v1/events"
 
 
 def emit(store: Store, kind: str, thing: Document, **previous: Any) -> Document:  # noqa: ANN401  values of any kind
-    """``previous``: what was otherwise before."""
+    """``previous``: the former values of changed fields."""
     data: Document = {"object": thing, **({"previous_attributes": previous} if previous else {})}
     endpoints = [endpoint for endpoint in store.some("webhook_endpoint") if _hears(endpoint, kind)]
     event = store.put(
@@ -48,7 +48,7 @@ def enqueue(
 
 
 def told(event: Document, version: str | None = None) -> Document:
-    """As it was made, in the form of the version it was made with, or of its listener's own."""
+    """Returns the event in the format of the endpoint's API version, or of the version that created it."""
     version = version or str(event["api_version"])
     data = {**event["data"], "object": shaped(event["data"]["object"], version)}
     return {**event, "api_version": version, "data": data}

@@ -1,4 +1,4 @@
-"""A local server that wants to hear of the simulator's events."""
+"""Registration of a local server as webhook endpoint of the simulator."""
 
 import asyncio
 from contextlib import suppress
@@ -17,14 +17,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("stripe")
 
 
 class Registration:
-    """Repeatable, and done once for as long as both stay where they are."""
+    """Idempotent; calls the simulator only when one of the two addresses has changed."""
 
     def __init__(self) -> None:
         self._known: tuple[str, str] | None = None
         self._asking = asyncio.Lock()
 
     async def ensure(self, stripe_url: str, endpoint_url: str) -> None:
-        """Failing is no trouble of whoever calls Stripe: the next call tries again."""
+        """Suppresses errors: they must not fail the caller's call to Stripe, and the next call retries."""
         if self._known == (stripe_url, endpoint_url):
             return
         async with self._asking:
@@ -54,7 +54,7 @@ async def _register(stripe_url: str, endpoint_url: str) -> None:
 
 
 async def _is_left(endpoint: Document) -> bool:
-    """A local server that is gone: nothing listens where it was."""
+    """Returns whether the endpoint is a local server that no longer listens."""
     if endpoint["description"] != DESCRIPTION:
         return False
     parts = urlsplit(str(endpoint["url"]))

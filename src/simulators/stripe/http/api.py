@@ -1,4 +1,4 @@
-"""Stripe's API: who may ask, in which form, and that what is asked twice happens once."""
+"""Stripe's API: authentication, request format and idempotency keys."""
 
 import hashlib
 import re
@@ -29,8 +29,8 @@ class StripeResponse(msgspec.Struct, frozen=True):
 
 
 def answered(store: Store, request: AnyRequest, body: bytes) -> StripeResponse:
-    """In one transaction with what it changes. A card's refusal is kept like a success; other refusals have
-    changed nothing and may be tried again.
+    """Stores the response in the same transaction as its changes. A card decline is stored like a success;
+    other errors have changed nothing and may be retried.
     """
     key = request.headers.get("idempotency-key") if request.method == "POST" else None
     path = request.scope["path"]
@@ -63,7 +63,7 @@ def _carried_out(store: Store, request: AnyRequest, body: bytes) -> StripeRespon
     try:
         document = operation(StripeRequest(store, form, object_id, version))
     except RequestRejected as refusal:
-        if refusal.status != 402:  # noqa: PLR2004  a card's
+        if refusal.status != 402:  # noqa: PLR2004  a card decline
             raise
         return _refusal(refusal)
     return StripeResponse(200, _told(store, form, document, version))

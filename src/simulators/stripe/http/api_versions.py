@@ -1,5 +1,5 @@
-"""Documents in the form of an API version: of today, or of before 2025-03-31, when much of a subscription's
-and an invoice's content stood elsewhere.
+"""Documents in the format of an API version: the current one, or one before 2025-03-31, when many fields of
+subscriptions and invoices had other positions.
 """
 
 from typing import Any, cast
@@ -11,7 +11,7 @@ BASIL = "2025-03-31"
 
 
 def shaped(document: Document, version: str) -> Document:
-    """A copy, all the way down, without what is the simulator's own."""
+    """Returns a deep copy without the simulator's internal fields."""
     return _shaped(document, is_old=version < BASIL)
 
 
@@ -22,7 +22,7 @@ def _shaped(value: Any, *, is_old: bool) -> Any:  # noqa: ANN401  JSON of any ki
         return value
     document = cast("Document", value)
     if document.get("object") == "event":
-        return document  # what it tells of keeps the form in which it happened
+        return document  # an event's object keeps the format in which it occurred
     if is_old and document.get("object") in OLDER:
         document = OLDER[document["object"]](document)
     return {name: _shaped(item, is_old=is_old) for name, item in document.items() if not name.startswith("_")}
@@ -86,7 +86,7 @@ def _older_payment(document: Document) -> Document:
 
 
 def plan_of(price: Document) -> Document:
-    """A price as plans once were; Stripe still tells both."""
+    """Returns a price in the older plan format, which Stripe still sends as well."""
     recurring = part_of(price, "recurring")
     return {
         "id": price["id"],

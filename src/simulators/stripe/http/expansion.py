@@ -1,4 +1,4 @@
-"""Ids that a client wants to see the things behind of."""
+"""Expansion of ids into objects on the client's request."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -18,7 +18,7 @@ def _refunds_of(store: Store, charge: Document) -> Document:
     return whole_list(found, f"/v1/charges/{charge['id']}/refunds")
 
 
-# What is not told unless somebody asks.
+# Fields that Stripe sends only when the client expands them.
 ASKED_FOR: dict[tuple[str, str], Callable[[Store, Document], Document]] = {
     ("charge", "refunds"): _refunds_of,
     ("checkout.session", "line_items"): lambda _, session: items_of(session),

@@ -1,4 +1,4 @@
-"""Forms as Stripe's clients send them: a[b][0][c]=d is a tree."""
+"""Form bodies of Stripe's clients: a[b][0][c]=d is a tree."""
 
 import re
 from typing import Any, cast
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[^\[\]]+|(?<=\[)(?=\])")
 
 
 class Form:
-    """Everything in it is text until somebody asks for a kind. An empty text means: take it away."""
+    """All values are text until they are converted. An empty text removes the value."""
 
     def __init__(self, fields: Document) -> None:
         self.fields = fields
@@ -57,7 +57,7 @@ class Form:
         return [field for field in _in_order(self.fields.get(name)) if isinstance(field, str)]
 
     def changed(self, name: str, values: dict[str, str]) -> dict[str, str]:
-        """Texts by key, as metadata are: those that are named change, the others stay."""
+        """Merges texts by key, as for metadata: named keys change, the others stay."""
         if self.fields.get(name) == "":
             return {}
         given = {key: value for key, value in self.part(name).fields.items() if isinstance(value, str)}
@@ -86,7 +86,7 @@ def _plant(tree: Document, names: list[str], value: str) -> None:
 
 
 def _key(tree: Document, name: str) -> str:
-    """a[]= is the next one."""
+    """Returns the next index for a[]=."""
     return name or str(len(tree))
 
 

@@ -1,4 +1,4 @@
-"""What a person sees: the till, the portal, an invoice. Plain pages without scripts."""
+"""Pages for people: checkout, portal, invoice. Plain HTML without scripts."""
 
 from datetime import UTC, datetime
 from html import escape
@@ -94,7 +94,7 @@ def show_till(session_id: FromPath[str], state: State) -> Response[str]:
 
 @post("/pay/{session_id:str}", status_code=200)
 async def pay(session_id: FromPath[str], request: AnyRequest, state: State) -> Response[str]:
-    """Paying twice pays once: the second sees that it is paid."""
+    """Idempotent: a second payment shows that the session is already paid."""
     store: Store = state.stripe.store
     answer = form_of((await request.body()).decode("utf-8", "replace")).text("answer")
     trouble = ""

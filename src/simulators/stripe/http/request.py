@@ -1,4 +1,4 @@
-"""A call of the API as an operation sees it, and lists as Stripe pages them."""
+"""An API call as an operation receives it, and lists with Stripe's pagination."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ COMPARISONS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 class StripeRequest:
     store: Store
     form: Form
-    id: str  # of the thing that the path names; empty when it names none
-    version: str  # of the API, as the client asked for it
+    id: str  # of the object in the path, or empty
+    version: str  # API version that the client requested
 
 
 Operation = Callable[[StripeRequest], Document]
@@ -33,8 +33,8 @@ def listed(
     where: str = "true",
     given: tuple[Any, ...] = (),
 ) -> Document:
-    """A page, the newest first. ``equal``: parameters that a document's field of that name must match.
-    ``where``: what else, as SQL with its values.
+    """Returns a page, newest first. ``equal``: parameters that must match the document's field of the same
+    name. ``where``: further conditions, as SQL with its values.
     """
     form, values = call.form, list(given)
     conditions = [where]

@@ -1,4 +1,4 @@
-"""Which operation answers what."""
+"""Routing table of the operations."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -36,7 +36,7 @@ def _pay_invoice(call: StripeRequest) -> Document:
     return invoice
 
 
-# {} stands for the id of one thing.
+# {} stands for the id of an object.
 OPERATIONS: dict[str, Operation] = {
     "GET /account": _account,
     "POST /billing_portal/sessions": portal.create,
@@ -96,7 +96,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def operation_of(method: str, path: str) -> tuple[Operation, str]:
-    """And the id that the path names."""
+    """Returns the operation and the id in the path."""
     if (exact := OPERATIONS.get(f"{method} {path}")) is not None:
         return exact, ""
     parts = path.split("/")

@@ -1,4 +1,4 @@
-"""The till: what somebody was sent to pay for, and how that went."""
+"""Checkout sessions and their payment."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -22,7 +22,7 @@ def create(call: StripeRequest) -> Document:
     if (customer := form.text("customer")) is not None:
         customer = store.get(customer, "customer", param="customer")["id"]
     elif mode == "subscription":
-        # Stripe makes one of its own for a stranger; whoever uses this one knows theirs.
+        # Stripe would create a customer; our billing always sends one.
         raise RequestRejected(400, "parameter_missing", "Here a subscriber is a customer.", param="customer")
     items = [_item(store, item, mode) for item in form.parts("line_items")]
     if not items:
@@ -72,7 +72,7 @@ def create(call: StripeRequest) -> Document:
 
 
 def _later_metadata(form: Form, mode: str) -> Document:
-    """Of what paying makes."""
+    """Returns the metadata of the object that the payment creates."""
     name = "subscription_data" if mode == "subscription" else "payment_intent_data"
     return form.part(name).changed("metadata", {})
 
@@ -111,7 +111,7 @@ def open_session(store: Store, session_id: str) -> Document:
 
 
 def complete(store: Store, session: Document, *, is_delayed: bool = False) -> bool:
-    """Whether the card gave. ``is_delayed``: paid by a bank that takes days, see ``settle``."""
+    """Returns whether the card paid. ``is_delayed``: paid by a bank that takes days, see ``settle``."""
     if session["mode"] == "subscription":
         return _complete_subscription(store, session)
     intent = payments.new_intent(
@@ -136,14 +136,14 @@ def complete(store: Store, session: Document, *, is_delayed: bool = False) -> bo
 
 
 def _bill(store: Store, session: Document, intent: Document) -> None:
-    """An invoice for what was bought, where the merchant asked for one."""
+    """Creates an invoice for the purchase if the merchant requested one."""
     if session["invoice_creation"]["enabled"] and session["customer"]:
         lines = [sale_line(item, store.now()) for item in session["_items"]]
         session["invoice"] = invoices.issue_paid(store, session, lines, intent)["id"]
 
 
 def _complete_subscription(store: Store, session: Document) -> bool:
-    """A card that refuses leaves the till open, and no subscription behind."""
+    """Leaves the session open and creates no subscription when the card is declined."""
     if payments.is_declined(store, session["customer"]):
         return False
     (item,) = session["_items"]
@@ -163,7 +163,7 @@ def _close(store: Store, session: Document, **values: object) -> None:
 
 
 def settle(store: Store, session: Document, *, is_paid: bool) -> Document:
-    """What the slow bank said in the end."""
+    """Records the final result of a delayed payment."""
     intent = store.get(session["payment_intent"] or "", "payment_intent")
     if is_paid:
         payments.succeed(store, intent)

@@ -1,4 +1,4 @@
-"""Who pays."""
+"""Customers."""
 
 from simulators.faults.json_access import Document
 from simulators.stripe.events.events import emit
@@ -50,7 +50,7 @@ def update(call: StripeRequest) -> Document:
 
 
 def delete(call: StripeRequest) -> Document:
-    """Its subscriptions are the caller's to cancel first, or go on without anybody to bill."""
+    """Does not cancel the customer's subscriptions; the caller must do so first."""
     call.store.get(call.id, "customer")
     gone: Document = {"id": call.id, "object": "customer", "deleted": True}
     emit(call.store, "customer.deleted", call.store.put(gone))

@@ -1,18 +1,18 @@
-"""What an invoice is for, line by line."""
+"""Line items of an invoice."""
 
 from simulators.faults.json_access import Document
 from simulators.stripe.store import new_id
 
 
 def period_line(subscription: Document, item: Document, start: int, end: int) -> Document:
-    """A whole period, ahead."""
+    """Returns the line of a whole period, billed in advance."""
     price = item["price"]
     cents = price["unit_amount"] * item["quantity"]
     return _line(subscription, item, price, cents, (start, end), is_proration=False)
 
 
 def proration_lines(subscription: Document, item: Document, price: Document, at: int) -> list[Document]:
-    """What is left of the period: given back at the old price, taken at the new one."""
+    """Returns two lines for the rest of the period: a credit at the old price and a charge at the new one."""
     start, end = item["current_period_start"], item["current_period_end"]
     share = (end - max(at, start)) / (end - start)
     old, quantity = item["price"], item["quantity"]
@@ -25,7 +25,7 @@ def proration_lines(subscription: Document, item: Document, price: Document, at:
 
 
 def sale_line(item: Document, now: int) -> Document:
-    """What was bought once, at a till."""
+    """Returns the line of a one-time purchase in a checkout session."""
     details: Document = {
         "invoice_item": new_id("ii"),
         "proration": False,

@@ -1,4 +1,4 @@
-"""What an invoice was paid by."""
+"""Payments of an invoice."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -8,7 +8,7 @@ INVOICE_PAYMENTS = "/v1/invoice_payments"
 
 
 def payments_of(invoice: Document) -> Document:
-    """Told to those who ask: an invoice says nothing of its payments by itself."""
+    """Returned only on expansion: an invoice does not contain its payments."""
     url = f"{INVOICE_PAYMENTS}?invoice={invoice['id']}"
     intent = invoice["_payment_intent"]
     if intent is None:

@@ -8,7 +8,7 @@ from simulators.stripe.objects import payments
 from simulators.stripe.store import Store, new_id
 
 INVOICES = "/v1/invoices"
-DRAFT_S = 3_600  # as long as Stripe leaves a renewal's invoice open to changes
+DRAFT_S = 3_600  # as long as Stripe keeps the draft of a renewal's invoice editable
 RETRY_DAYS = (3, 5, 7)
 
 
@@ -19,8 +19,8 @@ def new_invoice(
     reason: str,
     past_period: tuple[int, int] | None = None,
 ) -> Document:
-    """Not kept yet: a preview is one that never is. Its own period is the one that is over, if one is; what
-    is billed ahead stands in the lines.
+    """Returns an invoice that is not stored; a preview never is. Its own period is the past one, if there is
+    one; the period billed in advance is in the lines.
     """
     customer = store.find(subscription["customer"]) or {}
     balance, total = customer.get("balance", 0), sum(line["amount"] for line in lines)
@@ -37,7 +37,7 @@ def new_invoice(
 
 
 def issue_paid(store: Store, sale: Document, lines: list[Document], intent: Document) -> Document:
-    """For what was paid at a till at once: the customer's balance has no part in it."""
+    """Creates a paid invoice for a checkout payment; the customer's balance is not used."""
     customer = store.get(sale["customer"], "customer")
     invoice = _draft(store, customer, sale["currency"], lines, None) | {
         "_payment_intent": intent["id"],
@@ -127,7 +127,7 @@ def finalize(store: Store, invoice: Document) -> Document:
 
 
 def collect(store: Store, invoice: Document) -> bool:
-    """Asks the card; tells whether it gave. What becomes of the subscription is the caller's."""
+    """Charges the card and returns whether it succeeded. The caller updates the subscription."""
     if invoice["amount_due"] == 0:
         mark_paid(store, invoice)
         return True
@@ -157,7 +157,7 @@ def _intent(store: Store, invoice: Document) -> Document:
 def _wait_for_another_try(store: Store, invoice: Document) -> None:
     tries: int = invoice["attempt_count"]
     days = RETRY_DAYS[tries - 1] if tries <= len(RETRY_DAYS) else None
-    # A first invoice is not tried again by itself: its subscription never began.
+    # Stripe does not retry a first invoice, because its subscription never became active.
     is_first = invoice["billing_reason"] == "subscription_create"
     again_at = None if days is None or is_first else store.now() + days * 86_400
     invoice |= {"next_payment_attempt": again_at, "_due": again_at}
@@ -180,7 +180,7 @@ def mark_paid(store: Store, invoice: Document) -> None:
 
 
 def end(store: Store, invoice: Document, status: str) -> Document:
-    """Void or uncollectible: nobody will pay it."""
+    """Marks the invoice void or uncollectible, so that it is never paid."""
     if invoice["status"] not in {"open", "uncollectible", "draft"}:
         raise RequestRejected(
             400, "invoice_not_editable", f"An invoice that is {invoice['status']} stays so."

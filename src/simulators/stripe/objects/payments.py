@@ -1,4 +1,4 @@
-"""Money that moves: a payment intent says what is wanted, a charge what a card gave."""
+"""Payment intents (the requested amount) and charges (the amount that a card paid)."""
 
 from typing import NoReturn
 
@@ -14,7 +14,7 @@ EVERYBODY = "*"
 
 
 def is_declined(store: Store, customer: str | None) -> bool:
-    """Whether the customer's card refuses now; asking counts. A number is of the next times, -1 for ever."""
+    """Returns whether the card is declined, and counts the decline down; -1 means for ever."""
     declines = store.setting("declines", {})
     for name in (customer, EVERYBODY):
         if times := declines.get(name, 0):

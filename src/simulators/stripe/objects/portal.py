@@ -1,4 +1,4 @@
-"""Stripe's own page for customers: what they have, and a way to end it."""
+"""Stripe's customer portal: the subscription, and its cancellation."""
 
 from simulators.faults.json_access import Document
 from simulators.stripe.http.request import StripeRequest
@@ -34,7 +34,7 @@ def subscriptions_of(store: Store, customer: str) -> list[Document]:
 
 
 def renew(store: Store, session: Document, *, goes_on: bool) -> None:
-    """What its two buttons do."""
+    """Does what the two buttons of the page do."""
     for subscription in subscriptions_of(store, session["customer"]):
         if subscription["schedule"]:
             continue

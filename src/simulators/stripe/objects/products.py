@@ -1,4 +1,4 @@
-"""What is sold: products, and their prices."""
+"""Products and their prices."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -67,7 +67,7 @@ def create_price(call: StripeRequest) -> Document:
 
 
 def new_price(store: Store, form: Form, product: str) -> Document:
-    """Not kept yet: the line of a till may have one of its own."""
+    """Returns a price that is not stored: the line of a checkout session may have its own."""
     recurring, cents = form.part("recurring"), form.number("unit_amount")
     if cents is None:
         raise RequestRejected(
@@ -103,7 +103,7 @@ def new_price(store: Store, form: Form, product: str) -> Document:
 
 
 def _take_lookup_key(call: StripeRequest, price: Document) -> None:
-    """A key belongs to one price; it moves when the client says so."""
+    """Moves the lookup key from another price if the client requested it; a key belongs to one price."""
     key = price["lookup_key"]
     if key is None:
         return

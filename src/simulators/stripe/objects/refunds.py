@@ -1,4 +1,4 @@
-"""Money that goes back: given by us, or demanded by a bank."""
+"""Refunds by the merchant and disputes by a bank."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -16,7 +16,7 @@ def create_refund(call: StripeRequest) -> Document:
 
 
 def paid_charge(store: Store, object_id: str) -> Document:
-    """Of a charge's id, or of its payment intent's."""
+    """Finds the charge by its id, or by the id of its payment intent."""
     found = store.find(object_id)
     if found is not None and found["object"] == "payment_intent":
         found = store.find(found["latest_charge"] or "")
@@ -63,7 +63,7 @@ def refund(
 
 
 def fail_refund(store: Store, refund_id: str) -> Document:
-    """The bank would not take it: days later the money is ours again."""
+    """Marks the refund as failed: the bank rejected it days later, and the merchant has the money again."""
     given = store.get(refund_id, "refund")
     if given["status"] == "failed":
         raise RequestRejected(400, "refund_failed", "This refund has failed already.")
@@ -122,7 +122,7 @@ def end_dispute(store: Store, dispute_id: str, *, is_won: bool) -> Document:
 
 
 def close_dispute(call: StripeRequest) -> Document:
-    """To close one oneself is to lose it."""
+    """Closes the dispute as lost, as Stripe does when the merchant closes it."""
     return end_dispute(call.store, call.id, is_won=False)
 
 

@@ -1,4 +1,4 @@
-"""What time brings: periods end, invoices are finished, cards are tried again, tills close."""
+"""Due changes: ends of periods, finalized invoices, payment retries and expired checkout sessions."""
 
 from simulators.faults.json_access import Document
 from simulators.stripe.billing_periods import period
@@ -11,7 +11,7 @@ ENDED = {"canceled", "incomplete_expired"}
 
 
 def catch_up(store: Store, count_max: int = 1_000) -> int:
-    """Everything that is due by now, each at its own moment, the earliest first; how many things it was."""
+    """Runs everything that is due, each at its own time, earliest first; returns the number of changes."""
     for count in range(count_max):
         thing = store.due(store.now())
         if thing is None:
@@ -50,7 +50,7 @@ def _begin_period(store: Store, subscription: Document) -> None:
 
 
 def _go_on(store: Store, invoice: Document) -> None:
-    """A draft is finished, and a card asked, for the first time or again."""
+    """Finalizes a draft, and charges the card for the first time or again."""
     if invoice["status"] == "draft":
         invoice = invoices.finalize(store, invoice)
     is_paid = invoices.collect(store, invoice)

@@ -1,4 +1,4 @@
-"""What a subscription becomes later, phase by phase."""
+"""Subscription schedules: future changes of a subscription, in phases."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -72,7 +72,7 @@ def update(call: StripeRequest) -> Document:
 
 
 def _phases(store: Store, schedule: Document, forms: list[Form]) -> list[Document]:
-    """Each begins where the one before ends. The one under way must be told again as it is."""
+    """Each phase begins where the one before ends. The current phase must be sent again unchanged."""
     current = schedule["phases"][schedule["_phase"]]
     start = forms[0].number("start_date") if forms else None
     if start != current["start_date"]:
@@ -92,7 +92,7 @@ def _phases(store: Store, schedule: Document, forms: list[Form]) -> list[Documen
 
 
 def _end(form: Form, price: Document, start: int) -> int:
-    """Without a word of it, after one period."""
+    """Returns the end of the phase; without a duration or iterations, one period after its start."""
     duration, recurring = form.part("duration"), price["recurring"]
     if duration.fields:
         count = duration.number("interval_count") or 1
@@ -123,7 +123,7 @@ def _release(store: Store, schedule: Document, status: str) -> Document:
 
 
 def follow(store: Store, subscription: Document) -> Document:
-    """At the end of a period: the next phase, if it begins now. Returns the subscription as it is then."""
+    """Starts the next phase if it begins with this period. Returns the resulting subscription."""
     schedule = store.get(subscription["schedule"], KIND)
     number, now = schedule["_phase"] + 1, store.now()
     ends_at = schedule["phases"][schedule["_phase"]]["end_date"]

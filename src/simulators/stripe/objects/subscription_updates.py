@@ -1,4 +1,4 @@
-"""A subscription that becomes another: price, end, and what is due for the change."""
+"""Changes of a subscription: price, cancellation, and the amount due."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -31,7 +31,7 @@ def update(call: StripeRequest) -> Document:
 
 
 def wanted_price(store: Store, subscription: Document, items: list[Form]) -> Document | None:
-    """None: as it is."""
+    """Returns None when the price stays the same."""
     (item,) = subscription["items"]["data"]
     for wanted in items:
         if wanted.text("id") not in {None, item["id"]}:
@@ -74,7 +74,7 @@ def _change_price(store: Store, subscription: Document, price: Document, form: F
 
 
 def _invoice(store: Store, subscription: Document, lines: list[Document], form: Form) -> Document:
-    """A card that refuses leaves everything as it was, where the client asked for that."""
+    """Rejects the whole change on a card decline, if the client requested that."""
     invoice = invoices.new_invoice(store, subscription, lines, "subscription_update")
     is_strict = form.text("payment_behavior") == "error_if_incomplete"
     if is_strict and invoice["amount_due"] and payments.is_declined(store, subscription["customer"]):
@@ -85,7 +85,7 @@ def _invoice(store: Store, subscription: Document, lines: list[Document], form: 
 
 
 def _keep_schedule(store: Store, subscription: Document, price: Document) -> None:
-    """The phase that is under way follows the subscription."""
+    """Changes the schedule's current phase together with the subscription."""
     if subscription["schedule"]:
         schedule = store.get(subscription["schedule"], "subscription_schedule")
         schedule["phases"][schedule["_phase"]]["items"][0]["price"] = price["id"]
@@ -117,7 +117,7 @@ def _cancellation(subscription: Document, form: Form, now: int) -> Document:
 
 
 def preview(call: StripeRequest) -> Document:
-    """What a change would cost. Nothing of it is kept."""
+    """Returns what a change would cost, and stores nothing."""
     store, form = call.store, call.form
     subscription = store.get(form.needed("subscription"), "subscription", param="subscription")
     details = form.part("subscription_details")

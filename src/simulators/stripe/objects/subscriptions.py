@@ -1,4 +1,4 @@
-"""Subscriptions: how they begin, what they are, how they end."""
+"""Subscriptions from creation to cancellation."""
 
 from simulators.faults.json_access import Document
 from simulators.faults.provider_errors import RequestRejected
@@ -14,7 +14,7 @@ SUBSCRIPTIONS = "/v1/subscriptions"
 
 
 def begin(store: Store, customer: str, price: Document, quantity: int, metadata: Document) -> Document:
-    """Unpaid as yet: ``pay_first`` makes it active."""
+    """Creates a subscription that is not paid yet: ``pay_first`` makes it active."""
     if price["recurring"] is None:
         raise RequestRejected(
             400, "price_not_recurring", "A subscription needs a recurring price.", param="items"
@@ -75,7 +75,7 @@ def _item(subscription: str, price: Document, quantity: int, now: int, span: tup
 
 
 def first_invoice(store: Store, subscription: Document) -> Document:
-    """In the order in which Stripe tells of a new subscription."""
+    """Emits the events in Stripe's order for a new subscription."""
     item = subscription["items"]["data"][0]
     line = period_line(subscription, item, item["current_period_start"], item["current_period_end"])
     invoice = store.put(invoices.new_invoice(store, subscription, [line], "subscription_create"))
@@ -94,7 +94,7 @@ def pay_first(store: Store, subscription: Document) -> bool:
 
 
 def change(store: Store, subscription: Document, **values: object) -> Document:
-    """Tells of it only where something is otherwise."""
+    """Emits an event only if a value differs."""
     previous = {name: subscription[name] for name, value in values.items() if subscription[name] != value}
     subscription |= values
     store.put(subscription)
@@ -104,7 +104,7 @@ def change(store: Store, subscription: Document, **values: object) -> Document:
 
 
 def settle(store: Store, subscription: Document, *, is_paid: bool) -> None:
-    """After an invoice of it was paid or refused."""
+    """Updates the subscription after one of its invoices was paid or declined."""
     if is_paid and subscription["status"] in {"past_due", "unpaid", "incomplete"}:
         change(store, subscription, status="active")
     elif not is_paid and subscription["status"] == "active":
@@ -148,7 +148,7 @@ def retrieve(call: StripeRequest) -> Document:
 
 
 def index(call: StripeRequest) -> Document:
-    """Without a status those that have not ended."""
+    """Without a status, lists the subscriptions that have not ended."""
     status, price = call.form.text("status"), call.form.text("price")
     field = "json_extract(document, '$.status')"
     where = f"{field} not in ('canceled', 'incomplete_expired')" if status is None else "true"
@@ -162,6 +162,6 @@ def index(call: StripeRequest) -> Document:
 def cancel(call: StripeRequest) -> Document:
     subscription = call.store.get(call.id, "subscription")
     if subscription["status"] == "canceled":
-        # Stripe has forgotten it by then, for this route.
+        # Stripe no longer finds a canceled subscription on this route.
         raise RequestRejected(404, "resource_missing", f"No such subscription: '{call.id}'", param="id")
     return end(call.store, subscription, "cancellation_requested")
