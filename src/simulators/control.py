@@ -10,7 +10,7 @@ from litestar.params import JSONBody
 from simulators.instagram.apify_runs import End
 
 
-class SettingsIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SettingsRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Absent settings stay unchanged."""
 
     apify_runs_max: Annotated[int, msgspec.Meta(ge=0)] | None = None  # at the same time
@@ -44,7 +44,7 @@ def forget_state(state: State) -> None:
 
 
 @post("/_settings", status_code=204, sync_to_thread=False)
-def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
+def set_settings(data: JSONBody[SettingsRequest], state: State) -> None:
     if data.apify_runs_max is not None:
         state.runs.runs_max = data.apify_runs_max
     if data.apify_run_ends is not None:

@@ -64,7 +64,7 @@ DOCUMENTS: tuple[Latency, ...] = (
 )
 
 
-class LatencyIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LatencyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``routes`` apply without the scale; ``scale`` multiplies the defaults of all other routes."""
 
     scale: Scale | None = None
@@ -96,7 +96,7 @@ class Latencies:
 
 
 @post("/", status_code=204, sync_to_thread=False)
-def set_latency(data: JSONBody[LatencyIn], state: State) -> None:
+def set_latency(data: JSONBody[LatencyRequest], state: State) -> None:
     state.latencies.set(data.routes, scale=data.scale)
 
 

@@ -26,7 +26,7 @@ class ControlRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     pass
 
 
-class SettingsIn(ControlRequest, frozen=True, kw_only=True):
+class SettingsRequest(ControlRequest, frozen=True, kw_only=True):
     """Absent settings stay unchanged."""
 
     holds: bool | None = None  # whether new deliveries wait until they are released
@@ -39,27 +39,27 @@ class SettingsIn(ControlRequest, frozen=True, kw_only=True):
     after_retries: Literal["canceled", "unpaid", "past_due"] | None = None
 
 
-class AdvanceIn(ControlRequest, frozen=True, kw_only=True):
+class AdvanceRequest(ControlRequest, frozen=True, kw_only=True):
     seconds: Annotated[int, msgspec.Meta(ge=0)] = 0
     to: int | None = None  # a time of Stripe's clock, which only moves forward
 
 
-class DeclinesIn(ControlRequest, frozen=True, kw_only=True):
+class DeclinesRequest(ControlRequest, frozen=True, kw_only=True):
     customer: str = EVERYBODY
     times: Annotated[int, msgspec.Meta(ge=-1)] = 1  # -1: until reset by 0
 
 
-class MoneyBackIn(ControlRequest, frozen=True, kw_only=True):
+class MoneyBackRequest(ControlRequest, frozen=True, kw_only=True):
     payment: str  # a payment intent's id, or a charge's
     amount: int | None = None
     reason: str | None = None
 
 
-class PayIn(ControlRequest, frozen=True, kw_only=True):
+class PayRequest(ControlRequest, frozen=True, kw_only=True):
     is_delayed: bool = False  # paid by a bank that takes days
 
 
-class EndIn(ControlRequest, frozen=True, kw_only=True):
+class EndRequest(ControlRequest, frozen=True, kw_only=True):
     is_good: bool  # paid, won
 
 
@@ -73,7 +73,7 @@ def changing(state: State) -> Generator[Store]:
 
 
 @post("/settings", status_code=204, sync_to_thread=False)
-def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
+def set_settings(data: JSONBody[SettingsRequest], state: State) -> None:
     with changing(state) as store:
         for name, value in msgspec.structs.asdict(data).items():
             if value is not None:
@@ -81,7 +81,7 @@ def set_settings(data: JSONBody[SettingsIn], state: State) -> None:
 
 
 @post("/advance", status_code=200, sync_to_thread=False)
-def advance(data: JSONBody[AdvanceIn], state: State) -> Document:
+def advance(data: JSONBody[AdvanceRequest], state: State) -> Document:
     """Advances the clock and runs all due changes, each at its own time."""
     with changing(state) as store:
         ahead = max((data.to or 0) - store.now(), data.seconds, 0)
@@ -95,13 +95,13 @@ def advance(data: JSONBody[AdvanceIn], state: State) -> Document:
 
 
 @post("/declines", status_code=204, sync_to_thread=False)
-def set_declines(data: JSONBody[DeclinesIn], state: State) -> None:
+def set_declines(data: JSONBody[DeclinesRequest], state: State) -> None:
     with changing(state) as store:
         store.set("declines", {**store.setting("declines", {}), data.customer: data.times})
 
 
 @post("/refunds", status_code=201, sync_to_thread=False)
-def make_refund(data: JSONBody[MoneyBackIn], state: State) -> Document:
+def make_refund(data: JSONBody[MoneyBackRequest], state: State) -> Document:
     with changing(state) as store:
         return refunds.refund(store, refunds.paid_charge(store, data.payment), data.amount, data.reason, {})
 
@@ -113,20 +113,20 @@ def fail_refund(refund_id: FromPath[str], state: State) -> Document:
 
 
 @post("/disputes", status_code=201, sync_to_thread=False)
-def open_dispute(data: JSONBody[MoneyBackIn], state: State) -> Document:
+def open_dispute(data: JSONBody[MoneyBackRequest], state: State) -> Document:
     with changing(state) as store:
         charge = refunds.paid_charge(store, data.payment)
         return refunds.open_dispute(store, charge, data.amount, data.reason or "fraudulent")
 
 
 @post("/disputes/{dispute_id:str}/close", status_code=200, sync_to_thread=False)
-def close_dispute(dispute_id: FromPath[str], data: JSONBody[EndIn], state: State) -> Document:
+def close_dispute(dispute_id: FromPath[str], data: JSONBody[EndRequest], state: State) -> Document:
     with changing(state) as store:
         return refunds.end_dispute(store, dispute_id, is_won=data.is_good)
 
 
 @post("/sessions/{session_id:str}/pay", status_code=200, sync_to_thread=False)
-def pay_session(session_id: FromPath[str], data: JSONBody[PayIn], state: State) -> Document:
+def pay_session(session_id: FromPath[str], data: JSONBody[PayRequest], state: State) -> Document:
     """Does what the button of the payment page does."""
     with changing(state) as store:
         session = checkout.open_session(store, session_id)
@@ -135,7 +135,7 @@ def pay_session(session_id: FromPath[str], data: JSONBody[PayIn], state: State) 
 
 
 @post("/sessions/{session_id:str}/settle", status_code=200, sync_to_thread=False)
-def settle_session(session_id: FromPath[str], data: JSONBody[EndIn], state: State) -> Document:
+def settle_session(session_id: FromPath[str], data: JSONBody[EndRequest], state: State) -> Document:
     """Records the final result of a delayed payment."""
     with changing(state) as store:
         session = store.get(session_id, checkout.KIND)

@@ -32,12 +32,12 @@ class GoTrueError(Exception):
         self.status, self.code, self.message = status, code, message
 
 
-class InviteIn(msgspec.Struct, frozen=True):
+class InviteRequest(msgspec.Struct, frozen=True):
     email: Email
     data: dict[str, Any] | None = None
 
 
-class OtpIn(msgspec.Struct, frozen=True):
+class OtpRequest(msgspec.Struct, frozen=True):
     email: Email
     create_user: bool = True
 
@@ -108,12 +108,14 @@ def key_set(state: State) -> dict[str, Any]:
 
 
 @post("/invite", guards=[_is_service_role], status_code=200, sync_to_thread=False)
-def invite(data: JSONBody[InviteIn], state: State, redirect_to: FromQuery[str] = "") -> dict[str, Any]:
+def invite(data: JSONBody[InviteRequest], state: State, redirect_to: FromQuery[str] = "") -> dict[str, Any]:
     return state.supabase.invite(data.email.lower(), link=redirect_to, data=data.data or {})
 
 
 @post("/otp", guards=[_has_key], status_code=200, sync_to_thread=False)
-def one_time_link(data: JSONBody[OtpIn], state: State, redirect_to: FromQuery[str] = "") -> dict[str, Any]:
+def one_time_link(
+    data: JSONBody[OtpRequest], state: State, redirect_to: FromQuery[str] = ""
+) -> dict[str, Any]:
     state.supabase.send_link(data.email.lower(), link=redirect_to, create_user=data.create_user)
     return {}
 

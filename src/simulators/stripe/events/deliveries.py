@@ -16,7 +16,7 @@ from simulators.stripe.store import Store
 STEP_S = 1e-6  # between two ordered deliveries
 
 
-class TravelIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TravelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Selects events by id and type; all events by default."""
 
     events: list[str] = []
@@ -40,7 +40,7 @@ def list_deliveries(state: State) -> list[Document]:
 
 
 @post("/deliveries/release", status_code=200, sync_to_thread=False)
-def release(data: JSONBody[TravelIn], state: State) -> Document:
+def release(data: JSONBody[TravelRequest], state: State) -> Document:
     """Releases held deliveries."""
     store: Store = state.stripe.store
     with store.transaction():
@@ -60,7 +60,7 @@ def release(data: JSONBody[TravelIn], state: State) -> Document:
 
 
 @post("/deliveries/redeliver", status_code=200, sync_to_thread=False)
-def redeliver(data: JSONBody[TravelIn], state: State) -> Document:
+def redeliver(data: JSONBody[TravelRequest], state: State) -> Document:
     """Delivers events again, whatever the result of the first delivery."""
     store: Store = state.stripe.store
     with store.transaction():
