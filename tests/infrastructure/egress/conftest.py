@@ -71,7 +71,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 async def encrypted(certificate):
-    """TLS server for hooks.example: its port and the received SNI and Host names."""
+    """TLS server for hooks.example: its port and the received SNI name and request head."""
     async with _encrypted(*certificate) as (port, names):
         yield port, names
 
