@@ -1,4 +1,4 @@
-"""Tokens that must not be accepted: how each is made, from what an attacker has or a genuine one."""
+"""Tokens that must be rejected, made from public data or from a genuine token."""
 
 import base64
 import json
@@ -208,7 +208,7 @@ RAW_HEADERS = {
     "digits without end": b'{"alg": "%s", "x": 1' + b"0" * 5_000 + b"}",
 }
 
-# How a genuine signature's two texts may be written by an issuer that is none.
+# Non-canonical encodings of the header and payload of a genuine token.
 SPELLINGS = {
     "header padded": lambda header, payload: (header + "=" * (-len(header) % 4 or 4), payload),
     "payload padded": lambda header, payload: (header, payload + "=" * (-len(payload) % 4 or 4)),

@@ -1,4 +1,4 @@
-"""An issuer's JWKS address on the wire: settable, countable, stoppable."""
+"""JWKS server with settable responses and recorded requests."""
 
 import asyncio
 import json
@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager, suppress
 
 
 class KeyServer:
-    """Answers every request with ``document``; counts them. ``gate`` holds answers back while closed."""
+    """Answers every request with ``document`` and records it. A cleared ``gate`` holds responses back."""
 
     def __init__(self):
         self.document = b'{"keys": []}'
         self.status = "200 OK"
         self.headers = ""
-        self.drips = False  # a space at a time, without end
+        self.drips = False  # sends an endless body byte by byte
         self.paths = []
         self.gate = asyncio.Event()
         self.gate.set()
@@ -40,7 +40,7 @@ class KeyServer:
         self.paths.append(request.split()[1].decode())
         await self.gate.wait()
         head = f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.document)}\r\n{self.headers}"
-        with suppress(ConnectionError):  # a client may have heard enough
+        with suppress(ConnectionError):  # the client may have closed the connection
             if self.drips:
                 head = f"HTTP/1.1 {self.status}\r\n"
             writer.write(f"{head}Connection: close\r\n\r\n".encode())

@@ -1,4 +1,4 @@
-"""A Redis or Valkey of the tests' own, where one is installed."""
+"""Redis or Valkey server for tests, if one is installed."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ def address_of(port):
 
 @asynccontextmanager
 async def redis_server(folder, port=None):
-    """Its port. Killed at the end: it keeps nothing."""
+    """Yields its port. Killed at the end, because it stores nothing."""
     port = port or free_port()
     process = await asyncio.create_subprocess_exec(
         *(path_of("redis"), "--port", str(port), "--bind", "127.0.0.1", "--requirepass", PASSWORD),
@@ -23,7 +23,7 @@ async def redis_server(folder, port=None):
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        # Its own word: whoever answers at the port might be another's server.
+        # Reads the server's own output, because another server may listen on the port.
         while b"eady to accept connections" not in (line := await process.stdout.readline()):
             assert line, "the server did not start"
         yield port

@@ -1,4 +1,4 @@
-"""Takes what a Sentry client sends, over a real socket."""
+"""Server that receives a Sentry client's envelopes over a real socket."""
 
 import gzip
 import json
@@ -10,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class SentryServer:
     def __init__(self, port):
         self.dsn = f"http://key@127.0.0.1:{port}/42"
-        self.bodies = []  # as they came, unpacked
+        self.bodies = []  # decompressed
         self.paths = []
 
     @property
     def events(self):
-        """An envelope is a line about itself, then for each item a line about it and the item."""
+        """An envelope is a header line, then for each item a header line and the item."""
         found = []
         for body in self.bodies:
             _, *lines = body.splitlines()

@@ -1,4 +1,4 @@
-"""Tokens as attackers write them, with headers and claims that a library would refuse to write."""
+"""Attackers' tokens, with headers and claims that libraries refuse to write."""
 
 import base64
 import hashlib
@@ -39,14 +39,14 @@ def public_pem(key):
 
 
 def public_jwk(key, algorithm, **changes):
-    """The key as a JWKS document lists it, changed; a part that becomes None is left out."""
+    """The key as an entry of a JWKS document, with changes; None removes a field."""
     parts = jwt.get_algorithm_by_name(algorithm).to_jwk(key.public_key(), as_dict=True)
     jwk = {"kid": KID, "use": "sig", "alg": algorithm, **parts, "key_ops": ["verify"]} | changes
     return {name: value for name, value in jwk.items() if value is not None}
 
 
 def claims_with(**changes):
-    """Good claims at NOW_S, changed; a claim that becomes None is left out."""
+    """Valid claims at NOW_S, with changes; None removes a claim."""
     claims = {
         "iss": ISSUER,
         "aud": AUDIENCE,
@@ -61,7 +61,7 @@ def claims_with(**changes):
 
 
 class Smith:
-    """Has the issuer's own key, for tokens that are genuine and still wrong, and a stranger's."""
+    """Has the issuer's key, for genuine tokens with invalid content, and another key."""
 
     def __init__(self, algorithm):
         self.algorithm = algorithm
@@ -69,7 +69,7 @@ class Smith:
         self.strangers_key = new_key(algorithm)
 
     def token(self, header=None, claims=None, *, key=None, algorithm=None):
-        """Signed with the issuer's key unless told otherwise. Headers that become None are left out."""
+        """Signed with the issuer's key by default. None removes a header."""
         algorithm = algorithm or self.algorithm
         header = {"alg": algorithm, "typ": "JWT", "kid": KID} | (header or {})
         header = {name: value for name, value in header.items() if value is not None}
@@ -84,12 +84,12 @@ class Smith:
         return self.token(header, claims, key=self.strangers_key)
 
     def by_hmac(self, secret, **header):
-        """Signed with a secret of any kind, a PEM included, which PyJWT refuses to do."""
+        """Signed with any secret, including a PEM, which PyJWT refuses."""
         text = f"{encoded({'alg': 'HS256', 'typ': 'JWT', 'kid': KID, **header})}.{encoded(claims_with())}"
         return f"{text}.{encoded(hmac.digest(secret, text.encode(), hashlib.sha256))}"
 
     def with_signature(self, signature, **header):
-        """Good in everything but the signature."""
+        """Valid except for the signature."""
         text = self.token(header).rpartition(".")[0]
         return f"{text}.{encoded(signature)}"
 
@@ -101,7 +101,7 @@ class Smith:
 
     @property
     def known_texts(self):
-        """What anyone can read or guess, in the forms that were taken for a secret elsewhere."""
+        """Public or guessable values that other systems have accepted as a secret."""
         if self.algorithm == "HS256":
             return [b"", b"secret", b"null", KID.encode(), ISSUER.encode()]
         pem = public_pem(self.key)

@@ -1,4 +1,4 @@
-"""Variables from AWS Secrets Manager, asked over the wire from a server that speaks its protocol."""
+"""Variables from AWS Secrets Manager, requested from a compatible local server."""
 
 import uuid
 
@@ -14,7 +14,7 @@ NAMES = ("DATABASE_URL", "OPENAI_API_KEY")
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """Clock that advances only when a test sets it."""
 
     now_s = 1_000.0
 
@@ -27,14 +27,14 @@ def server():
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boto3, "DEFAULT_SESSION", None)  # boto3 keeps credentials with it
+        patch.setattr(boto3, "DEFAULT_SESSION", None)  # boto3 stores credentials in it
         yield server
     server.stop()
 
 
 @pytest.fixture(autouse=True)
 def surrounding_cloud(server, monkeypatch):
-    """What boto3 reads from the environment, leading to the server on this machine."""
+    """Environment variables that direct boto3 to the local server."""
     host, port = server.get_host_and_port()
     monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", f"http://{host}:{port}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
@@ -44,7 +44,7 @@ def surrounding_cloud(server, monkeypatch):
 
 @pytest.fixture
 def outage(server):
-    """A function: from now on nothing answers. It ends with the test."""
+    """Returns a function that stops the server until the end of the test."""
     yield server.stop
     server.start()
 
@@ -56,7 +56,7 @@ def prefix():
 
 @pytest.fixture
 def keep(prefix):
-    """A function: keep a secret, or change it."""
+    """Returns a function that stores or changes a secret."""
     client = boto3.client("secretsmanager")
 
     def put(name, value):
@@ -79,21 +79,21 @@ def secrets(prefix, clock):
     return AwsSecrets(environ, prefix=prefix, names=NAMES, now_s=clock)
 
 
-def test_a_secret_outranks_the_environment(secrets, keep):
+def test_secret_overrides_the_environment(secrets, keep):
     keep("DATABASE_URL", "from the service")
 
     assert secrets.lookup("DATABASE_URL") == "from the service"
     assert secrets.failure is None
 
 
-def test_without_a_secret_the_environment_serves(secrets):
+def test_missing_secret_falls_back_to_the_environment(secrets):
     assert secrets.lookup("DATABASE_URL") == "from the environment"
     assert secrets.lookup("OPENAI_API_KEY") is None
     assert secrets.failure is None
 
 
 @pytest.mark.parametrize(("seconds", "value"), [(0, "old"), (299, "old"), (301, "new")])
-def test_a_rotated_secret_is_taken_up_within_five_minutes(secrets, keep, clock, seconds, value):
+def test_rotated_secret_is_used_within_five_minutes(secrets, keep, clock, seconds, value):
     keep("DATABASE_URL", "old")
     secrets.lookup("DATABASE_URL")
     keep("DATABASE_URL", "new")
@@ -104,7 +104,7 @@ def test_a_rotated_secret_is_taken_up_within_five_minutes(secrets, keep, clock, 
 
 
 @pytest.mark.parametrize(("seconds", "value"), [(299, "from the environment"), (301, "from the service")])
-def test_that_there_is_no_secret_is_remembered_as_long(secrets, keep, clock, seconds, value):
+def test_missing_secret_is_cached_for_five_minutes(secrets, keep, clock, seconds, value):
     secrets.lookup("DATABASE_URL")
     keep("DATABASE_URL", "from the service")
 
@@ -113,7 +113,7 @@ def test_that_there_is_no_secret_is_remembered_as_long(secrets, keep, clock, sec
     assert secrets.lookup("DATABASE_URL") == value
 
 
-def test_while_the_service_is_down_the_last_known_value_serves(secrets, keep, clock, outage):
+def test_last_known_value_is_used_during_an_outage(secrets, keep, clock, outage):
     keep("DATABASE_URL", "from the service")
     secrets.lookup("DATABASE_URL")
     outage()
@@ -123,14 +123,14 @@ def test_while_the_service_is_down_the_last_known_value_serves(secrets, keep, cl
     assert secrets.failure == "EndpointConnectionError"
 
 
-def test_a_service_that_is_down_from_the_start_leaves_the_environment(secrets, outage):
+def test_environment_is_used_during_an_outage_at_startup(secrets, outage):
     outage()
 
     assert secrets.lookup("DATABASE_URL") == "from the environment"
     assert secrets.failure == "EndpointConnectionError"
 
 
-def test_after_a_failure_the_service_is_asked_again_in_seconds(secrets, keep, clock, prefix):
+def test_failed_lookup_is_retried_after_seconds(secrets, keep, clock, prefix):
     service, secret_id = boto3.client("secretsmanager"), prefix + "DATABASE_URL"
     keep("DATABASE_URL", "before")
     service.delete_secret(SecretId=secret_id, RecoveryWindowInDays=7)
@@ -143,7 +143,7 @@ def test_after_a_failure_the_service_is_asked_again_in_seconds(secrets, keep, cl
     assert secrets.failure is None
 
 
-def test_a_refusal_of_the_service_is_told_by_its_code(secrets, keep, clock, prefix):
+def test_error_of_the_service_is_reported_by_its_code(secrets, keep, clock, prefix):
     keep("DATABASE_URL", "from the service")
     secrets.lookup("DATABASE_URL")
     boto3.client("secretsmanager").delete_secret(SecretId=prefix + "DATABASE_URL", RecoveryWindowInDays=7)
@@ -153,28 +153,28 @@ def test_a_refusal_of_the_service_is_told_by_its_code(secrets, keep, clock, pref
     assert secrets.failure == "InvalidRequestException"
 
 
-def test_a_secret_of_bytes_does_not_stop_the_process(secrets, prefix):
+def test_binary_secret_falls_back_to_the_environment(secrets, prefix):
     boto3.client("secretsmanager").create_secret(Name=prefix + "DATABASE_URL", SecretBinary=b"\xff")
 
     assert secrets.lookup("DATABASE_URL") == "from the environment"
     assert secrets.failure
 
 
-def test_names_that_are_not_secrets_are_never_asked_for(secrets, keep):
+def test_other_names_are_never_requested(secrets, keep):
     keep("OSLIRA_PORT", "9999")
 
     assert secrets.lookup("OSLIRA_PORT") == "8001"
     assert secrets.lookup("HOME") is None
 
 
-def test_names_that_are_not_secrets_need_no_service(secrets, outage):
+def test_other_names_are_available_during_an_outage(secrets, outage):
     outage()
 
     assert secrets.lookup("OSLIRA_PORT") == "8001"
     assert secrets.failure is None
 
 
-def test_the_settings_take_the_database_from_the_service(keep, prefix):
+def test_settings_read_the_database_url_from_the_service(keep, prefix):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
     place = runtime(
@@ -189,7 +189,7 @@ def test_the_settings_take_the_database_from_the_service(keep, prefix):
     assert place.lookup("DATABASE_URL") == "postgresql://u:p@from-the-service/d"
 
 
-def test_without_a_prefix_nobody_asks_the_service(keep):
+def test_without_a_prefix_the_service_is_not_used(keep):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
     place = runtime({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
@@ -198,7 +198,7 @@ def test_without_a_prefix_nobody_asks_the_service(keep):
     assert place.secrets is None
 
 
-def test_a_missing_region_is_refused_like_any_other_setting(monkeypatch, tmp_path):
+def test_missing_region_raises_invalid_settings(monkeypatch, tmp_path):
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):

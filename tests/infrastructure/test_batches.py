@@ -7,7 +7,7 @@ from shared.errors import Unavailable
 
 
 class Oracle:
-    """Doubles numbers, once the gate is open; remembers what it was asked together."""
+    """Doubles numbers while the gate is open and records the batches."""
 
     def __init__(self):
         self.batches = []
@@ -33,7 +33,7 @@ async def turns(number=5):
         await asyncio.sleep(0)
 
 
-async def test_those_who_come_together_or_meanwhile_ride_together_and_each_gets_its_own_answer(oracle):
+async def test_concurrent_calls_share_a_batch_and_get_their_own_results(oracle):
     batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(2)]
     await turns()
@@ -46,7 +46,7 @@ async def test_those_who_come_together_or_meanwhile_ride_together_and_each_gets_
     assert oracle.batches == [[0, 1], [2, 3, 4]]
 
 
-async def test_nobody_is_left_behind_however_the_askers_come(oracle):
+async def test_every_call_is_answered(oracle):
     batches = MicroBatcher(oracle, size_max=3)
     oracle.gate.set()
 
@@ -59,7 +59,7 @@ async def test_nobody_is_left_behind_however_the_askers_come(oracle):
     assert [row[0] for row in rows] == list(range(2_000, 4_000, 200))
 
 
-async def test_a_batch_has_a_largest_size(oracle):
+async def test_batch_size_is_limited(oracle):
     batches = MicroBatcher(oracle, size_max=2)
     oracle.gate.set()
 
@@ -68,7 +68,7 @@ async def test_a_batch_has_a_largest_size(oracle):
     assert max(len(batch) for batch in oracle.batches) == 2
 
 
-async def test_one_bad_question_spoils_its_own_answer_only(oracle):
+async def test_failing_call_does_not_affect_the_others(oracle):
     batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 13, 2)]
     await turns()
@@ -79,7 +79,7 @@ async def test_one_bad_question_spoils_its_own_answer_only(oracle):
     assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (2, ValueError, 4)
 
 
-async def test_when_nobody_answers_nobody_asks_again(oracle):
+async def test_unavailable_fails_the_batch_without_repetition(oracle):
     batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in (1, 404, 2)]
     await turns()
@@ -91,7 +91,7 @@ async def test_when_nobody_answers_nobody_asks_again(oracle):
     assert oracle.batches == [[1, 404, 2]]
 
 
-async def test_an_asker_that_leaves_does_not_disturb_the_others(oracle):
+async def test_cancelled_call_does_not_affect_the_others(oracle):
     batches = MicroBatcher(oracle)
     asked = [asyncio.create_task(batches.ask(number)) for number in range(3)]
     await turns()

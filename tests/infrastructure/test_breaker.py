@@ -31,7 +31,7 @@ def fail(breaker, times=1):
         breaker.leave(breaker.enter(), "ill")
 
 
-def test_it_opens_after_five_failures_in_a_row(breaker):
+def test_breaker_opens_after_five_consecutive_failures(breaker):
     fail(breaker, 4)
     assert breaker.state == "closed"
 
@@ -40,7 +40,7 @@ def test_it_opens_after_five_failures_in_a_row(breaker):
     assert (breaker.state, breaker.enter(), breaker.blocked_for_s) == ("open", None, 10)
 
 
-def test_a_success_in_between_begins_the_count_anew(breaker):
+def test_success_resets_the_failure_count(breaker):
     fail(breaker, 4)
     breaker.leave(breaker.enter(), "well")
     fail(breaker, 4)
@@ -48,7 +48,7 @@ def test_a_success_in_between_begins_the_count_anew(breaker):
     assert breaker.state == "closed"
 
 
-def test_it_opens_when_half_of_the_last_twenty_have_failed(breaker, clock):
+def test_breaker_opens_when_half_of_the_last_twenty_calls_failed(breaker, clock):
     for _ in range(10):
         assert breaker.state == "closed"
         clock.now_s += 1
@@ -58,7 +58,7 @@ def test_it_opens_when_half_of_the_last_twenty_have_failed(breaker, clock):
     assert breaker.state == "open"
 
 
-def test_failures_that_lie_far_apart_do_not_open_it(breaker, clock):
+def test_infrequent_failures_do_not_open_the_breaker(breaker, clock):
     for _ in range(30):
         clock.now_s += 4
         breaker.leave(breaker.enter(), "well")
@@ -67,7 +67,7 @@ def test_failures_that_lie_far_apart_do_not_open_it(breaker, clock):
     assert breaker.state == "closed"
 
 
-def test_afterwards_one_may_try_at_a_time(breaker, clock):
+def test_half_open_breaker_permits_one_probe_at_a_time(breaker, clock):
     fail(breaker, 5)
     clock.now_s += 10
 
@@ -76,7 +76,7 @@ def test_afterwards_one_may_try_at_a_time(breaker, clock):
     assert (breaker.enter(), breaker.blocked_for_s) == (None, math.inf)
 
 
-def test_a_probe_that_succeeds_closes_it(breaker, clock):
+def test_successful_probe_closes_the_breaker(breaker, clock):
     fail(breaker, 5)
     clock.now_s += 10
 
@@ -86,7 +86,7 @@ def test_a_probe_that_succeeds_closes_it(breaker, clock):
     assert breaker.state == "closed"
 
 
-def test_probes_that_fail_double_the_time_up_to_a_limit(breaker, clock):
+def test_failed_probes_double_the_open_time_up_to_a_limit(breaker, clock):
     fail(breaker, 5)
     times_s = []
     for _ in range(6):
@@ -97,7 +97,7 @@ def test_probes_that_fail_double_the_time_up_to_a_limit(breaker, clock):
     assert times_s == [10, 20, 40, 80, 120, 120]
 
 
-def test_a_probe_that_was_cancelled_leaves_the_place_to_the_next(breaker, clock):
+def test_cancelled_probe_permits_the_next(breaker, clock):
     fail(breaker, 5)
     clock.now_s += 10
 
@@ -106,7 +106,7 @@ def test_a_probe_that_was_cancelled_leaves_the_place_to_the_next(breaker, clock)
     assert breaker.enter() is not None
 
 
-def test_news_from_before_it_opened_is_no_news(breaker, clock):
+def test_results_of_earlier_permits_are_ignored(breaker, clock):
     early = [breaker.enter() for _ in range(3)]
     fail(breaker, 5)
     breaker.leave(early[0], "well")
@@ -120,7 +120,7 @@ def test_news_from_before_it_opened_is_no_news(breaker, clock):
     assert breaker.view.failures_in_a_row == 0
 
 
-def test_a_pause_that_was_asked_for_is_kept_up_to_a_limit(breaker, clock):
+def test_pause_blocks_calls_up_to_a_limit(breaker, clock):
     breaker.pause(1e9)
     assert (breaker.enter(), breaker.blocked_for_s, breaker.state) == (None, 120, "closed")
     clock.now_s += 120
@@ -129,7 +129,7 @@ def test_a_pause_that_was_asked_for_is_kept_up_to_a_limit(breaker, clock):
 
 
 class Histories(RuleBasedStateMachine):
-    """The breaker against its rules said once more, in lists."""
+    """Compares the breaker with a simple model of its rules."""
 
     passages = Bundle("passages")
 
@@ -139,7 +139,7 @@ class Histories(RuleBasedStateMachine):
         self.rules = BreakerRules(failures_max=3, recent_count=6, recent_s=30, open_s=10, open_max_s=40)
         self.breaker = CircuitBreaker(self.clock, self.rules)
         self.era = 0
-        self.outcomes = []  # (when, is a failure) since it last closed
+        self.outcomes = []  # (time, is a failure) since it last closed
         self.open_until_s = None
         self.open_s = 10
         self.paused_until_s = 0

@@ -1,7 +1,7 @@
-"""Nothing gets past the check that is not a current token of our issuer, for a signed-in user of ours.
+"""Rejection of every token that is not a current token of our issuer for a signed-in user.
 
-Every token here is tried against three issuers: ES256 and RS256 with keys from a JWKS address, HS256
-with a shared secret.
+Every token is tested with three issuers: ES256 and RS256 with keys from a JWKS URL, HS256 with a shared
+secret.
 """
 
 import pytest
@@ -51,7 +51,7 @@ async def verifier(smith, issuer):
 
 @pytest.fixture
 def identify(verifier):
-    """A function: everything that stands between a token and a caller."""
+    """Returns a function that authenticates a token with all checks."""
 
     async def identify(token):
         return read_claims(await verifier.verify(token))[0]
@@ -59,7 +59,7 @@ def identify(verifier):
     return identify
 
 
-async def test_the_token_that_all_others_are_made_from_is_accepted(identify, smith):
+async def test_genuine_token_is_accepted(identify, smith):
     claims = await identify(smith.token())
 
     assert claims.email == "ada@example.com"
@@ -67,7 +67,7 @@ async def test_the_token_that_all_others_are_made_from_is_accepted(identify, smi
 
 @pytest.fixture
 def refused(identify):
-    """A function: the refusal of a token. Anything else than a refusal fails the test."""
+    """Returns a function that returns the rejection of a token. Any other result fails the test."""
 
     async def refused(token):
         with pytest.raises(Unauthenticated) as refusal:
@@ -78,61 +78,61 @@ def refused(identify):
 
 
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED.keys())
-async def test_a_token_that_our_issuer_did_not_sign_is_refused(refused, smith, forge):
+async def test_token_of_another_issuer_is_rejected(refused, smith, forge):
     assert isinstance(await refused(forge(smith)), TokenInvalid)
 
 
 @pytest.mark.parametrize("mangle", MANGLED.values(), ids=MANGLED.keys())
-async def test_a_genuine_token_that_was_written_differently_is_refused(refused, smith, mangle):
+async def test_modified_encoding_of_a_genuine_token_is_rejected(refused, smith, mangle):
     assert isinstance(await refused(mangle(smith.token())), TokenInvalid)
 
 
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
-async def test_a_genuine_token_whose_header_asks_for_what_we_do_not_do_is_refused(refused, smith, header):
+async def test_genuine_token_with_unsupported_header_is_rejected(refused, smith, header):
     assert isinstance(await refused(smith.token(header)), TokenInvalid)
 
 
 @pytest.mark.parametrize("kid", KIDS, ids=lambda kid: ascii(kid)[:30])
-async def test_a_kid_chooses_among_the_issuers_keys_and_nothing_else(refused, smith, kid):
-    # A shared secret has no name: there a kid chooses nothing, and a stranger's token stays false.
+async def test_kid_selects_only_keys_of_the_issuer(refused, smith, kid):
+    # A shared secret has no kid, so for HS256 a forged token is used.
     token = smith.forged({"kid": kid}) if smith.algorithm == "HS256" else smith.token({"kid": kid})
 
     assert isinstance(await refused(token), TokenInvalid)
 
 
 @pytest.mark.parametrize("claims", CLAIMS, ids=lambda claims: ascii(claims)[:40])
-async def test_a_genuine_token_with_wrong_claims_is_refused(refused, smith, claims):
+async def test_genuine_token_with_wrong_claims_is_rejected(refused, smith, claims):
     assert await refused(smith.token(claims=claims_with(**claims)))
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
-async def test_a_genuine_signature_over_something_else_is_refused(refused, smith, payload):
+async def test_genuine_signature_over_an_invalid_payload_is_rejected(refused, smith, payload):
     header = encoded({"alg": smith.algorithm, "kid": KID})
 
     assert isinstance(await refused(smith.over(header, encoded(payload))), TokenInvalid)
 
 
 @pytest.mark.parametrize("header", RAW_HEADERS.values(), ids=RAW_HEADERS.keys())
-async def test_a_genuine_signature_under_a_header_that_is_none_is_refused(refused, smith, header):
+async def test_genuine_signature_with_an_invalid_header_is_rejected(refused, smith, header):
     header = encoded(header.replace(b"%s", smith.algorithm.encode()))
 
     assert isinstance(await refused(smith.over(header, encoded(claims_with()))), TokenInvalid)
 
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS.keys())
-async def test_a_genuine_signature_over_texts_that_are_no_base64_is_refused(refused, smith, spell):
+async def test_genuine_signature_over_invalid_base64_is_rejected(refused, smith, spell):
     header, payload = spell(encoded({"alg": smith.algorithm, "kid": KID}), encoded(claims_with()))
 
     assert isinstance(await refused(smith.over(header, payload)), TokenInvalid)
 
 
-async def test_a_genuine_token_inside_a_genuine_signature_is_refused(refused, smith):
+async def test_nested_token_is_rejected(refused, smith):
     header = encoded({"alg": smith.algorithm, "kid": KID, "cty": "JWT"})
 
     assert isinstance(await refused(smith.over(header, encoded(smith.token().encode()))), TokenInvalid)
 
 
-async def test_an_anonymous_user_is_told_to_sign_in(refused, smith):
+async def test_anonymous_user_must_sign_in(refused, smith):
     refusal = await refused(smith.token(claims=claims_with(is_anonymous=True)))
 
     assert isinstance(refusal, TokenAnonymous)
@@ -140,11 +140,11 @@ async def test_an_anonymous_user_is_told_to_sign_in(refused, smith):
 
 
 @pytest.mark.parametrize("exp", [NOW_S - 31, NOW_S - 30, NOW_S - 3_600, 0, -1])
-async def test_a_token_whose_time_is_over_is_told_apart_from_a_false_one(refused, smith, exp):
+async def test_expired_token_raises_token_expired(refused, smith, exp):
     assert isinstance(await refused(smith.token(claims=claims_with(exp=exp))), TokenExpired)
 
 
-async def test_a_false_token_is_not_told_that_it_has_expired(refused, smith):
+async def test_expired_forged_token_raises_token_invalid(refused, smith):
     assert isinstance(await refused(smith.forged(claims=claims_with(exp=1))), TokenInvalid)
 
 
@@ -162,18 +162,18 @@ async def test_a_false_token_is_not_told_that_it_has_expired(refused, smith):
     ],
     ids=str,
 )
-async def test_what_honest_issuers_do_is_accepted(identify, smith, claims):
+async def test_valid_variants_of_claims_are_accepted(identify, smith, claims):
     token = smith.token(claims=claims_with(**claims))
 
     assert (await identify(token)).role == "authenticated"
 
 
 @pytest.mark.parametrize("header", [{"typ": None}, {"typ": "jwt"}, {"typ": "at+jwt"}, {"kid": None}], ids=str)
-async def test_headers_of_honest_issuers_are_accepted(identify, smith, header):
+async def test_valid_variants_of_headers_are_accepted(identify, smith, header):
     assert (await identify(smith.token(header))).role == "authenticated"
 
 
-async def test_no_address_in_a_header_is_ever_asked(refused, smith):
+async def test_urls_in_headers_are_never_requested(refused, smith):
     async with key_server() as strangers:
         strangers.publish(smith.strangers_jwk)
         url = strangers.url

@@ -1,4 +1,4 @@
-"""Invitations: Supabase's own client against the simulator, on good days and bad ones."""
+"""Invitations via Supabase's client against the simulator, with and without faults."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ async def url(data_dir):
 
 
 def mail_to(*accesses, timeout_s=10.0):
-    """The adapter, given the first of these accesses, then the next."""
+    """The adapter with a resolver that returns these endpoints in order."""
     waiting = list(accesses)
 
     async def access():
@@ -54,7 +54,7 @@ async def mail(url):
 
 @pytest.fixture
 def invite():
-    """A function: send an invitation to an address."""
+    """Returns a function that sends an invitation."""
 
     async def send(mail, email="ada@example.com"):
         await mail.send(email, link=LINK, account_name="Looms", inviter="grace@example.com")
@@ -64,7 +64,7 @@ def invite():
 
 @pytest.fixture(scope="module")
 async def fault(url):
-    """A function: have the service do something else the next time."""
+    """Returns a function that sets the fault of the simulator's next response."""
     async with httpx.AsyncClient(base_url=url) as client:
 
         async def set_fault(route, **fault):
@@ -83,7 +83,7 @@ def outbox(data_dir):
     return read
 
 
-async def test_somebody_new_is_invited_and_somebody_known_gets_a_link(mail, invite, outbox):
+async def test_new_user_is_invited_and_known_user_gets_a_sign_in_link(mail, invite, outbox):
     await invite(mail, "new@example.com")
     await invite(mail, "new@example.com")
 
@@ -91,7 +91,7 @@ async def test_somebody_new_is_invited_and_somebody_known_gets_a_link(mail, invi
     assert mail.failure is None
 
 
-async def test_the_users_data_says_who_invited_whereto(mail, invite, url):
+async def test_user_metadata_contains_account_and_inviter(mail, invite, url):
     await invite(mail, "data@example.com")
 
     headers = {"apikey": SERVICE_ROLE_KEY, "Authorization": f"Bearer {SERVICE_ROLE_KEY}"}
@@ -126,7 +126,7 @@ BAD_DAYS = {
 
 
 @pytest.mark.parametrize("bad_day", BAD_DAYS.values(), ids=BAD_DAYS.keys())
-async def test_on_a_bad_day_the_refusal_says_to_try_again(mail, invite, fault, bad_day):
+async def test_fault_raises_invitation_not_sent(mail, invite, fault, bad_day):
     await fault(INVITE, **bad_day)
 
     with pytest.raises(InvitationNotSent) as refusal:
@@ -138,7 +138,7 @@ async def test_on_a_bad_day_the_refusal_says_to_try_again(mail, invite, fault, b
 
 
 @pytest.mark.parametrize("status", [429, 500, 422])
-async def test_a_sign_in_link_that_is_not_sent_is_told_too(mail, invite, fault, status):
+async def test_failed_sign_in_link_raises_invitation_not_sent(mail, invite, fault, status):
     await invite(mail, f"known-{status}@example.com")
     await fault(OTP, status=status)
 
@@ -147,7 +147,7 @@ async def test_a_sign_in_link_that_is_not_sent_is_told_too(mail, invite, fault, 
 
 
 @pytest.mark.parametrize("code", ["email_exists", "user_already_exists"])
-async def test_both_codes_for_a_known_user_lead_to_a_link(mail, invite, fault, outbox, code):
+async def test_both_error_codes_of_a_known_user_cause_a_sign_in_link(mail, invite, fault, outbox, code):
     await invite(mail, f"{code}@example.com")
     await fault(INVITE, status=422, body=json.dumps({"error_code": code, "msg": "registered"}))
 
@@ -156,7 +156,7 @@ async def test_both_codes_for_a_known_user_lead_to_a_link(mail, invite, fault, o
     assert outbox(f"{code}@example.com")[-1] == ("Your sign-in link", LINK)
 
 
-async def test_a_service_that_does_not_answer_in_time_is_given_up(invite, fault, url):
+async def test_late_response_raises_invitation_not_sent(invite, fault, url):
     mail = mail_to(SupabaseProject(url=url, service_role_key=SERVICE_ROLE_KEY), timeout_s=0.1)
     await fault(INVITE, delay_ms=60_000)
 
@@ -167,7 +167,7 @@ async def test_a_service_that_does_not_answer_in_time_is_given_up(invite, fault,
     assert mail.failure in {"TimeoutError", "AuthRetryableError"}
 
 
-async def test_a_service_that_answers_byte_by_byte_is_given_up(invite):
+async def test_slow_response_raises_invitation_not_sent(invite):
     async with key_server() as service:
         service.drips = True
         mail = mail_to(
@@ -181,7 +181,7 @@ async def test_a_service_that_answers_byte_by_byte_is_given_up(invite):
     assert mail.failure == "TimeoutError"
 
 
-async def test_a_failing_service_is_told_by_the_health_page_until_it_is_back(invite, unused_tcp_port, url):
+async def test_failure_is_reported_until_the_service_recovers(invite, unused_tcp_port, url):
     absent = SupabaseProject(url=f"http://127.0.0.1:{unused_tcp_port}", service_role_key=SERVICE_ROLE_KEY)
     mail = mail_to(absent, SupabaseProject(url=url, service_role_key=SERVICE_ROLE_KEY))
     with pytest.raises(InvitationNotSent):
@@ -193,7 +193,7 @@ async def test_a_failing_service_is_told_by_the_health_page_until_it_is_back(inv
     assert (while_down, mail.failure) == ("AuthRetryableError", None)
 
 
-async def test_an_address_that_the_service_refuses_is_no_illness_of_the_service(mail, invite, fault):
+async def test_rejected_email_address_is_not_a_service_failure(mail, invite, fault):
     await invite(mail, "valid@example.com")
     await fault(INVITE, status=422, body='{"error_code": "email_address_invalid", "msg": "x"}')
 
@@ -203,7 +203,7 @@ async def test_an_address_that_the_service_refuses_is_no_illness_of_the_service(
     assert mail.failure is None
 
 
-async def test_a_rotated_key_is_taken_up_by_the_next_invitation(invite, url):
+async def test_rotated_key_applies_to_the_next_invitation(invite, url):
     mail = mail_to(
         *(SupabaseProject(url=url, service_role_key=key) for key in ("of yesterday", SERVICE_ROLE_KEY))
     )
@@ -216,13 +216,13 @@ async def test_a_rotated_key_is_taken_up_by_the_next_invitation(invite, url):
     assert (while_refused, mail.failure) == ("no_authorization (401)", None)
 
 
-async def test_invitations_at_once_share_a_client(mail, invite, outbox):
+async def test_concurrent_invitations_share_a_client(mail, invite, outbox):
     await asyncio.gather(*(invite(mail, f"many-{number}@example.com") for number in range(16)))
 
     assert all(len(outbox(f"many-{number}@example.com")) == 1 for number in range(16))
 
 
-async def test_a_redirect_does_not_carry_the_key_elsewhere(invite):
+async def test_redirect_is_not_followed(invite):
     async with key_server() as service, key_server() as elsewhere:
         service.status, service.headers = "307 Temporary Redirect", f"Location: {elsewhere.url}\r\n"
         mail = mail_to(SupabaseProject(url=service.url.rpartition("/")[0], service_role_key=SERVICE_ROLE_KEY))
@@ -236,22 +236,22 @@ async def test_a_redirect_does_not_carry_the_key_elsewhere(invite):
 
 @pytest.fixture
 def log_text(monkeypatch):
-    """A function: all that was logged, ours and the libraries', at the most talkative level."""
+    """Returns a function that returns all logs, including the libraries', at level DEBUG."""
     root, before = logging.getLogger(), structlog.get_config()
     level = root.level
     monkeypatch.setattr(root, "handlers", [])
     stderr = io.StringIO()
     with contextlib.redirect_stderr(stderr):
         configure_logs(as_json=True, level=logging.DEBUG)
-    structlog.configure(cache_logger_on_first_use=False)  # or the adapter's would stay so configured
+    structlog.configure(cache_logger_on_first_use=False)  # or the adapter's logger would keep this
     yield stderr.getvalue
     structlog.configure(**before)
     root.setLevel(level)
 
 
 @pytest.mark.parametrize("status", ["200 OK", "400 Bad Request", "422 X", "429 X", "500 X", "503 X"])
-async def test_neither_key_nor_link_is_ever_told(invite, log_text, status):
-    """The service repeats them in every field of its answer."""
+async def test_logs_and_errors_contain_neither_key_nor_link(invite, log_text, status):
+    """The service repeats both in every field of its response."""
     key = "canary-service-key"
     async with key_server() as service:
         service.status = status
@@ -269,7 +269,7 @@ async def test_neither_key_nor_link_is_ever_told(invite, log_text, status):
     assert "canary" not in told
 
 
-async def test_where_nothing_sends_e_mail_an_invitation_is_refused(invite):
+async def test_without_email_service_invitation_not_sent_is_raised(invite):
     with capture_logs() as logs, pytest.raises(InvitationNotSent):
         await invite(NoInvitationMail())
 

@@ -1,4 +1,4 @@
-"""An issuer's keys through rotations and outages, over real connections."""
+"""JWKS keys during rotations and outages, over real connections."""
 
 import asyncio
 import gzip
@@ -73,7 +73,7 @@ async def test_fresh_keys_are_fetched_once(verifier, issuer, smith, clock):
     assert issuer.paths == ["/jwks.json"]
 
 
-async def test_first_callers_share_a_fetch(verifier, issuer, smith):
+async def test_concurrent_first_calls_share_a_fetch(verifier, issuer, smith):
     issuer.gate.clear()
     waiting = [asyncio.create_task(verifier.verify(smith.token())) for _ in range(64)]
     await until(lambda: issuer.paths)
@@ -83,18 +83,18 @@ async def test_first_callers_share_a_fetch(verifier, issuer, smith):
     assert len(issuer.paths) == 1
 
 
-async def test_keys_past_their_time_serve_while_new_ones_are_fetched(verifier, issuer, smith, clock):
+async def test_stale_keys_are_used_during_a_refresh(verifier, issuer, smith, clock):
     await verifier.verify(smith.token())
     clock.now_s += FRESH_S
     issuer.gate.clear()
 
     for _ in range(3):
-        assert await verifier.verify(smith.token())  # although the issuer holds its answer back
+        assert await verifier.verify(smith.token())  # although the issuer has not answered yet
 
     await until(lambda: len(issuer.paths) == 2)
 
 
-async def test_a_new_key_is_found_by_the_first_token_that_names_it(verifier, issuer, smith, clock):
+async def test_new_key_is_fetched_for_the_first_token_with_its_kid(verifier, issuer, smith, clock):
     await verifier.verify(smith.token())
     new = new_key("ES256")
     issuer.publish(public_jwk(smith.key, "ES256"), public_jwk(new, "ES256", kid="new"))
@@ -105,7 +105,7 @@ async def test_a_new_key_is_found_by_the_first_token_that_names_it(verifier, iss
     assert verifier.generation == 0
 
 
-async def test_64_unknown_kids_at_once_are_one_fetch(verifier, issuer, smith, clock):
+async def test_64_concurrent_unknown_kids_cause_one_fetch(verifier, issuer, smith, clock):
     await verifier.verify(smith.token())
     clock.now_s += COOLDOWN_S
     issuer.gate.clear()
@@ -132,7 +132,7 @@ async def test_unknown_kids_cause_one_fetch_per_cooldown(verifier, issuer, smith
     assert len(issuer.paths) == fetches
 
 
-async def test_a_caller_that_gives_up_takes_nobody_with_it(verifier, issuer, smith):
+async def test_cancelled_caller_does_not_affect_the_others(verifier, issuer, smith):
     issuer.gate.clear()
     impatient = asyncio.create_task(verifier.verify(smith.token()))
     await until(lambda: issuer.paths)
@@ -145,9 +145,7 @@ async def test_a_caller_that_gives_up_takes_nobody_with_it(verifier, issuer, smi
     assert len(issuer.paths) == 1
 
 
-async def test_a_key_that_vanishes_is_no_longer_accepted_and_the_generation_says_so(
-    verifier, issuer, smith, clock, logs
-):
+async def test_removed_key_is_rejected_and_increments_the_generation(verifier, issuer, smith, clock, logs):
     new = new_key("ES256")
     await verifier.verify(smith.token())
     issuer.publish(public_jwk(new, "ES256", kid="new"))
@@ -161,7 +159,7 @@ async def test_a_key_that_vanishes_is_no_longer_accepted_and_the_generation_says
     assert events(logs) == ["signing_key_removed"]
 
 
-async def test_a_key_exchanged_under_its_name_counts_as_removed(verifier, issuer, smith, clock, keys):
+async def test_replaced_key_with_the_same_kid_counts_as_removed(verifier, issuer, smith, clock, keys):
     await verifier.verify(smith.token())
     issuer.publish(public_jwk(smith.strangers_key, "ES256"))
     clock.now_s += FRESH_S
@@ -174,7 +172,7 @@ async def test_a_key_exchanged_under_its_name_counts_as_removed(verifier, issuer
     assert await verifier.verify(smith.forged())
 
 
-async def test_an_issuer_that_takes_all_its_keys_back_is_obeyed(verifier, issuer, smith, clock, keys):
+async def test_empty_key_set_removes_all_keys(verifier, issuer, smith, clock, keys):
     await verifier.verify(smith.token())
     issuer.publish()
     clock.now_s += FRESH_S
@@ -187,7 +185,7 @@ async def test_an_issuer_that_takes_all_its_keys_back_is_obeyed(verifier, issuer
     assert keys.failure == "no ES256 key in the document"
 
 
-async def test_while_the_issuer_is_down_the_last_known_keys_serve_and_it_is_told_once(
+async def test_last_known_keys_are_used_during_an_outage_that_is_logged_once(
     verifier, issuer, smith, clock, keys, logs
 ):
     await verifier.verify(smith.token())
@@ -209,9 +207,7 @@ async def test_while_the_issuer_is_down_the_last_known_keys_serve_and_it_is_told
     assert verifier.generation == 0
 
 
-async def test_the_end_of_an_outage_is_told_and_the_next_one_again(
-    verifier, issuer, smith, clock, keys, logs
-):
+async def test_every_outage_and_recovery_is_logged(verifier, issuer, smith, clock, keys, logs):
     await verifier.verify(smith.token())
     for _ in range(2):
         await issuer.stop()
@@ -226,9 +222,7 @@ async def test_the_end_of_an_outage_is_told_and_the_next_one_again(
     assert events(logs) == ["signing_keys_not_loaded", "signing_keys_loaded_again"] * 2
 
 
-async def test_an_issuer_that_never_answered_is_our_trouble_and_not_the_callers(
-    verifier, issuer, smith, clock
-):
+async def test_unreachable_issuer_raises_identity_unavailable(verifier, issuer, smith, clock):
     await issuer.stop()
 
     for _ in range(2):
@@ -241,7 +235,7 @@ async def test_an_issuer_that_never_answered_is_our_trouble_and_not_the_callers(
     assert await verifier.verify(smith.token())
 
 
-async def test_an_issuer_that_never_answered_is_asked_once_per_cooldown(verifier, issuer, smith):
+async def test_unreachable_issuer_is_requested_once_per_cooldown(verifier, issuer, smith):
     issuer.status = "503 Service Unavailable"
 
     for _ in range(3):
@@ -251,7 +245,7 @@ async def test_an_issuer_that_never_answered_is_asked_once_per_cooldown(verifier
     assert len(issuer.paths) == 1
 
 
-async def test_what_is_no_token_of_ours_is_refused_without_asking_the_issuer(verifier, issuer, smith):
+async def test_malformed_token_is_rejected_without_a_fetch(verifier, issuer, smith):
     for token in ("garbage", smith.token({"alg": "none"}), smith.token({"crit": ["x"]})):
         with pytest.raises(TokenInvalid):
             await verifier.verify(token)
@@ -259,7 +253,7 @@ async def test_what_is_no_token_of_ours_is_refused_without_asking_the_issuer(ver
     assert issuer.paths == []
 
 
-async def test_an_issuer_that_does_not_finish_is_given_up(issuer):
+async def test_fetch_has_a_timeout(issuer):
     keys = JwksKeys(issuer.url, "ES256", timeout_s=0.05)
     issuer.gate.clear()
 
@@ -270,7 +264,7 @@ async def test_an_issuer_that_does_not_finish_is_given_up(issuer):
     await keys.close()
 
 
-async def test_an_issuer_that_answers_byte_by_byte_is_given_up(issuer):
+async def test_slow_response_of_the_issuer_times_out(issuer):
     keys = JwksKeys(issuer.url, "ES256", timeout_s=0.2)
     issuer.drips = True
 
@@ -282,7 +276,7 @@ async def test_an_issuer_that_answers_byte_by_byte_is_given_up(issuer):
     await keys.close()
 
 
-async def test_a_redirect_is_not_followed(keys, issuer, smith):
+async def test_redirect_is_not_followed(keys, issuer, smith):
     async with key_server() as elsewhere:
         elsewhere.publish(public_jwk(smith.key, "ES256"))
         issuer.status, issuer.headers = "302 Found", f"Location: {elsewhere.url}\r\n"
@@ -294,7 +288,7 @@ async def test_a_redirect_is_not_followed(keys, issuer, smith):
 
 
 @pytest.mark.parametrize(("padding", "accepted"), [(60_000, True), (70_000, False), (5_000_000, False)])
-async def test_a_document_has_at_most_64_kilobytes(keys, issuer, padding, accepted):
+async def test_document_size_is_limited_to_64_kilobytes(keys, issuer, padding, accepted):
     issuer.document += b" " * padding
 
     if accepted:
@@ -305,7 +299,7 @@ async def test_a_document_has_at_most_64_kilobytes(keys, issuer, padding, accept
         assert keys.failure == "the document is too large"
 
 
-async def test_a_compressed_document_is_not_unpacked(keys, issuer):
+async def test_compressed_document_is_not_decompressed(keys, issuer):
     issuer.document = gzip.compress(issuer.document + b" " * 10_000_000)
     issuer.headers = "Content-Encoding: gzip\r\n"
 
@@ -315,7 +309,7 @@ async def test_a_compressed_document_is_not_unpacked(keys, issuer):
 
 
 @pytest.mark.parametrize("document", BAD_DOCUMENTS.values(), ids=BAD_DOCUMENTS.keys())
-async def test_a_bad_document_changes_nothing(verifier, keys, issuer, smith, clock, document):
+async def test_invalid_document_keeps_the_previous_keys(verifier, keys, issuer, smith, clock, document):
     await verifier.verify(smith.token())
     issuer.document = document
     clock.now_s += FRESH_S
@@ -328,9 +322,7 @@ async def test_a_bad_document_changes_nothing(verifier, keys, issuer, smith, clo
 
 
 @pytest.mark.parametrize(("others", "accepted"), [(0, True), (1, False)])
-async def test_a_token_without_kid_is_accepted_when_only_one_key_can_be_meant(
-    verifier, issuer, smith, others, accepted
-):
+async def test_token_without_kid_is_accepted_with_a_single_key(verifier, issuer, smith, others, accepted):
     jwks = [public_jwk(new_key("ES256"), "ES256", kid=f"other {number}") for number in range(others)]
     issuer.publish(public_jwk(smith.key, "ES256"), *jwks)
 
@@ -341,7 +333,7 @@ async def test_a_token_without_kid_is_accepted_when_only_one_key_can_be_meant(
             await verifier.verify(smith.token({"kid": None}))
 
 
-async def test_a_token_that_names_a_key_is_not_checked_with_the_nameless_one(verifier, issuer, smith):
+async def test_token_with_kid_is_not_verified_with_a_key_without_kid(verifier, issuer, smith):
     issuer.publish(public_jwk(smith.key, "ES256", kid=None))
 
     with pytest.raises(TokenInvalid):

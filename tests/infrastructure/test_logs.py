@@ -1,4 +1,4 @@
-"""What a log line says, and what it must never say."""
+"""Content and redaction of log lines."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ TOKEN = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.canary-canary_canary"
 
 @pytest.fixture
 def start(monkeypatch):
-    """A function: configure the logs and return what they write to. Everything is put back."""
+    """Returns a function that configures the logs and returns their stream. Restored afterwards."""
     root, before = logging.getLogger(), structlog.get_config()
     level = root.level
     monkeypatch.setattr(root, "handlers", [])
@@ -37,7 +37,7 @@ def start(monkeypatch):
 
 @pytest.fixture
 def lines(start):
-    """A function: the lines of JSON written so far."""
+    """Returns a function that returns the JSON lines written so far."""
     stderr = start(as_json=True)
     return lambda: [json.loads(line) for line in stderr.getvalue().splitlines()]
 
@@ -71,7 +71,7 @@ def lines(start):
         (f"{ADDRESS} and {TOKEN}", "postgresql://owner:[redacted]@db.example:5432/oslira and [redacted]"),
     ],
 )
-def test_a_secret_in_a_text_is_redacted_and_the_rest_stays(text, redacted):
+def test_only_the_secret_in_a_text_is_redacted(text, redacted):
     assert redact(text) == redacted
 
 
@@ -85,11 +85,11 @@ def test_a_secret_in_a_text_is_redacted_and_the_rest_stays(text, redacted):
         "postgresql://db.example/oslira",
     ],
 )
-def test_harmless_text_stays_as_it_is(text):
+def test_text_without_secrets_is_unchanged(text):
     assert redact(text) == text
 
 
-def test_a_line_says_what_when_how_bad_and_for_which_request(lines):
+def test_line_has_event_timestamp_level_and_request_id(lines):
     reset = current_request_id.set("request-0001")
     structlog.get_logger("ledger").warning("hold_placed", credits=5)
     current_request_id.reset(reset)
@@ -127,7 +127,7 @@ def lose():
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_an_exceptions_traceback_holds_no_secret(start, as_json):
+def test_traceback_contains_no_secret(start, as_json):
     stderr = start(as_json=as_json)
     with pytest.raises(ConnectionError) as lost:
         lose()
@@ -153,7 +153,7 @@ def test_an_exceptions_traceback_holds_no_secret(start, as_json):
     ],
     ids=["text", "mapping", "list", "tuple", "error", "bytes"],
 )
-def test_a_value_of_any_type_holds_no_secret(lines, value):
+def test_value_of_any_type_is_redacted(lines, value):
     structlog.get_logger("database").info("found", value=value)
 
     (line,) = lines()
@@ -163,7 +163,7 @@ def test_a_value_of_any_type_holds_no_secret(lines, value):
 
 
 @pytest.mark.parametrize("credential", [b"any text at all", b"\xff\xfe canary", b"canary=="])
-def test_what_a_request_proves_itself_by_is_no_part_of_a_line(lines, credential):
+def test_credentials_of_the_request_are_redacted(lines, credential):
     reset = current_credentials.set((credential, b""))
     text = credential.decode("latin-1")
     structlog.get_logger("database").info("found", value=f"({text})", error=KeyError(text))
@@ -175,7 +175,7 @@ def test_what_a_request_proves_itself_by_is_no_part_of_a_line(lines, credential)
     assert "canary" not in line["error"]
 
 
-def test_what_is_too_short_for_a_secret_stays(lines):
+def test_very_short_credential_is_not_redacted(lines):
     reset = current_credentials.set((b"x", b""))
     structlog.get_logger("database").info("fixed")
     current_credentials.reset(reset)
@@ -183,7 +183,7 @@ def test_what_is_too_short_for_a_secret_stays(lines):
     assert lines()[0]["event"] == "fixed"
 
 
-def test_on_a_terminal_a_line_is_for_people(start):
+def test_terminal_lines_are_readable(start):
     stderr = start(as_json=False)
 
     structlog.get_logger("server").info("listening", address=ADDRESS)
@@ -192,7 +192,7 @@ def test_on_a_terminal_a_line_is_for_people(start):
     assert "address=postgresql://owner:[redacted]@db.example:5432/oslira" in stderr.getvalue()
 
 
-def test_less_than_the_level_is_not_written(start):
+def test_events_below_the_level_are_not_written(start):
     stderr = start(as_json=True, level=logging.WARNING)
 
     structlog.get_logger("server").info("listening")
@@ -202,7 +202,7 @@ def test_less_than_the_level_is_not_written(start):
     assert json.loads(line)["event"] == "drain_cut_short"
 
 
-def test_a_line_break_in_a_value_makes_no_second_line(lines):
+def test_line_break_in_a_value_is_escaped(lines):
     structlog.get_logger("server").info("listening", host='x\n{"event": "forged"}')
 
     assert len(lines()) == 1

@@ -17,7 +17,7 @@ class Clock:
 
 
 def made(limit, now_s=None, **options):
-    """Windows, and how many of a hundred requests under a name they grant."""
+    """Windows and a function that counts the granted of a hundred requests under a key."""
     windows = MemoryWindows(now_s=now_s or Clock(), **options)
 
     async def granted(key):
@@ -28,7 +28,7 @@ def made(limit, now_s=None, **options):
 
 
 def finished(coroutine):
-    """Its result. These never wait, so that none of them needs an event loop."""
+    """The result of a coroutine that never waits and needs no event loop."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -44,9 +44,9 @@ def finished(coroutine):
         st.one_of(st.just(0.0), st.floats(0, 1.2), st.floats(0, 0.1), st.floats(0.95, 1.05)), max_size=80
     ),
 )
-def test_every_history_of_requests_agrees_with_a_log_of_times(limit, pauses):
-    """Pauses are parts of the window. Never more than the limit in a window; never a refusal when fewer
-    than the limit were granted in a window and two slots.
+def test_any_history_matches_a_log_of_grant_times(limit, pauses):
+    """Pauses are fractions of the window. A window never grants more than the limit, and never rejects while
+    fewer than the limit were granted in a window and two slots.
     """
     clock = Clock()
     windows = MemoryWindows(now_s=clock)
@@ -68,7 +68,7 @@ def test_every_history_of_requests_agrees_with_a_log_of_times(limit, pauses):
 
 
 @given(st.integers(1, 5), st.lists(st.floats(0, 0.5), min_size=1, max_size=20))
-def test_who_waits_for_as_long_as_told_is_granted(requests_max, pauses):
+def test_request_after_reset_s_is_granted(requests_max, pauses):
     clock = Clock()
     windows = MemoryWindows(now_s=clock)
     for pause in itertools.cycle(pauses):
@@ -82,7 +82,7 @@ def test_who_waits_for_as_long_as_told_is_granted(requests_max, pauses):
     assert finished(windows.take("k", limit_of(requests_max, 60))).is_granted
 
 
-async def test_what_has_expired_is_forgotten_when_others_come():
+async def test_expired_windows_are_removed():
     clock = Clock()
     windows, granted = made(limit_of(2, 60), clock)
     for number in range(50):
@@ -94,7 +94,7 @@ async def test_what_has_expired_is_forgotten_when_others_come():
     assert len(windows) == 1
 
 
-async def test_a_window_that_still_counts_is_not_forgotten():
+async def test_active_window_is_not_removed():
     clock = Clock()
     _, granted = made(limit_of(2, 60), clock)
     await granted("mine")
@@ -105,7 +105,7 @@ async def test_a_window_that_still_counts_is_not_forgotten():
     assert await granted("mine") == 0
 
 
-async def test_there_are_never_more_windows_than_there_is_room_for():
+async def test_number_of_windows_is_limited():
     windows, granted = made(limit_of(2, 60), keys_max=10)
     for number in range(30):
         await granted(f"key {number}")

@@ -1,4 +1,4 @@
-"""The model table and the price list are two files; what one uses the other has to know."""
+"""Consistency of the model catalog and the price list."""
 
 from datetime import UTC, datetime
 
@@ -19,12 +19,12 @@ def book():
 
 
 @pytest.mark.parametrize("model", read_model_table().models, ids=lambda model: model.name)
-def test_every_model_that_may_be_asked_has_a_price(book, model):
+def test_every_model_has_a_price(book, model):
     assert book.of_tokens(model.provider, model.name, Usage(tokens_in=1_000_000), TODAY)
 
 
 @pytest.mark.parametrize("task", read_model_table().tasks)
-def test_nobody_is_succeeded_by_somebody_much_dearer(book, task):
+def test_successor_costs_at_most_half_more(book, task):
     table = read_model_table()
     usage = Usage(tokens_in=10_000, tokens_out=2_000)
     later = datetime(2028, 1, 1, tzinfo=UTC)

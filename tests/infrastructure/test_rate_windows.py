@@ -1,4 +1,4 @@
-"""One behaviour, three stores: PostgreSQL, Redis and this process's memory."""
+"""Common behaviour of the rate windows in PostgreSQL, Redis and memory."""
 
 import asyncio
 import random
@@ -69,25 +69,25 @@ def key():
 
 
 async def granted(arena, key, limit, requests, *, windows=None):
-    """How many of so many at once."""
+    """The number of granted requests out of ``requests`` concurrent ones."""
     windows = windows or arena.windows
     verdicts = await asyncio.gather(*(windows.take(key, limit) for _ in range(requests)))
     return sum(verdict.is_granted for verdict in verdicts)
 
 
 @pytest.mark.parametrize(("requests_max", "requests"), [(1, 50), (7, 200), (200, 200), (201, 200)])
-async def test_of_many_at_once_exactly_the_limit_is_granted(arena, key, requests_max, requests):
+async def test_concurrent_requests_are_granted_exactly_up_to_the_limit(arena, key, requests_max, requests):
     assert await granted(arena, key, limit_of(requests_max), requests) == min(requests_max, requests)
 
 
-async def test_each_grant_leaves_one_less(arena, key):
+async def test_each_grant_decrements_the_remaining_requests(arena, key):
     verdicts = [await arena.windows.take(key, limit_of(4)) for _ in range(6)]
 
     assert [verdict.remaining for verdict in verdicts] == [3, 2, 1, 0, 0, 0]
     assert [verdict.is_granted for verdict in verdicts] == [True] * 4 + [False] * 2
 
 
-async def test_those_who_ride_together_are_told_different_remainders(arena, key):
+async def test_requests_of_one_batch_have_different_remainders(arena, key):
     limit = limit_of(40)
 
     verdicts = await asyncio.gather(*(arena.windows.take(key, limit) for _ in range(40)))
@@ -95,13 +95,13 @@ async def test_those_who_ride_together_are_told_different_remainders(arena, key)
     assert sorted(verdict.remaining for verdict in verdicts) == list(range(40))
 
 
-async def test_clients_do_not_take_from_each_other(arena, key):
+async def test_keys_have_separate_limits(arena, key):
     await granted(arena, key, limit_of(3), 9)
 
     assert await granted(arena, key + "0", limit_of(3), 9) == 3
 
 
-async def test_a_grant_counts_for_the_whole_window_and_then_no_more(arena, key):
+async def test_grant_counts_for_exactly_one_window(arena, key):
     await granted(arena, key, limit_of(5), 5)
 
     await arena.pass_slots(60)
@@ -110,8 +110,8 @@ async def test_a_grant_counts_for_the_whole_window_and_then_no_more(arena, key):
     assert await granted(arena, key, limit_of(5), 9) == 5
 
 
-async def test_two_bursts_around_any_boundary_are_one_window(arena, key):
-    for _ in range(6):  # wherever a fixed window would begin, here it does not
+async def test_sliding_window_has_no_boundary_bursts(arena, key):
+    for _ in range(6):  # at every possible boundary of a fixed window
         assert await granted(arena, key, limit_of(6), 1) == 1
         await arena.pass_slots(10)
 
@@ -120,7 +120,7 @@ async def test_two_bursts_around_any_boundary_are_one_window(arena, key):
     assert await granted(arena, key, limit_of(6), 9) == 1
 
 
-async def test_a_refusal_consumes_nothing(arena, key):
+async def test_rejected_request_does_not_count(arena, key):
     await granted(arena, key, limit_of(3), 3)
     await arena.pass_slots(30)
     await granted(arena, key, limit_of(3), 50)
@@ -129,14 +129,14 @@ async def test_a_refusal_consumes_nothing(arena, key):
     assert await granted(arena, key, limit_of(3), 9) == 3
 
 
-async def test_a_client_who_was_away_for_long_finds_everything_granted(arena, key):
+async def test_full_limit_is_available_after_a_long_pause(arena, key):
     await granted(arena, key, limit_of(3), 3)
     await arena.pass_slots(100_000)
 
     assert await granted(arena, key, limit_of(3), 9) == 3
 
 
-async def test_who_is_refused_is_told_when_the_oldest_grant_comes_free(arena, key):
+async def test_reset_s_is_the_expiry_of_the_oldest_grant(arena, key):
     await granted(arena, key, limit_of(2), 1)
     await arena.pass_slots(40)
     await granted(arena, key, limit_of(2), 1)
@@ -146,7 +146,7 @@ async def test_who_is_refused_is_told_when_the_oldest_grant_comes_free(arena, ke
     assert 20 * SLOT_S < refused.reset_s <= 21 * SLOT_S
 
 
-async def test_nobody_is_told_to_wait_for_longer_than_the_window_and_a_slot(arena, key):
+async def test_reset_s_is_at_most_the_window_and_one_slot(arena, key):
     await granted(arena, key, limit_of(1), 1)
 
     refused = await arena.windows.take(key, limit_of(1))
@@ -154,8 +154,8 @@ async def test_nobody_is_told_to_wait_for_longer_than_the_window_and_a_slot(aren
     assert WINDOW_S < refused.reset_s <= WINDOW_S * 61 / 60
 
 
-async def test_a_smaller_limit_is_not_stretched_by_a_larger_one_beside_it(arena, key):
-    """As when somebody acts for two accounts on different plans."""
+async def test_smaller_limit_holds_beside_a_larger_one(arena, key):
+    """For example a user with two accounts on different plans."""
     small, large = limit_of(3), limit_of(8)
 
     small_granted, large_granted = await asyncio.gather(
@@ -166,7 +166,7 @@ async def test_a_smaller_limit_is_not_stretched_by_a_larger_one_beside_it(arena,
     assert small_granted + large_granted <= 8
 
 
-async def test_a_lowered_limit_holds_at_once(arena, key):
+async def test_lowered_limit_applies_at_once(arena, key):
     await granted(arena, key, limit_of(8), 6)
 
     assert await granted(arena, key, limit_of(4), 9) == 0
@@ -188,14 +188,14 @@ async def test_shared_stores_grant_exactly_what_memory_grants(shared_arena, memo
         await memory_arena.pass_slots(slots)
 
 
-async def test_a_clock_that_goes_back_a_little_forgets_nothing(shared_arena, key):
+async def test_small_clock_step_back_keeps_the_grants(shared_arena, key):
     await granted(shared_arena, key, limit_of(3), 3)
     await shared_arena.pass_slots(-10)
 
     assert await granted(shared_arena, key, limit_of(3), 9) == 0
 
 
-async def test_a_clock_that_had_been_far_ahead_locks_nobody_out(shared_arena, key):
+async def test_large_clock_step_back_discards_future_grants(shared_arena, key):
     await granted(shared_arena, key, limit_of(3), 3)
     await shared_arena.pass_slots(-1_000)
 

@@ -1,4 +1,4 @@
-"""What is particular to Redis: scripts, expiry, and what happens when it is away."""
+"""Rate windows in Redis: scripts, expiry and outages."""
 
 import asyncio
 import contextlib
@@ -31,7 +31,7 @@ async def client(port):
 
 
 class Outing:
-    """Windows whose address and clock a test can change."""
+    """Windows with a changeable address and clock."""
 
     def __init__(self, port):
         self.address = address_of(port)
@@ -42,7 +42,7 @@ class Outing:
         return self.address
 
     async def find_out(self):
-        """The time has come, and one request tries whether it is back."""
+        """Passes the retry interval and sends one request, which reconnects if Redis is available."""
         self.now_s += RETRY_S
         await self.windows.take("somebody else", limit_of(5))
 
@@ -54,7 +54,7 @@ class Outing:
 
 @pytest.fixture
 async def outing():
-    """A function: windows on a port."""
+    """Returns a function that creates windows for a port."""
     outings = []
 
     def make(port):
@@ -72,13 +72,13 @@ def logs():
         yield logs
 
 
-async def test_what_is_kept_expires_soon_after_the_window(outing, port, client):
+async def test_key_expires_soon_after_the_window(outing, port, client):
     await outing(port).granted(5, 3)
 
     assert 60_000 < await client.pttl(PREFIX + "k") <= 62_000
 
 
-async def test_a_window_holds_no_more_than_its_slots(outing, port, client):
+async def test_old_slots_are_removed(outing, port, client):
     one = outing(port)
     await one.granted(500, 1)
     (slot,) = await client.hkeys(PREFIX + "k")
@@ -89,7 +89,7 @@ async def test_a_window_holds_no_more_than_its_slots(outing, port, client):
     assert await client.hlen(PREFIX + "k") <= 2
 
 
-async def test_a_server_that_has_forgotten_its_scripts_is_told_again(outing, port, client):
+async def test_flushed_scripts_are_loaded_again(outing, port, client):
     one = outing(port)
     await one.granted(100, 5)
     await client.script_flush()
@@ -98,18 +98,18 @@ async def test_a_server_that_has_forgotten_its_scripts_is_told_again(outing, por
     assert sum(map(int, await client.hvals(PREFIX + "k"))) == 25
 
 
-async def test_those_who_ride_together_make_one_round_trip(outing, port, client):
+async def test_concurrent_requests_share_round_trips(outing, port, client):
     one = outing(port)
     await one.windows.state()
     before = (await client.info("stats"))["total_reads_processed"]
 
     await asyncio.gather(*(one.windows.take(f"key {number}", limit_of(5)) for number in range(60)))
 
-    # Two of them go alone at once, the others together; and the question itself is one.
+    # Two requests are sent alone at once and the others together; the info command is one more.
     assert (await client.info("stats"))["total_reads_processed"] - before <= 8
 
 
-async def test_while_it_is_away_the_process_counts_for_itself_and_says_so_once(outing, logs):
+async def test_outage_falls_back_to_memory_and_is_logged_once(outing, logs):
     one = outing(free_port())
 
     assert await one.granted(5, 20) == 5
@@ -118,7 +118,7 @@ async def test_while_it_is_away_the_process_counts_for_itself_and_says_so_once(o
     assert "canary" not in str(logs)
 
 
-async def test_a_server_that_never_answers_makes_nobody_fail(outing, monkeypatch):
+async def test_hanging_server_falls_back_to_memory(outing, monkeypatch):
     monkeypatch.setattr(redis_client, "TIMEOUT_S", 0.05)
     connections = set()
     server = await asyncio.start_server(lambda *pair: connections.add(pair), "127.0.0.1", 0)
@@ -131,7 +131,7 @@ async def test_a_server_that_never_answers_makes_nobody_fail(outing, monkeypatch
         writer.close()
 
 
-async def test_it_is_not_asked_again_before_its_time(outing, tmp_path):
+async def test_server_is_not_retried_before_the_interval(outing, tmp_path):
     port = free_port()
     one = outing(port)
     await one.granted(5, 5)
@@ -142,7 +142,7 @@ async def test_it_is_not_asked_again_before_its_time(outing, tmp_path):
         assert await one.granted(5, 9) == 5
 
 
-async def test_when_it_is_back_it_counts_again_and_that_is_said(outing, tmp_path, logs):
+async def test_recovered_server_is_used_again_and_logged(outing, tmp_path, logs):
     port = free_port()
     one = outing(port)
     async with redis_server(tmp_path, port):
@@ -156,7 +156,7 @@ async def test_when_it_is_back_it_counts_again_and_that_is_said(outing, tmp_path
     assert [line["event"] for line in logs] == ["redis_away", "redis_back"]
 
 
-async def test_every_outage_is_said(outing, tmp_path, logs):
+async def test_every_outage_is_logged(outing, tmp_path, logs):
     port = free_port()
     one = outing(port)
     for _ in range(2):
@@ -167,7 +167,7 @@ async def test_every_outage_is_said(outing, tmp_path, logs):
     assert [line["event"] for line in logs] == ["redis_away", "redis_back"] * 2
 
 
-async def test_a_server_that_was_restarted_is_no_outage(outing, tmp_path, logs):
+async def test_restart_is_not_an_outage(outing, tmp_path, logs):
     port = free_port()
     one = outing(port)
     async with redis_server(tmp_path, port):
@@ -178,12 +178,12 @@ async def test_a_server_that_was_restarted_is_no_outage(outing, tmp_path, logs):
     assert logs == []
 
 
-async def test_a_rotated_password_is_taken_up(outing, port, client):
+async def test_rotated_password_is_used(outing, port, client):
     one = outing(port)
     await one.granted(5, 3)
     await client.config_set("requirepass", "another")
     await client.client_kill_filter(_type="normal", skipme=True)
-    assert await one.granted(5, 1) == 1  # counted by the process itself
+    assert await one.granted(5, 1) == 1  # counted in memory
 
     one.address = one.address.replace("canary", "another")
     await one.find_out()
@@ -196,14 +196,14 @@ async def test_a_rotated_password_is_taken_up(outing, port, client):
     ["redis://127.0.0.1:{port}/0", "redis://:wrong@127.0.0.1:{port}/0", "redis://h:1/0?socket_timeout=x"],
     ids=["no password", "a wrong one", "no address at all"],
 )
-async def test_an_address_that_does_not_fit_makes_nobody_fail(outing, port, address):
+async def test_invalid_address_falls_back_to_memory(outing, port, address):
     one = outing(port)
     one.address = address.format(port=port)
 
     assert await one.granted(5, 9) == 5
 
 
-async def test_its_state_tells_the_kind_of_failure_and_no_more(outing):
+async def test_state_names_only_the_kind_of_failure(outing):
     one = outing(free_port())
 
     with pytest.raises(RedisUnavailable) as away:
@@ -212,7 +212,7 @@ async def test_its_state_tells_the_kind_of_failure_and_no_more(outing):
     assert str(away.value) == "Redis does not answer (ConnectionError): each process counts for itself"
 
 
-async def test_an_asker_that_leaves_does_not_disturb_the_next(outing, port):
+async def test_cancelled_request_does_not_affect_the_next(outing, port):
     one = outing(port)
     asking = asyncio.create_task(one.windows.take("k", limit_of(5)))
     await asyncio.sleep(0)

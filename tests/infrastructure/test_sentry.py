@@ -1,4 +1,4 @@
-"""What nobody expected is told, and nothing else; without a word about anybody."""
+"""Reports to Sentry: only unexpected errors, and no personal data."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ def server():
 
 @pytest.fixture
 def log(monkeypatch):
-    """A logger of the real configuration, which is put back afterwards."""
+    """A logger with the real configuration, which is restored afterwards."""
     root, before = logging.getLogger(), structlog.get_config()
     level = root.level
     monkeypatch.setattr(root, "handlers", [])
@@ -41,7 +41,7 @@ def log(monkeypatch):
 
 @pytest.fixture
 async def told(server, log):
-    """A function: what arrives of what is logged meanwhile."""
+    """Returns a function that returns the events sent while ``work`` logs."""
 
     async def told(work):
         async with sentry(server.dsn, environment="staging", release="1.2.3"):
@@ -62,7 +62,7 @@ def fail(error):
         return caught
 
 
-async def test_an_unexpected_error_arrives_once_with_its_kind_and_place(told):
+async def test_unexpected_error_is_sent_once_with_type_and_frame(told):
     (event,) = await told(lambda log: log.error("unhandled_error", exc_info=fail(KeyError("x"))))
 
     (error,) = event["exception"]["values"]
@@ -72,7 +72,7 @@ async def test_an_unexpected_error_arrives_once_with_its_kind_and_place(told):
     assert event["logentry"]["message"] == "unhandled_error"
 
 
-async def test_a_critical_event_arrives_with_its_facts(told):
+async def test_critical_event_is_sent_with_its_values(told):
     token = current_request_id.set("request-1")
     (event,) = await told(lambda log: log.critical("not_written", what="model calls", count=3))
     current_request_id.reset(token)
@@ -83,16 +83,16 @@ async def test_a_critical_event_arrives_with_its_facts(told):
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
-async def test_other_events_do_not_arrive(told, level):
+async def test_other_events_are_not_sent(told, level):
     assert await told(lambda log: getattr(log, level)("something", count=3)) == []
 
 
-async def test_a_warning_about_an_error_does_not_arrive(told):
+async def test_warning_with_an_error_is_not_sent(told):
     assert await told(lambda log: log.warning("tried_again", exc_info=fail(OSError()))) == []
 
 
 @pytest.mark.parametrize("how", ["error", "tuple"])
-async def test_a_refusal_does_not_arrive_however_it_is_logged(told, how):
+async def test_domain_error_is_not_sent(told, how):
     def work(log):
         refusal = fail(Broken())
         forms = {"error": refusal, "tuple": (Broken, refusal, None)}
@@ -101,7 +101,7 @@ async def test_a_refusal_does_not_arrive_however_it_is_logged(told, how):
     assert await told(work) == []
 
 
-async def test_the_error_under_way_is_the_one_that_is_told(told):
+async def test_current_exception_is_sent(told):
     def refuse(_):
         raise Broken
 
@@ -115,7 +115,7 @@ async def test_the_error_under_way_is_the_one_that_is_told(told):
     assert [event["exception"]["values"][0]["type"] for event in await told(work)] == ["ValueError"]
 
 
-async def test_what_a_library_logs_arrives_too(told):
+async def test_errors_logged_by_libraries_are_sent(told):
     def work(_):
         logging.getLogger("library").error("It broke", exc_info=fail(OSError("x")))
         logging.getLogger("library").error("It complains")
@@ -124,9 +124,9 @@ async def test_what_a_library_logs_arrives_too(told):
     assert [event["logentry"]["message"] for event in await told(work)] == ["It broke", "It is over"]
 
 
-async def test_secrets_and_people_are_blotted_out(told, server):
+async def test_secrets_and_personal_data_are_redacted(told, server):
     def work(log):
-        password = "canary-local"  # noqa: F841  which a debugger would see
+        password = "canary-local"  # noqa: F841  a local variable that must not be sent
         text = (
             f"postgresql://u:canary@h/d {TOKEN} sk-ant-api03-canarycanary ada.canary@example.com"
             "\nDETAIL: Key (name)=(canary)"
@@ -143,26 +143,26 @@ async def test_secrets_and_people_are_blotted_out(told, server):
     assert "vars" not in str(event)
 
 
-async def test_a_server_that_is_away_harms_nobody(log):
+async def test_unreachable_server_does_not_break_logging(log):
     async with asyncio.timeout(10):
         async with sentry("http://key@127.0.0.1:1/42", environment="local", release="1"):
             log.critical("over")
 
 
-async def test_an_event_that_cannot_be_told_harms_nobody(told):
+async def test_event_that_cannot_be_serialized_does_not_break_logging(told):
     class Hostile:
         def __repr__(self):
             raise OSError
 
     def work(log):
-        with contextlib.suppress(OSError):  # the log's own trouble, with or without Sentry
+        with contextlib.suppress(OSError):  # raised by the log itself, with or without Sentry
             log.critical("over", value=Hostile())
         log.critical("still here")
 
     assert "still here" in [event["logentry"]["message"] for event in await told(work)]
 
 
-async def test_afterwards_nothing_is_told_any_more(told, log, server):
+async def test_no_events_are_sent_after_the_context(told, log, server):
     await told(lambda _: None)
 
     log.critical("too late")
@@ -170,7 +170,7 @@ async def test_afterwards_nothing_is_told_any_more(told, log, server):
     assert server.bodies == []
 
 
-def test_without_an_address_the_client_is_never_imported():
+def test_sdk_is_not_imported_without_a_dsn():
     program = """
 import asyncio, sys
 from core.wiring.application import build

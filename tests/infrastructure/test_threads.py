@@ -10,7 +10,7 @@ from infrastructure.resilience.daemon_threads import DaemonThreadPool
 from tests.support import until
 
 PROJECT = Path(__file__).parents[2]
-# Its thread never ends; it must.
+# The thread never ends, but the process must.
 STUCK = """
 import asyncio, threading
 from infrastructure.resilience.daemon_threads import DaemonThreadPool
@@ -41,18 +41,18 @@ def threads(gate):
     threads.close()
 
 
-async def test_a_call_runs_in_another_thread_and_returns_its_result(threads):
+async def test_call_runs_in_another_thread_and_returns_its_result(threads):
     assert await threads.run(threading.get_ident) != threading.get_ident()
 
 
-async def test_what_a_call_raises_is_raised(threads):
+async def test_error_of_a_call_is_raised_in_the_caller(threads):
     with pytest.raises(ZeroDivisionError):
         await threads.run(lambda: 1 / 0)
 
     assert await threads.run(lambda: "still works") == "still works"
 
 
-async def test_so_many_run_at_once_and_no_more(threads, gate):
+async def test_concurrent_calls_are_limited(threads, gate):
     running, counts = set(), []
 
     def call(number):
@@ -69,7 +69,7 @@ async def test_so_many_run_at_once_and_no_more(threads, gate):
     assert max(counts) == 3
 
 
-async def test_however_long_one_thread_was_enough_a_stuck_call_does_not_hold_up_the_next(threads, gate):
+async def test_stuck_calls_do_not_block_the_next_call(threads, gate):
     for _ in range(20):
         await threads.run(lambda: None)
     stuck = [asyncio.create_task(threads.run(gate.wait)) for _ in range(2)]
@@ -79,7 +79,7 @@ async def test_however_long_one_thread_was_enough_a_stuck_call_does_not_hold_up_
     await asyncio.gather(*stuck)
 
 
-async def test_who_leaves_while_waiting_is_never_run(threads, gate):
+async def test_call_cancelled_while_waiting_never_runs(threads, gate):
     stuck = [asyncio.create_task(threads.run(gate.wait)) for _ in range(3)]
     ran = []
     waiting = asyncio.create_task(threads.run(lambda: ran.append(1)))
@@ -95,7 +95,7 @@ async def test_who_leaves_while_waiting_is_never_run(threads, gate):
     assert ran == []
 
 
-async def test_closed_threads_end():
+async def test_close_ends_the_threads():
     threads = DaemonThreadPool("ending", size=2)
     await threads.run(lambda: None)
 
@@ -105,7 +105,7 @@ async def test_closed_threads_end():
     assert threads
 
 
-def test_a_stuck_call_does_not_keep_the_process_from_ending():
+def test_stuck_call_does_not_prevent_the_process_exit():
     ended = subprocess.run(
         [sys.executable, "-c", STUCK],
         env={"PYTHONPATH": str(PROJECT / "src")},

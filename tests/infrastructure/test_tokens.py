@@ -1,4 +1,4 @@
-"""The local issuer's tokens are Supabase's in shape, and its key is looked after."""
+"""Local issuer: tokens with Supabase's claims, and a protected key file."""
 
 import stat
 import uuid
@@ -35,7 +35,7 @@ def verifier(issuer):
     return JwtVerifier(FixedKey(key), algorithm="ES256", issuer=ISSUER, audience=AUDIENCE)
 
 
-async def test_a_local_token_verifies_and_has_supabases_claims(issuer, verifier):
+async def test_local_token_is_valid_and_has_supabases_claims(issuer, verifier):
     claims = await verifier.verify(issuer.token("Ada@example.com", lifetime=HOUR))
 
     assert uuid.UUID(claims.pop("session_id"))
@@ -53,24 +53,24 @@ async def test_a_local_token_verifies_and_has_supabases_claims(issuer, verifier)
     }
 
 
-async def test_an_operators_token_says_so_where_users_cannot_write(issuer, verifier):
+async def test_operator_role_is_in_app_metadata(issuer, verifier):
     claims = await verifier.verify(issuer.token("a@example.com", lifetime=HOUR, is_operator=True))
 
     assert claims["app_metadata"]["oslira_role"] == "operator"
     assert claims["user_metadata"] == {}
 
 
-def test_the_same_address_is_the_same_user_however_it_is_written():
+def test_user_id_ignores_case_and_spaces_of_the_email_address():
     assert user_id_of("Ada@Example.com ") == user_id_of("ada@example.com") != user_id_of("bob@example.com")
 
 
-def test_the_key_is_readable_by_its_owner_alone_and_leaves_nothing_beside_it(folder, issuer):
+def test_key_file_has_mode_0600_and_no_temporary_file_is_left(folder, issuer):
     assert issuer.public_key.startswith("-----BEGIN PUBLIC KEY-----")
     assert stat.S_IMODE((folder / "es256.pem").stat().st_mode) == 0o600
     assert [path.name for path in folder.iterdir()] == ["es256.pem"]
 
 
-def test_issuers_that_race_for_a_new_folder_end_up_with_one_key(tmp_path):
+def test_concurrent_issuers_share_one_key(tmp_path):
     def start(_):
         return LocalIssuer(tmp_path / "new" / "identity", issuer=ISSUER, audience=AUDIENCE).public_key
 
@@ -80,12 +80,12 @@ def test_issuers_that_race_for_a_new_folder_end_up_with_one_key(tmp_path):
     assert len(keys) == 1
 
 
-def test_a_token_names_the_key_that_a_key_set_shows(issuer):
+def test_kid_of_a_token_is_in_the_jwks(issuer):
     keys = read_jwks(msgspec.json.encode({"keys": [issuer.jwk]}), "ES256")
 
     kid = jwt.get_unverified_header(issuer.token("ada@example.com", lifetime=HOUR))["kid"]
     assert keys == {kid: load_pem(issuer.public_key, "ES256")}
-    assert set(issuer.jwk) == {"kty", "crv", "x", "y", "kid", "use", "alg"}  # nothing of the private half
+    assert set(issuer.jwk) == {"kty", "crv", "x", "y", "kid", "use", "alg"}  # no private fields
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_a_token_names_the_key_that_a_key_set_shows(issuer):
     ],
     ids=["rsa", "elliptic", "p-384", "koblitz", "short rsa", "garbage", "nothing", "cut off"],
 )
-def test_a_key_of_another_kind_is_refused_before_any_token(pem, algorithm):
+def test_key_of_another_algorithm_raises_key_invalid(pem, algorithm):
     with pytest.raises(KeyInvalid):
         load_pem(pem.decode(), algorithm)

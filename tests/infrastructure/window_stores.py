@@ -1,4 +1,4 @@
-"""The three stores of rate windows, each with a way to let time pass."""
+"""Rate windows in three stores, with control over time."""
 
 import time
 
@@ -9,10 +9,10 @@ from infrastructure.rate_limits.redis_windows import RedisWindows
 from shared.middleware.rate_limits import Limit
 from tests.support import until
 
-WINDOW_S = 86_400  # long slots: none of them ends by itself while a test runs
+WINDOW_S = 86_400  # slots so long that none ends during a test
 SLOT_S = WINDOW_S / 60
 
-# Everything happened so many slots earlier.
+# Shifts all grants into the past by a number of slots.
 SHIFT = """
 update traffic.rate_windows set slot = slot - $1, ring = array(
     select ring[(place + $1) % 61 + 1] from generate_series(0, 60) as place order by place
@@ -25,7 +25,7 @@ def limit_of(requests_max, window_s=WINDOW_S):
 
 
 async def within_a_slot():
-    """The real clocks are not about to begin another slot."""
+    """Waits until the real clock is not about to begin another slot."""
     await until(lambda: time.time() % SLOT_S < SLOT_S - 20)
 
 
@@ -45,7 +45,7 @@ class PostgresArena:
         self.windows = self.another()
 
     def another(self):
-        """As a second process has one."""
+        """Windows of a second process."""
         return PostgresWindows(self._database)
 
     async def pass_slots(self, count):
@@ -59,7 +59,7 @@ class RedisArena:
         self.windows = self.another()
 
     def another(self):
-        """As a second process has one."""
+        """Windows of a second process."""
         return RedisWindows(self._read_address)
 
     async def _read_address(self):

@@ -1,4 +1,4 @@
-"""Circuit breaker with one probe at a time."""
+"""Circuit breaker with one out-of-band probe."""
 
 import math
 from collections import deque

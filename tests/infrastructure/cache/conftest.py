@@ -17,7 +17,7 @@ async def closing(store):
 
 @pytest.fixture(scope="session")
 def bucket_server():
-    """A server that speaks S3."""
+    """S3-compatible server."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -27,8 +27,8 @@ def bucket_server():
 
 @pytest.fixture(scope="session")
 def bucket_access(bucket_server):
-    """A bucket of this session's own."""
-    import boto3  # noqa: PLC0415  slow; most sessions do without it
+    """A bucket for this session."""
+    import boto3  # noqa: PLC0415  slow; most sessions do not need it
 
     access = S3Endpoint(
         bucket=f"objects-{uuid.uuid4().hex}",
@@ -66,11 +66,11 @@ def memory_store():
 
 @pytest.fixture(params=["memory", "folder", "bucket"])
 def store(request):
-    """Each of the stores in turn: they promise the same."""
+    """Each of the stores in turn: all give the same guarantees."""
     return request.getfixturevalue(f"{request.param}_store")
 
 
 @pytest.fixture
 def prefix():
-    """Of this test's own: the bucket is everybody's."""
+    """Unique per test, because the bucket is shared."""
     return f"tests/{uuid.uuid4().hex}/"

@@ -1,4 +1,4 @@
-"""Writes objects to a folder until it is killed. Each is one byte, repeated."""
+"""Process that writes objects to a folder until it is killed. Each object is one repeated byte."""
 
 import asyncio
 import sys

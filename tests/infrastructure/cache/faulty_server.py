@@ -1,4 +1,4 @@
-"""A bucket's server that misbehaves as it is told, on a real socket."""
+"""S3 server with scripted faults on a real socket."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
@@ -31,7 +31,7 @@ ANSWERS = {
 
 
 class FaultyServer:
-    """``faults`` are used up one by one; the last stays."""
+    """``faults`` are used in order; the last one repeats."""
 
     def __init__(self):
         self.faults = []
@@ -62,7 +62,7 @@ class FaultyServer:
         writer.close()
 
     async def _drip(self, writer):
-        """A byte at a time, each within any timeout that begins anew with every byte."""
+        """Sends single bytes faster than any read timeout."""
         writer.write(answer(200, "", length=1_000_000))
         with suppress(TimeoutError):
             async with asyncio.timeout(60):

@@ -1,4 +1,4 @@
-"""An object store for tests that are about something else, with a clock and outages of the test's own."""
+"""Object store in memory, with a replaceable clock and simulated outages."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ class MemoryStore(ObjectStore):
         self.objects = {}
         self.stored_at = {}
         self.now = lambda: datetime.now(UTC)
-        self.outage = None  # or "down", or "hangs"
+        self.outage = None  # None, "down" or "hangs"
         self.asked = []
 
     async def _reach(self, verb, key):

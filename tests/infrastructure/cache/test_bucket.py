@@ -1,4 +1,4 @@
-"""A bucket whose server hangs, resets, refuses or talks nonsense; and what is sent to one that works."""
+"""S3 object store: faults of the server, and requests to a working one."""
 
 import asyncio
 import subprocess
@@ -18,7 +18,7 @@ from tests.support import free_port
 
 PROJECT = Path(__file__).parents[3]
 HURRIED = S3RetryLimits(connect_s=0.5, read_s=0.3, attempts_max=1, deadline_s=2.0)
-SLACK_S = 3.0  # of a machine that does a lot beside
+SLACK_S = 3.0  # allowance for a busy machine
 CALLS = {
     "get": lambda store: store.get("one"),
     "put": lambda store: store.put("one", b"1"),
@@ -29,7 +29,7 @@ CALLS = {
 REASONS = {
     "hang": {"ReadTimeoutError"},
     "reset": {"ConnectionClosedError"},
-    "500": {"InternalError", "500"},  # the answer to HEAD has no body to hold the code
+    "500": {"InternalError", "500"},  # a HEAD response has no body for the code
     "503": {"SlowDown", "503"},
     "denied": {"AccessDenied", "403"},
     "no bucket": {"NoSuchBucket", "404"},
@@ -59,7 +59,7 @@ def access_to(port, host="127.0.0.1"):
 @pytest.fixture(scope="module")
 async def hurried_store(faulty):
     async with closing(S3ObjectStore(access_to(faulty.port), patience=HURRIED)) as store:
-        # What boto3 takes to load is nobody's fault here.
+        # Loads boto3 before the measured calls.
         faulty.begin("<ListBucketResult/>")
         while True:
             try:
@@ -72,7 +72,7 @@ async def hurried_store(faulty):
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("fault", REASONS)
-async def test_a_fault_is_told_in_our_words_within_the_deadline(hurried_store, faulty, call, fault):
+async def test_fault_raises_object_store_unavailable_within_the_deadline(hurried_store, faulty, call, fault):
     faulty.begin(fault)
     begun_s = time.monotonic()
 
@@ -86,14 +86,14 @@ async def test_a_fault_is_told_in_our_words_within_the_deadline(hurried_store, f
 
 
 @pytest.mark.parametrize("fault", ["half", "half a head"])
-async def test_half_an_answer_is_no_object(hurried_store, faulty, fault):
+async def test_truncated_response_raises_object_store_unavailable(hurried_store, faulty, fault):
     faulty.begin(fault)
 
     with pytest.raises(ObjectStoreUnavailable):
         await hurried_store.get("one")
 
 
-async def test_a_byte_at_a_time_does_not_outlast_the_deadline(hurried_store, faulty):
+async def test_slow_response_ends_at_the_deadline(hurried_store, faulty):
     faulty.begin("drip")
     begun_s = time.monotonic()
 
@@ -103,7 +103,7 @@ async def test_a_byte_at_a_time_does_not_outlast_the_deadline(hurried_store, fau
     assert time.monotonic() - begun_s < HURRIED.deadline_s + SLACK_S
 
 
-async def test_where_nobody_listens_the_reason_is_told():
+async def test_refused_connection_is_reported():
     async with closing(
         S3ObjectStore(access_to(free_port()), patience=S3RetryLimits(attempts_max=1))
     ) as store:
@@ -111,7 +111,7 @@ async def test_where_nobody_listens_the_reason_is_told():
             await store.get("one")
 
 
-async def test_a_passing_fault_is_tried_again_once(faulty):
+async def test_temporary_fault_is_retried_once(faulty):
     patience = S3RetryLimits(read_s=0.3, attempts_max=2)
     async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
         faulty.begin("503", "content")
@@ -120,7 +120,7 @@ async def test_a_passing_fault_is_tried_again_once(faulty):
         assert faulty.requests == 2
 
 
-async def test_a_lasting_fault_is_not_tried_a_third_time(faulty):
+async def test_permanent_fault_is_not_tried_a_third_time(faulty):
     patience = S3RetryLimits(read_s=0.3, attempts_max=2)
     async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
         faulty.begin("reset")
@@ -130,7 +130,7 @@ async def test_a_lasting_fault_is_not_tried_a_third_time(faulty):
         assert faulty.requests == 2
 
 
-async def test_more_callers_than_threads_all_hear_within_the_deadline(hurried_store, faulty):
+async def test_more_calls_than_threads_all_end_within_the_deadline(hurried_store, faulty):
     faulty.begin("hang")
     begun_s = time.monotonic()
 
@@ -140,7 +140,7 @@ async def test_more_callers_than_threads_all_hear_within_the_deadline(hurried_st
     assert time.monotonic() - begun_s < HURRIED.deadline_s + SLACK_S
 
 
-async def test_a_bucket_that_is_not_there_is_not_a_missing_object(bucket_access):
+async def test_missing_bucket_is_not_a_missing_object(bucket_access):
     nowhere = msgspec.structs.replace(bucket_access, bucket="nowhere")
     async with closing(S3ObjectStore(nowhere)) as store:
         with pytest.raises(ObjectStoreUnavailable, match="NoSuchBucket"):
@@ -149,9 +149,7 @@ async def test_a_bucket_that_is_not_there_is_not_a_missing_object(bucket_access)
             await store.probe()
 
 
-async def test_what_is_not_said_is_taken_from_the_environment(
-    bucket_access, bucket_store, prefix, monkeypatch
-):
+async def test_empty_settings_are_read_from_the_environment(bucket_access, bucket_store, prefix, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", bucket_access.endpoint_url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
@@ -163,7 +161,7 @@ async def test_what_is_not_said_is_taken_from_the_environment(
     assert await bucket_store.get(prefix + "one") == b"1"
 
 
-async def test_what_others_put_into_the_bucket_does_not_fill_the_memory(bucket_access, bucket_store, prefix):
+async def test_large_foreign_object_is_rejected(bucket_access, bucket_store, prefix):
     client = boto3.client(
         "s3",
         endpoint_url=bucket_access.endpoint_url,
@@ -177,8 +175,8 @@ async def test_what_others_put_into_the_bucket_does_not_fill_the_memory(bucket_a
         await bucket_store.get(prefix + "one")
 
 
-async def test_an_object_is_sent_as_r2_takes_it(faulty_head):
-    """Bucket in the path, region auto, none of the checksums that boto3 adds by itself."""
+async def test_put_request_is_compatible_with_r2(faulty_head):
+    """Path-style URL, region auto, and none of boto3's default checksums."""
     head = await faulty_head()
 
     assert head.startswith("PUT /objects/one HTTP/1.1")
@@ -190,7 +188,7 @@ async def test_an_object_is_sent_as_r2_takes_it(faulty_head):
 
 @pytest.fixture
 async def faulty_head():
-    """A function: the head of the request that puts an object."""
+    """Returns a function that returns the head of a put request."""
     heads = []
 
     async def serve(reader, writer):
@@ -210,11 +208,11 @@ async def faulty_head():
     server.close()
 
 
-def test_a_secret_is_not_shown():
+def test_repr_hides_the_secret():
     assert "canary" not in repr(access_to(1))
 
 
-def test_boto3_is_not_loaded_before_it_is_needed():
+def test_boto3_is_imported_lazily():
     code = "import sys, infrastructure.object_store.s3 as b; print('boto3' in sys.modules)"
 
     said = subprocess.run(

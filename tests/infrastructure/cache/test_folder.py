@@ -1,4 +1,4 @@
-"""Objects in a folder: what is left of a crash, of a full disk, of somebody else's files."""
+"""Local object store: crashes, full disks and foreign files."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def now():
-    """Seconds that pass when a test says so."""
+    """Mutable clock, in seconds."""
     return [time.time()]
 
 
@@ -39,7 +39,7 @@ async def timed_store(folder, now):
         yield store
 
 
-async def test_a_writer_that_is_killed_leaves_a_whole_object(folder_store, folder):
+async def test_killed_writer_leaves_a_complete_object(folder_store, folder):
     for _ in range(4):
         before = await folder_store.get("one")
         writer = await asyncio.create_subprocess_exec(
@@ -59,7 +59,7 @@ async def changed(store, before):
     return data if data != before else None
 
 
-async def test_what_a_crash_left_is_swept_when_nobody_can_be_writing_it_any_more(timed_store, folder, now):
+async def test_incomplete_files_are_removed_after_an_hour(timed_store, folder, now):
     await timed_store.put("one", b"1")
     old, young = folder / "incoming" / "old", folder / "incoming" / "young"
     old.write_bytes(b"half")
@@ -74,7 +74,7 @@ async def test_what_a_crash_left_is_swept_when_nobody_can_be_writing_it_any_more
     assert await timed_store.get("one") == b"1"
 
 
-async def test_a_new_process_sweeps_with_its_first_object(folder_store, folder):
+async def test_new_process_removes_incomplete_files_at_its_first_write(folder_store, folder):
     old = folder / "incoming" / "old"
     old.parent.mkdir(parents=True)
     old.write_bytes(b"half")
@@ -85,7 +85,7 @@ async def test_a_new_process_sweeps_with_its_first_object(folder_store, folder):
     assert not old.exists()
 
 
-async def test_a_finished_object_leaves_nothing_else(folder_store, folder):
+async def test_write_leaves_no_temporary_file(folder_store, folder):
     for _ in range(3):
         await folder_store.put("one", b"1")
     await folder_store.probe()
@@ -95,7 +95,7 @@ async def test_a_finished_object_leaves_nothing_else(folder_store, folder):
 
 @pytest.fixture
 def no_room():
-    """No file may grow beyond a kilobyte: what the kernel refuses in the middle of a file."""
+    """Limits files to a kilobyte, so that the kernel rejects a longer write."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
     yield
@@ -103,7 +103,7 @@ def no_room():
 
 
 @pytest.mark.usefixtures("no_room")
-async def test_what_has_no_room_is_told_by_its_name_and_leaves_nothing(folder_store, folder):
+async def test_failed_write_reports_errno_and_leaves_no_file(folder_store, folder):
     await folder_store.put("one", b"1")
 
     with pytest.raises(ObjectStoreUnavailable, match="EFBIG"):
@@ -113,7 +113,7 @@ async def test_what_has_no_room_is_told_by_its_name_and_leaves_nothing(folder_st
     assert [path.name for path in files(folder)] == ["one"]
 
 
-async def test_writers_of_one_key_at_the_same_time_leave_one_whole_object(folder_store):
+async def test_concurrent_writes_of_one_key_leave_one_complete_object(folder_store):
     versions = [bytes([number]) * 50_000 for number in range(20)]
 
     await asyncio.gather(*(folder_store.put("one", version) for version in versions))
@@ -121,7 +121,7 @@ async def test_writers_of_one_key_at_the_same_time_leave_one_whole_object(folder
     assert await folder_store.get("one") in versions
 
 
-async def test_a_draft_that_cannot_be_moved_to_its_place_is_removed(folder_store, folder):
+async def test_temporary_file_is_removed_when_the_rename_fails(folder_store, folder):
     await folder_store.put("one", b"1")
     (place,) = files(folder)
     place.unlink()
@@ -133,7 +133,7 @@ async def test_a_draft_that_cannot_be_moved_to_its_place_is_removed(folder_store
     assert files(folder) == []
 
 
-async def test_where_nothing_may_be_written_the_reason_is_told_without_the_path(tmp_path):
+async def test_error_of_an_unusable_folder_does_not_contain_the_path(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     async with closing(LocalObjectStore(tmp_path / "file" / "objects")) as store:
         for attempt in (store.put("one", b"1"), store.get("one"), store.probe()):
@@ -144,13 +144,13 @@ async def test_where_nothing_may_be_written_the_reason_is_told_without_the_path(
             assert str(tmp_path) not in str(refused.value)
 
 
-async def test_before_the_first_object_there_is_no_folder_and_nothing_is_found(folder_store, folder):
+async def test_reads_before_the_first_write_create_no_folder(folder_store, folder):
     assert (await folder_store.get("one"), await folder_store.page("")) == (None, ())
     await folder_store.delete("one")
     assert not folder.exists()
 
 
-async def test_other_peoples_files_are_no_objects(folder_store, folder):
+async def test_foreign_files_are_not_listed(folder_store, folder):
     await folder_store.put("one", b"1")
     (place,) = files(folder)
     (place.parent / ".DS_Store").write_bytes(b"")
@@ -161,7 +161,7 @@ async def test_other_peoples_files_are_no_objects(folder_store, folder):
     assert [found.key for found in await folder_store.page("")] == ["one"]
 
 
-async def test_a_file_that_grew_too_large_is_not_read(folder_store, folder):
+async def test_file_that_is_too_large_is_not_read(folder_store, folder):
     await folder_store.put("one", b"1")
     (place,) = files(folder)
     os.truncate(place, OBJECT_BYTES_MAX + 1)
@@ -170,7 +170,7 @@ async def test_a_file_that_grew_too_large_is_not_read(folder_store, folder):
         await folder_store.get("one")
 
 
-async def test_many_objects_are_spread_over_folders(folder_store, folder):
+async def test_objects_are_distributed_over_folders(folder_store, folder):
     await asyncio.gather(*(folder_store.put(f"n{number}", b"") for number in range(200)))
 
     places = [path.relative_to(folder) for path in files(folder)]

@@ -1,4 +1,4 @@
-"""What every object store promises."""
+"""Guarantees of every object store."""
 
 import asyncio
 import pickle
@@ -46,7 +46,7 @@ keys = some.lists(segments, min_size=1, max_size=5).map("/".join)
 
 
 async def everything(store, prefix, *, limit):
-    """All pages, one after the other."""
+    """All pages in order."""
     pages, after = [], None
     while page := await store.page(prefix, after=after, limit=limit):
         pages.append(page)
@@ -68,18 +68,18 @@ async def test_an_empty_object_is_an_object(store, prefix):
     assert await store.get(prefix + "empty") == b""
 
 
-async def test_what_was_never_put_is_not_there(store, prefix):
+async def test_unknown_key_returns_none(store, prefix):
     assert await store.get(prefix + "nothing") is None
 
 
-async def test_an_object_replaces_the_former_one(store, prefix):
+async def test_put_replaces_the_previous_object(store, prefix):
     await store.put(prefix + "one", b"a much longer one than the next")
     await store.put(prefix + "one", b"new")
 
     assert await store.get(prefix + "one") == b"new"
 
 
-async def test_a_deleted_object_is_gone_and_may_be_deleted_again(store, prefix):
+async def test_delete_is_idempotent(store, prefix):
     await store.put(prefix + "one", b"1")
     await store.put(prefix + "two", b"2")
 
@@ -90,7 +90,7 @@ async def test_a_deleted_object_is_gone_and_may_be_deleted_again(store, prefix):
     assert await store.get(prefix + "two") == b"2"
 
 
-async def test_a_key_may_go_on_where_another_ends(store, prefix):
+async def test_key_may_be_a_prefix_of_another(store, prefix):
     await store.put(prefix + "a", b"short")
     await store.put(prefix + "a/b", b"long")
 
@@ -99,19 +99,19 @@ async def test_a_key_may_go_on_where_another_ends(store, prefix):
 
 @pytest.mark.parametrize("key", NO_KEYS)
 @pytest.mark.parametrize("store", ["memory", "folder"], indirect=True)
-async def test_what_is_no_key_reaches_nothing(store, key):
+async def test_invalid_key_raises_value_error(store, key):
     for attempt in (store.get(key), store.put(key, b""), store.delete(key)):
         with pytest.raises(ValueError, match="not a key"):
             await attempt
 
 
-async def test_a_bucket_is_asked_for_keys_only(bucket_store):
+async def test_bucket_rejects_invalid_keys(bucket_store):
     for attempt in (bucket_store.get("../a"), bucket_store.put("../a", b""), bucket_store.delete("../a")):
         with pytest.raises(ValueError, match="not a key"):
             await attempt
 
 
-async def test_the_longest_key_is_one(store):
+async def test_key_of_maximum_length_is_accepted(store):
     key = ("a/" * KEY_CHARACTERS_MAX)[: KEY_CHARACTERS_MAX - 1] + "b"
 
     await store.put(key, b"1")
@@ -123,7 +123,7 @@ async def test_the_longest_key_is_one(store):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wanted=some.lists(keys.filter(is_key), unique=True, max_size=8), limit=some.integers(1, 4))
-async def test_every_key_has_a_place_of_its_own_and_every_page_turn_finds_it(folder_store, wanted, limit):
+async def test_every_key_has_its_own_file_and_is_listed(folder_store, wanted, limit):
     for key in wanted:
         await folder_store.put(key, key.encode())
 
@@ -136,7 +136,7 @@ async def test_every_key_has_a_place_of_its_own_and_every_page_turn_finds_it(fol
 
 
 @given(some.text(max_size=20))
-def test_whatever_is_a_key_stays_below_its_folder(text):
+def test_valid_key_cannot_leave_its_folder(text):
     if is_key(text):
         assert not text.startswith("/")
         assert not {"", ".", ".."} & set(text.split("/"))
@@ -144,7 +144,7 @@ def test_whatever_is_a_key_stays_below_its_folder(text):
         assert text == text.lower()
 
 
-async def test_pages_hold_each_object_below_the_prefix_once(store, prefix):
+async def test_pages_contain_each_object_of_the_prefix_once(store, prefix):
     names = [f"{prefix}n{number}" for number in range(7)]
     await asyncio.gather(*(store.put(name, b"") for name in names))
     await store.put(prefix[:-1] + "x/elsewhere", b"")
@@ -155,7 +155,7 @@ async def test_pages_hold_each_object_below_the_prefix_once(store, prefix):
     assert sorted(found.key for page in pages for found in page) == names
 
 
-async def test_a_page_goes_on_behind_an_object_that_was_deleted_meanwhile(store, prefix):
+async def test_page_continues_after_a_deleted_object(store, prefix):
     for number in range(4):
         await store.put(f"{prefix}n{number}", b"")
     first, second = await store.page(prefix, limit=2)
@@ -166,7 +166,7 @@ async def test_a_page_goes_on_behind_an_object_that_was_deleted_meanwhile(store,
     assert len({first.key, second.key} | {found.key for found in rest}) == 4
 
 
-async def test_a_page_tells_since_when_an_object_is_there(store, prefix):
+async def test_page_contains_the_storage_time(store, prefix):
     await store.put(prefix + "one", b"")
 
     (found,) = await store.page(prefix)
@@ -174,23 +174,23 @@ async def test_a_page_tells_since_when_an_object_is_there(store, prefix):
     assert abs(found.stored_at - datetime.now(UTC)) < timedelta(seconds=60)
 
 
-async def test_below_an_unknown_prefix_there_is_nothing(store, prefix):
+async def test_unknown_prefix_has_an_empty_page(store, prefix):
     assert await store.page(prefix) == ()
 
 
-async def test_an_object_has_a_largest_size(store, prefix):
+async def test_object_size_is_limited(store, prefix):
     with pytest.raises(ObjectStoreUnavailable, match="ObjectTooLarge"):
         await store.put(prefix + "one", bytes(OBJECT_BYTES_MAX + 1))
 
     assert await store.get(prefix + "one") is None
 
 
-def test_the_error_survives_pickling_and_tells_its_reason():
+def test_error_keeps_its_reason_when_pickled():
     error = pickle.loads(pickle.dumps(ObjectStoreUnavailable("SlowDown")))
 
     assert (type(error), error.reason) == (ObjectStoreUnavailable, "SlowDown")
     assert "SlowDown" in str(error)
 
 
-async def test_a_store_that_works_says_where_it_is(store):
+async def test_probe_describes_the_store(store):
     assert await store.probe()

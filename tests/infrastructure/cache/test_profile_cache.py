@@ -1,4 +1,4 @@
-"""Looks at profiles, kept as objects."""
+"""Cache of scraped profiles."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ LOOK = look_at(posts=50, biography="写真家 👩‍🔬 \x00 \u202e", external
 
 @pytest.fixture
 def username():
-    """Of this test's own: the bucket is everybody's."""
+    """Unique per test, because the bucket is shared."""
     return uuid.uuid4().hex[:20]
 
 
@@ -49,7 +49,7 @@ def entry(value, *, magic=MAGIC):
 
 
 def wide(value):
-    """For which the reader would have to set 128 megabytes aside."""
+    """An entry whose decompression would need a window of 128 MB."""
     compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
     return MAGIC + compressor.compress(msgspec.json.encode(value)) + compressor.flush()
 
@@ -58,7 +58,7 @@ def altered(**fields):
     return msgspec.to_builtins(LOOK) | fields
 
 
-async def test_a_look_comes_back_as_it_was(profiles, username):
+async def test_scrape_is_returned_unchanged(profiles, username):
     post = Post(id="1", kind="video", caption="é" * 2_200, likes_count=0, posted_at=NOON, hashtags=("a", "b"))
     profile = msgspec.structs.replace(LOOK.profile, username=username, posts=(post,) * 50)
     look = msgspec.structs.replace(LOOK, profile=profile)
@@ -69,7 +69,7 @@ async def test_a_look_comes_back_as_it_was(profiles, username):
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
-async def test_a_look_that_found_nothing_is_kept_as_well(profiles, username, outcome):
+async def test_scrape_without_profile_is_cached(profiles, username, outcome):
     look = look_at(username, outcome=outcome)
 
     await profiles.keep(username, look)
@@ -77,11 +77,11 @@ async def test_a_look_that_found_nothing_is_kept_as_well(profiles, username, out
     assert await profiles.find(username, posts_min=50) == look
 
 
-async def test_who_was_never_looked_at_is_not_known(profiles, username):
+async def test_unknown_username_returns_none(profiles, username):
     assert await profiles.find(username, posts_min=12) is None
 
 
-async def test_a_deep_look_is_found_for_few_posts_and_a_light_one_not_for_many(profiles, username):
+async def test_deep_scrape_serves_few_posts_but_not_the_reverse(profiles, username):
     light = look_at(username, posts_asked=12)
     await profiles.keep(username, light)
     assert await profiles.find(username, posts_min=12) == light
@@ -96,7 +96,7 @@ async def test_a_deep_look_is_found_for_few_posts_and_a_light_one_not_for_many(p
 
 
 @pytest.mark.parametrize("order", [1, -1])
-async def test_of_two_that_would_do_the_newest_is_found(remembered, order):
+async def test_newest_suitable_scrape_is_returned(remembered, order):
     looks = [look_at(posts_asked=12, age=HOUR), look_at(posts_asked=50, age=2 * HOUR)]
     for look in looks[::order]:
         await remembered.keep("ann", look)
@@ -105,7 +105,7 @@ async def test_of_two_that_would_do_the_newest_is_found(remembered, order):
     assert await remembered.find("ann", posts_min=50) == looks[1]
 
 
-async def test_what_is_forgotten_is_forgotten_in_every_depth_and_nobody_elses(profiles, username):
+async def test_forget_removes_every_depth_of_one_username(profiles, username):
     other = username + "x"
     for name, posts_asked in [(username, 12), (username, 50), (other, 12)]:
         await profiles.keep(name, look_at(name, posts_asked=posts_asked))
@@ -117,9 +117,7 @@ async def test_what_is_forgotten_is_forgotten_in_every_depth_and_nobody_elses(pr
     assert await profiles.find(other, posts_min=12)
 
 
-async def test_an_entry_is_known_by_platform_name_schema_and_depth_and_is_compressed(
-    remembered, memory_store
-):
+async def test_entry_is_compressed_and_its_key_contains_schema_and_depth(remembered, memory_store):
     post = Post(id="1", kind="image", caption="the same words again and again " * 20)
     look = msgspec.structs.replace(LOOK, profile=msgspec.structs.replace(LOOK.profile, posts=(post,) * 50))
 
@@ -129,13 +127,13 @@ async def test_an_entry_is_known_by_platform_name_schema_and_depth_and_is_compre
     assert len(memory_store.objects[KEY]) < len(msgspec.json.encode(look)) / 10
 
 
-async def test_a_look_at_fewer_posts_than_any_analysis_needs_is_not_kept(remembered, memory_store):
+async def test_scrape_with_too_few_posts_is_not_cached(remembered, memory_store):
     await remembered.keep("ann", look_at(posts_asked=11))
 
     assert memory_store.objects == {}
 
 
-async def test_a_look_at_somebody_else_is_not_kept(remembered, memory_store):
+async def test_scrape_of_another_username_is_not_cached(remembered, memory_store):
     with capture_logs() as logs:
         await remembered.keep("ann", look_at("bob"))
 
@@ -143,7 +141,7 @@ async def test_a_look_at_somebody_else_is_not_kept(remembered, memory_store):
     assert [(line["event"], line["reason"]) for line in logs] == [("profile_not_kept", "of somebody else")]
 
 
-async def test_a_look_of_endless_length_is_not_kept(remembered, memory_store):
+async def test_scrape_that_is_too_long_is_not_cached(remembered, memory_store):
     await remembered.keep("ann", look_at(biography="x" * JSON_BYTES_MAX))
 
     assert memory_store.objects == {}
@@ -181,7 +179,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN.keys())
-async def test_a_broken_entry_is_not_there_is_told_once_and_removed(remembered, memory_store, data):
+async def test_corrupt_entry_is_a_miss_logged_once_and_removed(remembered, memory_store, data):
     await memory_store.put(KEY, data)
 
     with capture_logs() as logs:
@@ -194,7 +192,7 @@ async def test_a_broken_entry_is_not_there_is_told_once_and_removed(remembered, 
     assert memory_store.objects == {}
 
 
-async def test_a_flipped_bit_anywhere_is_never_taken_for_another_look(remembered, memory_store):
+async def test_flipped_bit_never_returns_another_scrape(remembered, memory_store):
     await remembered.keep("ann", LOOK)
     data = memory_store.objects[KEY]
     for place in range(len(data)):
@@ -203,7 +201,7 @@ async def test_a_flipped_bit_anywhere_is_never_taken_for_another_look(remembered
         assert await remembered.find("ann", posts_min=50) in (None, LOOK)
 
 
-async def test_a_bomb_is_not_blown_up(remembered, memory_store):
+async def test_decompression_memory_is_limited(remembered, memory_store):
     memory_store.objects[KEY] = entry(b" " * JSON_BYTES_MAX * 16)
     tracemalloc.start()
 
@@ -213,7 +211,7 @@ async def test_a_bomb_is_not_blown_up(remembered, memory_store):
     tracemalloc.stop()
 
 
-async def test_a_broken_entry_does_not_hide_a_good_one(remembered, memory_store):
+async def test_corrupt_entry_does_not_hide_a_valid_one(remembered, memory_store):
     light = look_at(posts_asked=12)
     await remembered.keep("ann", light)
     await memory_store.put(KEY, b"broken")
@@ -222,7 +220,7 @@ async def test_a_broken_entry_does_not_hide_a_good_one(remembered, memory_store)
 
 
 @pytest.mark.parametrize("outage", ["down", "hangs"])
-async def test_while_the_store_is_away_nothing_is_known_and_nobody_suffers(remembered, memory_store, outage):
+async def test_outage_of_the_store_is_a_miss_and_raises_nothing(remembered, memory_store, outage):
     await remembered.keep("ann", LOOK)
     memory_store.outage = outage
 
@@ -239,7 +237,7 @@ async def test_while_the_store_is_away_nothing_is_known_and_nobody_suffers(remem
     assert await remembered.find("ann", posts_min=50) == LOOK
 
 
-async def test_who_is_cancelled_while_the_store_hangs_is_cancelled(memory_store):
+async def test_find_can_be_cancelled_while_the_store_hangs(memory_store):
     memory_store.outage = "hangs"
     finding = asyncio.create_task(CachedProfiles(memory_store).find("ann", posts_min=50))
     await asyncio.sleep(0)
@@ -249,7 +247,7 @@ async def test_who_is_cancelled_while_the_store_hangs_is_cancelled(memory_store)
     assert isinstance((await asyncio.gather(finding, return_exceptions=True))[0], asyncio.CancelledError)
 
 
-async def test_where_real_profiles_are_looked_at_simulated_ones_are_not_known(memory_store):
+async def test_simulated_entries_are_ignored_with_real_profiles(memory_store):
     real = msgspec.structs.replace(look_at(posts_asked=12, age=HOUR), is_simulated=False)
     for look in (LOOK, real):
         await CachedProfiles(memory_store).keep("ann", look)
@@ -260,7 +258,7 @@ async def test_where_real_profiles_are_looked_at_simulated_ones_are_not_known(me
     assert await profiles.find("ann", posts_min=12) == real
 
 
-async def test_what_is_older_is_removed_page_by_page_and_counted():
+async def test_expired_entries_are_removed_and_counted():
     store = MemoryStore()
     profiles = CachedProfiles(store)
     for age, name in [(2, "old"), (1, "edge"), (0, "young")]:
@@ -277,7 +275,7 @@ async def test_what_is_older_is_removed_page_by_page_and_counted():
     assert (await profiles.remove_expired(older_than=NOON - HOUR)).removed == 0
 
 
-async def test_a_sweep_works_on_every_store(profiles, username):
+async def test_remove_expired_works_on_every_store(profiles, username):
     await profiles.keep(username, look_at(username))
 
     assert (await profiles.remove_expired(older_than=datetime.now(UTC) - HOUR)).seen >= 1

@@ -31,7 +31,7 @@ async def server():
 
 @pytest.fixture
 async def client_of():
-    """A function: a client on a resolver of the test's own."""
+    """Returns a function that creates a client with the given resolver."""
     clients = []
 
     def make(resolve=to_loopback, policy=LOOPBACK, **options):
@@ -45,7 +45,7 @@ async def client_of():
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
-    """Of hooks.example, signed by itself: its file and its key's."""
+    """Self-signed certificate for hooks.example: paths of the certificate and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hooks.example")])
     now = datetime.now(UTC)
@@ -71,7 +71,7 @@ def certificate(tmp_path_factory):
 
 @pytest.fixture
 async def encrypted(certificate):
-    """A server for hooks.example, and the names that clients asked it for."""
+    """TLS server for hooks.example: its port and the received SNI name and request head."""
     async with _encrypted(*certificate) as (port, names):
         yield port, names
 

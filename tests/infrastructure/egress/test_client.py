@@ -1,4 +1,4 @@
-"""Requests to strangers, over real sockets: where they go, and what is believed of the answer."""
+"""Egress client over real sockets: destinations and limits of responses."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ def url_of(server, host="hooks.example"):
     return f"http://{host}:{server.url.rpartition(':')[2]}/hook?a=b"
 
 
-async def test_a_request_goes_to_the_checked_address_and_names_the_host(client_of, server):
+async def test_request_goes_to_the_checked_address_with_the_host_header(client_of, server):
     server.script(http(201, b"thanks"))
 
     reply = await client_of().send("POST", url_of(server), POSTED, b'{"a":1}')
@@ -29,8 +29,8 @@ async def test_a_request_goes_to_the_checked_address_and_names_the_host(client_o
     assert asked.headers["content-type"] == "application/json"
 
 
-async def test_a_name_that_leads_elsewhere_a_moment_later_is_asked_where_it_was_checked(client_of, server):
-    """The first answer is the one that is used: a second lookup would lead inside."""
+async def test_dns_rebinding_after_the_check_has_no_effect(client_of, server):
+    """The checked address is used: a second lookup would return an internal one."""
     answers = [["127.0.0.1"], ["127.0.0.2"]]
 
     async def changes_its_mind(host, port):
@@ -44,7 +44,7 @@ async def test_a_name_that_leads_elsewhere_a_moment_later_is_asked_where_it_was_
     assert len(server.asked) == 1
 
 
-async def test_a_name_that_has_moved_inside_since_the_last_request_is_refused(client_of, server):
+async def test_host_that_now_resolves_to_a_private_address_is_rejected(client_of, server):
     answers = [["127.0.0.1"], ["10.0.0.1"]]
 
     async def moves(host, port):
@@ -60,7 +60,7 @@ async def test_a_name_that_has_moved_inside_since_the_last_request_is_refused(cl
     assert len(server.asked) == 1
 
 
-async def test_nothing_is_sent_to_an_address_that_is_not_public(client_of, server):
+async def test_no_connection_is_opened_to_a_private_address(client_of, server):
     client = client_of(policy=IpPolicy(https_only=False, ports=None))
     server.script(http(200))
 
@@ -74,7 +74,7 @@ async def test_nothing_is_sent_to_an_address_that_is_not_public(client_of, serve
 @pytest.mark.parametrize(
     "url", ["http://hooks.example", "https://hooks.example:22", "https://a@hooks.example"]
 )
-async def test_what_is_objected_to_is_not_even_looked_up(client_of, url):
+async def test_rejected_url_causes_no_lookup(client_of, url):
     asked = []
 
     async def resolve(host, port):
@@ -86,7 +86,7 @@ async def test_what_is_objected_to_is_not_even_looked_up(client_of, url):
     assert asked == []
 
 
-async def test_the_next_address_is_tried_when_one_does_not_answer(client_of, server):
+async def test_next_address_is_tried_after_a_connection_error(client_of, server):
     async def two(host, port):
         del host, port
         return ["127.0.0.9", "127.0.0.1"]
@@ -96,7 +96,7 @@ async def test_the_next_address_is_tried_when_one_does_not_answer(client_of, ser
     assert (await client_of(two).send("POST", url_of(server), POSTED)).status == 204
 
 
-async def test_redirects_are_answers_and_nothing_more(client_of, server):
+async def test_redirects_are_not_followed(client_of, server):
     server.script(http(302, location="http://10.0.0.1/"))
 
     reply = await client_of().send("POST", url_of(server), POSTED)
@@ -105,7 +105,7 @@ async def test_redirects_are_answers_and_nothing_more(client_of, server):
     assert len(server.asked) == 1
 
 
-async def test_no_proxy_of_the_environment_is_asked(client_of, server, monkeypatch):
+async def test_proxies_of_the_environment_are_ignored(client_of, server, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     server.script(http(200))
@@ -113,7 +113,7 @@ async def test_no_proxy_of_the_environment_is_asked(client_of, server, monkeypat
     assert (await client_of().send("POST", url_of(server), POSTED)).status == 200
 
 
-async def test_a_long_answer_is_cut_off(client_of, server):
+async def test_long_response_is_truncated(client_of, server):
     server.script(http(200, b"x" * 200_000))
 
     reply = await client_of().send("POST", url_of(server), POSTED)
@@ -121,13 +121,13 @@ async def test_a_long_answer_is_cut_off(client_of, server):
     assert (reply.status, len(reply.body), reply.is_whole) == (200, 65_536, False)
 
 
-async def test_a_compressed_bomb_stays_what_it_was(client_of, server):
+async def test_compressed_response_is_not_decompressed(client_of, server):
     server.script(http(200, b"\x1f\x8b" + b"\0" * 100, content_encoding="gzip"))
 
     assert len((await client_of().send("POST", url_of(server), POSTED)).body) == 102
 
 
-async def test_an_answer_counts_although_its_body_never_ends(client_of, server):
+async def test_response_with_endless_body_is_accepted_and_truncated(client_of, server):
     head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
     server.script((head, drip(b"", every_s=0.01)))
 
@@ -148,7 +148,7 @@ async def test_an_answer_counts_although_its_body_never_ends(client_of, server):
     ],
     ids=["drips", "stalls", "hangs up", "resets", "speaks otherwise", "has endless headers"],
 )
-async def test_what_is_not_answered_in_time_and_form_has_failed(client_of, server, answer, reason):
+async def test_late_or_malformed_response_raises_egress_failed(client_of, server, answer, reason):
     server.script(answer)
 
     with pytest.raises(EgressFailed) as failure:
@@ -156,7 +156,7 @@ async def test_what_is_not_answered_in_time_and_form_has_failed(client_of, serve
     assert failure.value.reason == reason
 
 
-async def test_a_slow_lookup_counts_as_well(client_of, server):
+async def test_deadline_includes_the_lookup(client_of, server):
     async def slow(host, port):
         del host, port
         await asyncio.Event().wait()
@@ -165,14 +165,12 @@ async def test_a_slow_lookup_counts_as_well(client_of, server):
         await client_of(slow, deadline_s=0.05).send("POST", url_of(server), POSTED)
 
 
-async def test_nobody_listening_is_told_as_such(client_of):
+async def test_refused_connection_raises_connection_failed(client_of):
     with pytest.raises(EgressFailed, match="connection_failed"):
         await client_of().send("POST", f"http://hooks.example:{free_port()}", POSTED)
 
 
-async def test_the_certificate_has_to_be_the_hosts_although_the_address_is_ours(
-    client_of, encrypted, certificate
-):
+async def test_certificate_is_verified_against_the_host_name(client_of, encrypted, certificate):
     port, names = encrypted
     trusted = ssl.create_default_context(cafile=certificate[0])
 
@@ -184,7 +182,7 @@ async def test_the_certificate_has_to_be_the_hosts_although_the_address_is_ours(
 
 
 @pytest.mark.parametrize("host", ["other.example", "127.0.0.1"])
-async def test_anothers_certificate_is_refused(client_of, encrypted, certificate, host):
+async def test_certificate_of_another_host_is_rejected(client_of, encrypted, certificate, host):
     port, _ = encrypted
     trusted = ssl.create_default_context(cafile=certificate[0])
 
@@ -192,7 +190,7 @@ async def test_anothers_certificate_is_refused(client_of, encrypted, certificate
         await client_of(ssl_context=trusted).send("POST", f"https://{host}:{port}/x", POSTED)
 
 
-async def test_a_certificate_that_nobody_vouches_for_is_refused(client_of, encrypted):
+async def test_untrusted_certificate_is_rejected(client_of, encrypted):
     port, _ = encrypted
 
     with pytest.raises(EgressFailed, match="tls_failed"):

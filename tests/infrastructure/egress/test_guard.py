@@ -1,4 +1,4 @@
-"""Where nothing is sent: by what an address says, and by where its host leads (SSRF)."""
+"""SSRF guard: checks of the URL and of the addresses to which its host resolves."""
 
 import ipaddress
 
@@ -20,19 +20,19 @@ def guard(*addresses, policy=None):
     return SsrfGuard(policy or IpPolicy(), resolve)
 
 
-def test_the_corpus_is_large():
+def test_corpus_has_at_least_120_urls():
     assert len({*MALFORMED, *INSIDE}) >= 120
 
 
 @pytest.mark.parametrize("url", [*MALFORMED, *INSIDE], ids=ascii)
-def test_an_address_that_leads_inside_or_nowhere_is_objected_to(url):
+def test_internal_or_malformed_url_is_rejected(url):
     assert guard().objection(url)
     with pytest.raises(EgressFailed, match="address_forbidden"):
         guard().check(url)
 
 
 @pytest.mark.parametrize("url", PUBLIC)
-def test_a_public_address_is_taken(url):
+def test_public_url_is_accepted(url):
     assert guard().objection(url) is None
     assert guard().check(url).scheme == "https"
 
@@ -45,7 +45,7 @@ def test_a_public_address_is_taken(url):
         ("https://[2606:4700::1111]:8443/", "[2606:4700::1111]:8443"),
     ],
 )
-def test_a_host_is_told_apart_by_its_port(url, host):
+def test_host_includes_its_port(url, host):
     assert guard().host(url) == host
 
 
@@ -55,29 +55,29 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-async def test_a_name_that_leads_to_such_an_address_is_refused(address):
+async def test_host_that_resolves_to_a_private_address_is_rejected(address):
     with pytest.raises(EgressFailed, match="address_forbidden"):
         await guard(address).addresses("hooks.example", 443)
 
 
-async def test_one_inner_address_among_public_ones_is_enough_to_refuse():
+async def test_one_private_address_among_public_ones_is_rejected():
     with pytest.raises(EgressFailed, match="address_forbidden"):
         await guard("1.1.1.1", "10.0.0.1").addresses("hooks.example", 443)
 
 
-async def test_a_public_name_leads_to_its_addresses():
+async def test_public_host_resolves_to_its_addresses():
     found = await guard("1.1.1.1", "2606:4700::1111").addresses("hooks.example", 443)
 
     assert [str(address) for address in found] == ["1.1.1.1", "2606:4700::1111"]
 
 
 @pytest.mark.parametrize("addresses", [(), ("fe80::1%eth0",)])
-async def test_a_name_without_an_address_of_the_internet_is_refused(addresses):
+async def test_host_without_valid_addresses_is_rejected(addresses):
     with pytest.raises(EgressFailed):
         await guard(*addresses).addresses("hooks.example", 443)
 
 
-async def test_a_name_that_nobody_knows_is_told_as_such():
+async def test_unknown_host_raises_host_unknown():
     async def resolve(host, port):
         raise OSError(host, port)
 
@@ -86,12 +86,12 @@ async def test_a_name_that_nobody_knows_is_told_as_such():
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000/x", "http://localhost:9000", "https://hooks.example"])
-def test_what_is_allowed_on_a_laptop_is_taken(url):
+def test_allowed_local_network_is_accepted(url):
     assert guard(policy=LOCAL).objection(url) is None
 
 
 @pytest.mark.parametrize(
     "url", ["http://10.0.0.1", "http://169.254.169.254", "http://[::1]:9000", "http://0.0.0.0"]
 )
-def test_allowing_one_network_allows_no_other(url):
+def test_allowing_one_network_permits_no_other(url):
     assert guard(policy=LOCAL).objection(url)

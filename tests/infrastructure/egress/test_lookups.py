@@ -14,7 +14,7 @@ from tests.support import until
 
 
 class FakeResolver:
-    """Never responds about hosts named ``stuck``, until the gate opens."""
+    """Blocks lookups of hosts named ``stuck`` until the gate opens."""
 
     def __init__(self):
         self.gate = threading.Event()
@@ -68,5 +68,5 @@ async def test_lookup_that_timed_out_counts_until_its_thread_is_free(resolver):
     assert resolver.begun["stuck"] == 2
 
     resolver.gate.set()
-    await until(lambda: not lookups._turns)  # noqa: SLF001  nothing is kept of an idle account
+    await until(lambda: not lookups._turns)  # noqa: SLF001  an idle account leaves no entry
     assert await resolve(lookups, "stuck", account_id) == ["1.1.1.1"]

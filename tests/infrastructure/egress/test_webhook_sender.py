@@ -22,7 +22,7 @@ def sender(client_of):
         ("Thu, 01 Jan 2026 12:00:00 +99999999999999999", None),
     ],
 )
-async def test_a_receiver_may_say_when_to_come_again(sender, server, text, seconds):
+async def test_retry_after_of_the_receiver_is_returned(sender, server, text, seconds):
     server.script(http(503, retry_after=text))
 
     answer = await sender.send(ACCOUNT, server.url, {}, b"{}")
@@ -31,7 +31,7 @@ async def test_a_receiver_may_say_when_to_come_again(sender, server, text, secon
     assert answer.duration_ms >= 0
 
 
-async def test_what_goes_wrong_is_told_and_not_raised(sender, server):
+async def test_failure_is_returned_and_not_raised(sender, server):
     server.script(hang_up)
 
     answer = await sender.send(ACCOUNT, server.url, {}, b"{}")

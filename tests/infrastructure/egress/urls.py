@@ -1,6 +1,6 @@
-"""Addresses that lead inside, or pretend not to: none of them is ever sent anything."""
+"""Corpus of URLs for the SSRF guard: malformed, internal and public."""
 
-# Wrong as they are written.
+# Malformed.
 MALFORMED = (
     *("", " ", "hooks.example", "//hooks.example", "https:/hooks.example", "https:hooks.example", "https://"),
     *("https:///x", "https://:443", "https://?x", "https://hooks.example:", "https://hooks.example:0"),
@@ -41,7 +41,7 @@ MALFORMED = (
         "https://3232235777",
     ),
 )
-# Well written, and not the internet's.
+# Well-formed, but not public.
 INSIDE = (
     *("http://hooks.example", "http://1.1.1.1", "https://hooks.example:22", "https://hooks.example:25"),
     *("https://hooks.example:6379", "https://hooks.example:5432", "https://hooks.example:65535"),
@@ -80,7 +80,7 @@ INSIDE = (
         "https://[0:0:0:0:0:0:0:1]",
     ),
 )
-# What a tenant may have.
+# Valid URLs of tenants.
 PUBLIC = (
     *(
         "https://hooks.example",

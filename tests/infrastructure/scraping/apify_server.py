@@ -1,6 +1,6 @@
-"""Apify's API v2 on real sockets, as far as profiles need it, with a script of what goes wrong.
+"""Fake of Apify's API v2 on real sockets, as far as profiles need it, with scripted faults.
 
-Its words are those of the files under ``wire``, which come from Apify and its users, not from us.
+Its responses are the files under ``wire``, which come from Apify's documentation and users.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 WIRE = {path.stem: json.loads(path.read_text()) for path in (Path(__file__).parent / "wire").glob("*.json")}
 OVER = ("SUCCEEDED", "FAILED", "TIMED-OUT", "ABORTED")
-LONG = 1_000  # more bytes than ever come
+LONG = 1_000  # more bytes than are ever sent
 
 
 class Fault:
-    """Answers one call in its own way; ``does`` says whether what was asked for is done all the same."""
+    """Scripted response to one call; ``does`` states whether the call is executed nevertheless."""
 
     def __init__(self, status=None, body=None, *, headers=None, how="answer", does=True):
         self.status, self.body, self.headers = status, body, headers or {}
@@ -24,7 +24,7 @@ class Fault:
 
 
 def api_error(name, headers=None):
-    """Of those that mean that nothing was done."""
+    """Errors after which the call was not executed."""
     error = WIRE["errors"]["api"][name]
     body = {"error": {"type": error["type"], "message": "Words of theirs that are not to be repeated."}}
     return Fault(error["status"], body, headers=headers, does=False)
@@ -37,14 +37,14 @@ class ApifyServer:
         self.inputs = {}
         self.calls = []
         self.script = {}
-        self.endings = []  # how the next runs end, if not well
-        self.datasets = []  # what the next runs find,
-        self.found_by = {}  # or whatever runs an actor has
-        self.endless = set()  # actors whose runs do not end by themselves,
-        self.failing = set()  # or end badly
+        self.endings = []  # final states of the next runs; default SUCCEEDED
+        self.datasets = []  # items of the next runs
+        self.found_by = {}  # items by actor
+        self.endless = set()  # actors whose runs do not end by themselves
+        self.failing = set()  # actors whose runs fail
         self.usd = 0.0123
         self.never_ends = False
-        self.stop_after = None  # no longer listens, once that call is answered
+        self.stop_after = None  # stops listening after the response to this call
         self._server = None
         self._port = 0
         self._connections = set()

@@ -16,7 +16,7 @@ class Calls(list):
     """The log of scrapes."""
 
     async def record_scrape(self, call):
-        await asyncio.sleep(0)  # as a database would
+        await asyncio.sleep(0)  # suspends like a database
         self.append(call)
 
     @property
@@ -37,7 +37,7 @@ class Prices(PriceBook):
 
 
 class Sleeps(list):
-    """Nobody waits; what would have been waited for is kept, and somebody may use the time."""
+    """Records delays instead of waiting; ``meanwhile`` runs during each delay."""
 
     meanwhile = None
 

@@ -1,4 +1,4 @@
-"""What a look at a profile brings, and what is asked of Apify for it."""
+"""Scrapes via Apify: results, requests, retries and cleanup."""
 
 import asyncio
 import copy
@@ -36,7 +36,7 @@ async def look(profiles, posts_max=12, username="nasa"):
     return await profiles.look(username, posts_max=posts_max, spender=SPENDER)
 
 
-def test_what_the_scripted_server_says_of_runs_is_what_apifys_own_client_reads():
+def test_fake_runs_match_the_models_of_apifys_client():
     run = RunResponse.model_validate({"data": WIRE["run"]["data"]}).data
     item = {**WIRE["run"]["data"], "usageTotalUsd": 0.2}
     page = {"total": 1, "count": 1, "offset": 0, "limit": 1, "desc": True, "items": [item]}
@@ -74,7 +74,7 @@ async def test_twelve_posts_take_one_run(profiles, server, calls):
     assert [call.provider_run_id for call in calls] == ["run1"]
 
 
-async def test_a_run_may_cost_and_last_no_more_than_it_is_allowed(make_profiles, server):
+async def test_run_has_limits_of_cost_time_and_memory(make_profiles, server):
     server.datasets = [[nasa()]]
 
     await look(make_profiles(run_s=77, usd_max=Decimal("0.75"), memory_mbytes=512))
@@ -83,7 +83,7 @@ async def test_a_run_may_cost_and_last_no_more_than_it_is_allowed(make_profiles,
     assert query == {"maxItems": "1", "maxTotalChargeUsd": "0.75", "timeout": "77", "memory": "512"}
 
 
-async def test_fifty_posts_take_a_second_run_and_each_post_is_there_once(profiles, server, calls):
+async def test_fifty_posts_take_a_second_run_without_duplicates(profiles, server, calls):
     latest = [made_post(number) for number in range(60, 48, -1)]
     server.datasets = [[nasa(latestPosts=latest)], [made_post(number) for number in range(60, 10, -1)]]
 
@@ -102,9 +102,7 @@ async def test_fifty_posts_take_a_second_run_and_each_post_is_there_once(profile
 @pytest.mark.parametrize(
     ("posts_count", "shown", "runs"), [(3, 3, 1), (0, 0, 1), (13, 12, 2), (None, 12, 2), (None, 0, 1)]
 )
-async def test_a_second_run_is_made_only_where_more_is_to_be_found(
-    profiles, server, posts_count, shown, runs
-):
+async def test_second_run_starts_only_if_more_posts_exist(profiles, server, posts_count, shown, runs):
     latest = [made_post(number) for number in range(shown)]
     server.datasets = [[nasa(latestPosts=latest, postsCount=posts_count)], [made_post(99)]]
 
@@ -113,7 +111,7 @@ async def test_a_second_run_is_made_only_where_more_is_to_be_found(
     assert len(server.runs) == runs
 
 
-async def test_posts_made_together_with_others_and_pinned_ones_find_their_place(profiles, server):
+async def test_joint_and_pinned_posts_are_sorted_by_date(profiles, server):
     server.datasets = [[nasa(username="Pixxie_Official", latestPosts=[])], WIRE["posts"]["items"]]
 
     scrape = await look(profiles, posts_max=50, username="pixxie_official")
@@ -122,13 +120,13 @@ async def test_posts_made_together_with_others_and_pinned_ones_find_their_place(
     assert "ความอร่อยสนุกไม่รู้จบ" in scrape.profile.posts[1].caption
 
 
-async def test_a_profile_whose_posts_nobody_shows_is_what_its_profile_shows(profiles, server):
+async def test_failed_posts_actor_leaves_the_posts_of_the_profile(profiles, server):
     server.datasets = [[nasa()], [WIRE["errors"]["no_items"]]]
 
     assert len((await look(profiles, posts_max=50)).profile.posts) == 3
 
 
-async def test_more_than_was_asked_for_is_not_read(profiles, server):
+async def test_extra_posts_are_not_read(profiles, server):
     server.datasets = [[nasa(latestPosts=[])], [made_post(number) for number in range(500)]]
 
     scrape = await look(profiles, posts_max=50)
@@ -148,9 +146,7 @@ async def test_more_than_was_asked_for_is_not_read(profiles, server):
         ([nasa(isRestrictedProfile=True)], "restricted"),
     ],
 )
-async def test_what_is_not_to_be_seen_is_an_answer_and_not_asked_for_again(
-    profiles, server, calls, items, outcome
-):
+async def test_missing_or_restricted_profile_is_not_retried(profiles, server, calls, items, outcome):
     server.datasets = [items]
 
     scrape = await look(profiles, posts_max=50)
@@ -160,7 +156,7 @@ async def test_what_is_not_to_be_seen_is_an_answer_and_not_asked_for_again(
     assert calls.outcomes == [outcome]
 
 
-async def test_a_private_profile_shows_its_name_and_counts(profiles, server, calls):
+async def test_private_profile_has_name_and_counts(profiles, server, calls):
     server.datasets = [[nasa(private=True)]]
 
     scrape = await look(profiles, posts_max=50)
@@ -169,7 +165,7 @@ async def test_a_private_profile_shows_its_name_and_counts(profiles, server, cal
     assert calls.outcomes == ["private"]
 
 
-async def test_a_dataset_that_fills_late_is_no_missing_profile(profiles, server, sleeps):
+async def test_empty_dataset_is_read_again(profiles, server, sleeps):
     server.datasets = [[]]
 
     async def fill():
@@ -194,7 +190,7 @@ async def test_a_dataset_that_fills_late_is_no_missing_profile(profiles, server,
     ],
     ids=str,
 )
-async def test_what_makes_no_sense_is_looked_at_again_by_another_run(profiles, server, calls, sleeps, items):
+async def test_unusable_items_cause_another_run(profiles, server, calls, sleeps, items):
     server.datasets = [items, [nasa()]]
 
     scrape = await look(profiles)
@@ -204,7 +200,7 @@ async def test_what_makes_no_sense_is_looked_at_again_by_another_run(profiles, s
     assert sleeps == [5.0]
 
 
-async def test_a_profile_among_others_is_found(profiles, server):
+async def test_requested_profile_is_selected_among_others(profiles, server):
     server.datasets = [[nasa(username="esa"), nasa(username="NASA"), nasa(username="nasa")]]
 
     assert (await look(profiles)).profile.username == "nasa"
@@ -214,7 +210,7 @@ async def test_a_profile_among_others_is_found(profiles, server):
     ("usd", "cost", "is_estimated"),
     [(0.0123, 12_300_000, False), (0.0, 0, False), (None, 2_700_000, True), (-1.0, 2_700_000, True)],
 )
-async def test_a_run_costs_what_apify_says_or_its_price_for_what_it_found(
+async def test_cost_is_reported_by_apify_or_estimated_per_item(
     profiles, server, calls, usd, cost, is_estimated
 ):
     server.usd = usd
@@ -226,7 +222,7 @@ async def test_a_run_costs_what_apify_says_or_its_price_for_what_it_found(
 
 
 @pytest.mark.parametrize("ending", ["FAILED", "TIMED-OUT", "ABORTED"])
-async def test_a_run_that_ends_badly_is_followed_by_another(profiles, server, calls, ending):
+async def test_failed_run_is_retried(profiles, server, calls, ending):
     server.endings = [ending]
     server.datasets = [[], [nasa()]]
 
@@ -234,7 +230,7 @@ async def test_a_run_that_ends_badly_is_followed_by_another(profiles, server, ca
     assert calls.outcomes == ["timeout" if ending == "TIMED-OUT" else "unavailable", "ok"]
 
 
-async def test_three_retries_from_five_seconds_and_then_it_is_unavailable(profiles, server, calls, sleeps):
+async def test_three_retries_back_off_from_five_seconds_before_unavailable(profiles, server, calls, sleeps):
     server.endings = ["FAILED"] * 9
 
     with pytest.raises(ProfilesUnavailable) as refusal:
@@ -247,7 +243,7 @@ async def test_three_retries_from_five_seconds_and_then_it_is_unavailable(profil
 
 
 @pytest.mark.parametrize("name", ["memory", "concurrent", "rate"])
-async def test_not_now_is_waited_for_without_using_up_retries(profiles, server, calls, sleeps, name):
+async def test_not_now_errors_do_not_count_as_retries(profiles, server, calls, sleeps, name):
     server.script["start"] = [api_error(name) for _ in range(8)]
     server.datasets = [[nasa()]]
 
@@ -256,7 +252,7 @@ async def test_not_now_is_waited_for_without_using_up_retries(profiles, server, 
     assert calls.outcomes == ["ok"]
 
 
-async def test_not_now_has_an_end(profiles, server, calls, sleeps):
+async def test_not_now_errors_are_limited(profiles, server, calls, sleeps):
     server.script["start"] = [api_error("memory") for _ in range(99)]
 
     with pytest.raises(ProfilesUnavailable):
@@ -269,7 +265,7 @@ async def test_not_now_has_an_end(profiles, server, calls, sleeps):
 
 
 @pytest.mark.parametrize("name", ["token", "permissions", "usage"])
-async def test_what_only_a_person_can_mend_is_not_tried_again(profiles, server, calls, sleeps, capsys, name):
+async def test_failure_that_needs_an_operator_is_not_retried(profiles, server, calls, sleeps, capsys, name):
     server.script["start"] = [api_error(name)]
 
     with pytest.raises(ProfilesUnavailable):
@@ -280,7 +276,7 @@ async def test_what_only_a_person_can_mend_is_not_tried_again(profiles, server, 
     assert "apify_refuses_us" in capsys.readouterr().out
 
 
-async def test_a_deadline_that_passes_ends_the_run(make_profiles, server, calls):
+async def test_deadline_aborts_the_run(make_profiles, server, calls):
     server.never_ends = True
 
     with pytest.raises(ProfilesUnavailable):
@@ -291,14 +287,14 @@ async def test_a_deadline_that_passes_ends_the_run(make_profiles, server, calls)
 
 
 async def begun(profiles, server, call):
-    """A look that has come as far as this call."""
+    """A scrape that has reached this call."""
     task = asyncio.create_task(look(profiles))
     await until(lambda: server.called(call))
     return task
 
 
 @pytest.mark.parametrize("call", ["start", "wait", "items"])
-async def test_who_is_cancelled_leaves_no_run_behind(profiles, server, calls, call):
+async def test_cancelled_scrape_aborts_its_run(profiles, server, calls, call):
     server.script[call] = [Fault(how="silence")]
     server.datasets = [[nasa()]]
     task = await begun(profiles, server, call)
@@ -313,7 +309,7 @@ async def test_who_is_cancelled_leaves_no_run_behind(profiles, server, calls, ca
     ]
 
 
-async def test_who_is_cancelled_again_and_again_still_cleans_up(profiles, server, calls):
+async def test_repeated_cancellation_does_not_prevent_the_cleanup(profiles, server, calls):
     server.never_ends = True
     task = await begun(profiles, server, "wait")
     while not task.done():
@@ -325,7 +321,7 @@ async def test_who_is_cancelled_again_and_again_still_cleans_up(profiles, server
     assert calls.outcomes == ["cancelled"]
 
 
-async def test_who_is_cancelled_before_anything_was_started_owes_nothing(profiles, server, calls, sleeps):
+async def test_scrape_cancelled_before_its_start_is_not_recorded(profiles, server, calls, sleeps):
     server.script["start"] = [api_error("memory") for _ in range(99)]
     stuck = asyncio.Event()
     sleeps.meanwhile = stuck.wait
@@ -375,7 +371,7 @@ async def test_slot_that_is_not_free_in_time_is_reported_as_busy(make_profiles, 
     assert server.calls == []
 
 
-async def test_a_look_whose_slot_is_lost_stops_its_run(make_profiles, server, calls, database, owner):
+async def test_lost_slot_aborts_the_run(make_profiles, server, calls, database, owner):
     server.never_ends = True
     slots = PostgresSemaphore(database, lifetime_s=0.3)
     task = await begun(make_profiles(slots), server, "wait")
@@ -389,7 +385,7 @@ async def test_a_look_whose_slot_is_lost_stops_its_run(make_profiles, server, ca
     assert calls.outcomes == ["cancelled"]
 
 
-async def test_the_client_may_be_made_ahead_and_asks_for_nothing(profiles, server, calls):
+async def test_prepare_sends_no_request(profiles, server, calls):
     await profiles.prepare()
 
     assert (server.calls, calls) == ([], [])

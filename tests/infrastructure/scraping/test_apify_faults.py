@@ -1,5 +1,5 @@
-"""Every fault at every call: it completes by another try, or ends in a name; nothing is left running, and
-no run is forgotten.
+"""Every fault at every call: the scrape succeeds after a retry or raises a domain error, no run is left
+running, and every run is recorded.
 """
 
 import asyncio
@@ -30,19 +30,19 @@ PASSING = {
     "200 with error": lambda: Fault(200, {"error": {"type": "internal", "message": "canary words"}}),
 }
 CALLS = ["start", "wait", "items"]
-# What is a document of its own kind is not told from what the actor found.
+# A document of a valid kind cannot be distinguished from the actor's items.
 CONTENT = [("items", "wrong schema"), ("items", "not an object"), ("items", "200 with error")]
 
 
 def nothing_is_left(server, calls):
-    """Every run is over, and every run is in the log, once."""
+    """Every run has ended and is recorded once."""
     recorded = [call.provider_run_id for call in calls if call.provider_run_id]
     return server.running == [] and sorted(recorded) == sorted(server.runs)
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_fault_that_passes_costs_one_retry_and_no_second_run(
+async def test_temporary_fault_causes_one_retry_and_no_second_run(
     profiles, server, calls, sleeps, call, fault
 ):
     server.script[call] = [PASSING[fault]()]
@@ -51,17 +51,17 @@ async def test_a_fault_that_passes_costs_one_retry_and_no_second_run(
     scrape = await look(profiles)
 
     assert scrape.outcome == "ok"
-    assert sleeps in ([], [5.0])  # none where Apify's client asks again by itself
-    assert len(server.runs) == (2 if (call, fault) in CONTENT else 1)  # also when its answer was lost
+    assert sleeps in ([], [5.0])  # empty when Apify's client repeats the request itself
+    assert len(server.runs) == (2 if (call, fault) in CONTENT else 1)  # also when the response was lost
     assert nothing_is_left(server, calls)
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_fault_that_stays_ends_in_a_name(make_profiles, server, calls, sleeps, call, fault):
+async def test_permanent_fault_raises_profiles_unavailable(make_profiles, server, calls, sleeps, call, fault):
     server.script[call] = [PASSING[fault]() for _ in range(99)]
     for lasting in server.script[call]:
-        lasting.does = call != "start"  # else it would be found, and complete
+        lasting.does = call != "start"  # otherwise the run would be found and complete
     server.datasets = [[nasa()] for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable):
@@ -73,7 +73,7 @@ async def test_a_fault_that_stays_ends_in_a_name(make_profiles, server, calls, s
 
 
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_start_that_was_not_heard_is_made_again(profiles, server, calls, fault):
+async def test_start_that_was_not_executed_is_repeated(profiles, server, calls, fault):
     lost = PASSING[fault]()
     lost.does = False
     server.script["start"] = [lost]
@@ -85,7 +85,7 @@ async def test_a_start_that_was_not_heard_is_made_again(profiles, server, calls,
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_who_does_not_answer_the_door_is_asked_again(profiles, server, calls, sleeps, call):
+async def test_refused_connection_is_retried(profiles, server, calls, sleeps, call):
     if call == "start":
         await server.stop()
     else:
@@ -98,7 +98,7 @@ async def test_who_does_not_answer_the_door_is_asked_again(profiles, server, cal
     assert nothing_is_left(server, calls)
 
 
-async def test_nobody_at_the_door_at_all(profiles, server, calls, sleeps):
+async def test_unreachable_server_raises_profiles_unavailable(profiles, server, calls, sleeps):
     await server.stop()
 
     with pytest.raises(ProfilesUnavailable):
@@ -122,7 +122,7 @@ RETRY_AFTER = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("case", RETRY_AFTER)
-async def test_retry_after_is_kept_within_reason(profiles, server, calls, sleeps, call, case):
+async def test_retry_after_is_respected_within_limits(profiles, server, calls, sleeps, call, case):
     header, delay_s = RETRY_AFTER[case]
     if case.endswith("date"):
         at = datetime.now(UTC) + timedelta(seconds=float(header.split()[1]))
@@ -138,7 +138,7 @@ async def test_retry_after_is_kept_within_reason(profiles, server, calls, sleeps
     assert nothing_is_left(server, calls)
 
 
-async def test_who_gives_up_says_when_to_come_back(profiles, server):
+async def test_failed_scrape_has_a_capped_retry_after(profiles, server):
     server.script["start"] = [Fault(503, b"", headers={"retry-after": "86400"}, does=False) for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable) as refusal:
@@ -147,27 +147,27 @@ async def test_who_gives_up_says_when_to_come_back(profiles, server):
     assert refusal.value.retry_after_s == 900
 
 
-async def test_duplicate_items_are_one(profiles, server):
+async def test_duplicate_items_are_merged(profiles, server):
     server.datasets = [[nasa(latestPosts=nasa()["latestPosts"] * 4)] * 3]
 
     assert len((await look(profiles)).profile.posts) == 3
 
 
-async def test_a_start_whose_fate_nobody_can_tell_is_written_down_as_an_estimate(profiles, server, calls):
+async def test_start_with_unknown_result_is_recorded_as_an_estimate(profiles, server, calls):
     server.script["start"] = [Fault(how="reset")]
     server.script["list"] = [Fault(500, b"") for _ in range(99)]
 
     with pytest.raises(ProfilesUnavailable):
         await look(profiles)
 
-    assert len(server.called("start")) == 1  # not again before it is known
+    assert len(server.called("start")) == 1  # not repeated while its result is unknown
     assert [(call.provider_run_id, call.cost_nanodollars, call.is_estimated) for call in calls] == [
         (None, 3_000_000, True)
     ]
 
 
-async def test_a_run_that_shows_itself_late_is_not_forgotten(profiles, server, calls):
-    """Its start was lost, and at first nobody knows of it: another is started, and in the end both end."""
+async def test_run_that_is_listed_late_is_recorded(profiles, server, calls):
+    """The response to the start is lost and the run is not listed at first: another starts, and both end."""
     server.script["start"] = [Fault(how="reset")]
     server.script["list"] = [
         Fault(200, {"data": {"total": 0, "count": 0, "offset": 0, "limit": 9, "desc": True, "items": []}})
@@ -179,7 +179,7 @@ async def test_a_run_that_shows_itself_late_is_not_forgotten(profiles, server, c
     assert nothing_is_left(server, calls)
 
 
-async def test_a_run_of_somebody_else_is_not_taken_for_ours(profiles, server, calls):
+async def test_run_of_another_scrape_is_not_adopted(profiles, server, calls):
     server.datasets = [[nasa()], [nasa()], [nasa()]]
     await asyncio.gather(look(profiles), look(profiles))
     server.script["start"] = [Fault(how="reset", does=False)]
@@ -190,7 +190,7 @@ async def test_a_run_of_somebody_else_is_not_taken_for_ours(profiles, server, ca
 
 
 @pytest.mark.parametrize("fault", PASSING)
-async def test_an_abort_that_fails_is_tried_once_more(make_profiles, server, calls, fault):
+async def test_failed_abort_is_retried_once(make_profiles, server, calls, fault):
     server.never_ends = True
     spoilt = PASSING[fault]()
     spoilt.does = False
@@ -202,7 +202,7 @@ async def test_an_abort_that_fails_is_tried_once_more(make_profiles, server, cal
     assert nothing_is_left(server, calls)
 
 
-async def test_a_run_that_cannot_be_stopped_is_written_down(make_profiles, server, calls):
+async def test_run_that_cannot_be_aborted_is_recorded(make_profiles, server, calls):
     server.never_ends = True
     server.script["abort"] = [Fault(500, b"", does=False) for _ in range(9)]
 
@@ -215,7 +215,7 @@ async def test_a_run_that_cannot_be_stopped_is_written_down(make_profiles, serve
     ]
 
 
-async def test_neither_the_key_nor_their_words_are_repeated(profiles, server, capsys):
+async def test_errors_contain_neither_the_key_nor_apifys_text(profiles, server, capsys):
     server.script["start"] = [
         Fault(401, {"error": {"type": "x" * 99, "message": f"canary words {KEY}"}}, does=False)
     ]
@@ -228,7 +228,7 @@ async def test_neither_the_key_nor_their_words_are_repeated(profiles, server, ca
     assert "canary" not in said
 
 
-async def test_the_key_travels_in_the_header_alone(profiles, server):
+async def test_key_is_sent_only_in_the_header(profiles, server):
     server.datasets = [[nasa()]]
 
     await look(profiles)

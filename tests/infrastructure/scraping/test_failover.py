@@ -16,7 +16,7 @@ class Source:
         self.failure = None
         self.answering = None
 
-    async def look(self, username, *, posts_max, spender):  # noqa: ARG002  the port's
+    async def look(self, username, *, posts_max, spender):  # noqa: ARG002  signature of the port
         self.asked += 1
         if self.answering is not None:
             await self.answering.wait()
@@ -59,7 +59,7 @@ def both(first, second, clock):
     return look
 
 
-async def test_the_second_is_asked_only_when_the_first_fails(both, first, second):
+async def test_second_source_is_used_only_when_the_first_fails(both, first, second):
     assert await both() == "first"
     assert second.asked == 0
 
@@ -67,7 +67,7 @@ async def test_the_second_is_asked_only_when_the_first_fails(both, first, second
     assert await both() == "second"
 
 
-async def test_who_needs_more_than_the_second_can_show_is_told_of_the_failure(both, first, second):
+async def test_request_beyond_the_second_source_raises_the_first_error(both, first, second):
     first.is_down = True
 
     with pytest.raises(ProfilesUnavailable) as refusal:
@@ -76,7 +76,7 @@ async def test_who_needs_more_than_the_second_can_show_is_told_of_the_failure(bo
     assert (refusal.value.retry_after_s, second.asked) == (7, 0)
 
 
-async def test_when_all_slots_are_busy_the_second_is_asked_and_the_breaker_stays_closed(both, first):
+async def test_busy_slots_fail_over_and_keep_the_breaker_closed(both, first):
     first.failure = SlotsBusy("scrapes")
     for _ in range(6):
         assert await both() == "second"
@@ -87,7 +87,7 @@ async def test_when_all_slots_are_busy_the_second_is_asked_and_the_breaker_stays
     assert await both(50) == "first"
 
 
-async def test_when_both_fail_it_is_unavailable(both, first, second):
+async def test_failure_of_both_sources_raises_profiles_unavailable(both, first, second):
     first.is_down = second.is_down = True
 
     with pytest.raises(ProfilesUnavailable):
@@ -99,7 +99,7 @@ async def fail(both, times):
         await both()
 
 
-async def test_after_five_failures_in_a_row_the_first_is_left_alone_for_a_minute(both, first, clock):
+async def test_five_consecutive_failures_open_the_breaker_for_a_minute(both, first, clock):
     first.is_down = True
     await fail(both, 7)
     assert first.asked == 5
@@ -111,7 +111,7 @@ async def test_after_five_failures_in_a_row_the_first_is_left_alone_for_a_minute
     assert (first.asked, refusal.value.retry_after_s) == (5, 1)
 
 
-async def test_a_success_in_between_starts_the_count_anew(both, first):
+async def test_success_resets_the_failure_count(both, first):
     first.is_down = True
     await fail(both, 4)
     first.is_down = False
@@ -123,7 +123,7 @@ async def test_a_success_in_between_starts_the_count_anew(both, first):
     assert await both() == "first"
 
 
-async def test_then_one_of_many_sees_whether_it_is_back(both, first, clock):
+async def test_one_of_many_calls_probes_the_first_source(both, first, clock):
     first.is_down = True
     await fail(both, 5)
     clock.now_s += 60
@@ -137,7 +137,7 @@ async def test_then_one_of_many_sees_whether_it_is_back(both, first, clock):
     assert await both() == "first"
 
 
-async def test_a_probe_that_fails_rests_for_another_minute(both, first, clock):
+async def test_failed_probe_opens_the_breaker_for_another_minute(both, first, clock):
     first.is_down = True
     await fail(both, 5)
     clock.now_s += 60
@@ -146,7 +146,7 @@ async def test_a_probe_that_fails_rests_for_another_minute(both, first, clock):
     assert first.asked == 6
 
 
-async def test_a_probe_that_is_cancelled_lets_the_next_one_see(both, first, clock):
+async def test_cancelled_probe_permits_the_next(both, first, clock):
     first.is_down = True
     await fail(both, 5)
     clock.now_s += 60

@@ -1,4 +1,4 @@
-"""What others wrote, read without trust."""
+"""Parsing of untrusted profile data."""
 
 import json
 from datetime import UTC, datetime
@@ -54,12 +54,12 @@ def test_counts(value, number):
 
 
 @pytest.mark.parametrize(("value", "number"), [(12, 12), ("1.2K", 1200), (None, 0), (-1, 0)])
-def test_a_count_that_is_not_told_is_none_at_all(value, number):
+def test_absent_count_is_zero(value, number):
     assert told_count(value) == number
 
 
 @pytest.mark.parametrize("value", ["many", [], {}, True, 10**30])
-def test_followers_that_are_no_number_are_not_taken_for_nobody(value):
+def test_invalid_follower_count_raises_scrape_error(value):
     user = {"username": "ada", "edge_followed_by": {"count": value}}
 
     with pytest.raises(ScrapeError, match="not a count"):
@@ -115,14 +115,14 @@ def test_texts(value, whole):
     assert msgspec.json.decode(msgspec.json.encode(text(value))) == whole
 
 
-def test_addresses_lead_to_pages_and_nowhere_else():
+def test_only_http_urls_are_accepted():
     assert address("https://a.example/") == "https://a.example/"
     assert [address(value) for value in ("javascript:alert(1)", "//a", 7, "https://" + "a" * 3_000)] == [
         ""
     ] * 4
 
 
-def test_names_are_there_once_and_not_without_end():
+def test_names_are_unique_and_limited():
     assert names(["a", "b", "a", "", None, 3]) == ("a", "b", "3")
     assert len(names(str(number) for number in range(1_000))) == 100
     assert usernames(["NASA", "nasa", "no name", None]) == ("nasa",)
@@ -156,7 +156,7 @@ def read_or_none(read):
 
 @pytest.mark.parametrize("field", sorted(WIRE["profile"]["item"]))
 @pytest.mark.parametrize("part", [False, True])
-def test_whatever_stands_in_an_item_is_read_or_named_as_trouble(field, part):
+def test_any_field_of_an_item_is_parsed_or_raises_scrape_error(field, part):
     for value in NASTY:
         item = {**WIRE["profile"]["item"], field: value}
         if part:
@@ -170,7 +170,7 @@ def test_whatever_stands_in_an_item_is_read_or_named_as_trouble(field, part):
 
 
 @pytest.mark.parametrize("field", sorted(WIRE["web_profile_info"]["body"]["data"]["user"]))
-def test_whatever_stands_in_a_page_is_read_or_named_as_trouble(field):
+def test_any_field_of_a_web_profile_is_parsed_or_raises_scrape_error(field):
     for value in NASTY:
         user = {**WIRE["web_profile_info"]["body"]["data"]["user"], field: value}
         found = read_or_none(lambda user=user: read_web_profile({"data": {"user": user}}, "natgeo", now=NOW))
@@ -179,7 +179,7 @@ def test_whatever_stands_in_a_page_is_read_or_named_as_trouble(field):
 
 
 @pytest.mark.parametrize("value", NASTY, ids=ascii)
-def test_whatever_comes_instead_of_a_document_is_read_or_named_as_trouble(value):
+def test_invalid_document_raises_scrape_error(value):
     assert read_posts([value], now=NOW) == ()
     with pytest.raises(ScrapeError):
         read_web_profile(value, "nasa", now=NOW)
@@ -187,7 +187,7 @@ def test_whatever_comes_instead_of_a_document_is_read_or_named_as_trouble(value)
         read_profile([value], "nasa", now=NOW)
 
 
-def test_what_is_missing_is_empty_and_not_wrong():
+def test_missing_fields_are_empty():
     profile = read_profile([{"username": "NASA"}], "nasa", now=NOW).profile
 
     assert json.loads(msgspec.json.encode(profile)) == {"username": "nasa"}
@@ -196,13 +196,13 @@ def test_what_is_missing_is_empty_and_not_wrong():
 @pytest.mark.parametrize(
     ("category", "read"), [("None,Public figure", "Public figure"), ("None", ""), (None, ""), ("Art", "Art")]
 )
-def test_a_category_known_in_part_is_that_part(category, read):
+def test_partial_category_is_kept(category, read):
     item = {"username": "nasa", "businessCategoryName": category}
 
     assert read_profile([item], "nasa", now=NOW).profile.category == read
 
 
-def test_hidden_likes_are_unknown_and_unnamed_posts_are_none():
+def test_hidden_likes_are_none_and_posts_without_id_are_dropped():
     posts = read_posts(
         [{"id": "1", "likesCount": -1}, {"likesCount": 4}, {"shortCode": "x", "videoUrl": "v"}], now=NOW
     )

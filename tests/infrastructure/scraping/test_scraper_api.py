@@ -1,4 +1,4 @@
-"""Instagram's pages by ScraperAPI: the same outcomes, every fault, and a key that stays where it is."""
+"""Scrapes via ScraperAPI: outcomes, faults, and the secrecy of the key."""
 
 import asyncio
 import copy
@@ -24,7 +24,7 @@ TEXT = {"content-type": "text/html"}
 
 
 class Page:
-    """One page on real sockets, with a script of what goes wrong."""
+    """One page on real sockets, with scripted faults."""
 
     def __init__(self):
         self.script = []
@@ -107,7 +107,7 @@ def natgeo(**changes):
     return body
 
 
-async def test_a_profile_and_its_posts(profiles, calls):
+async def test_profile_and_posts_are_parsed(profiles, calls):
     scrape = await look(profiles, "NatGeo")
 
     profile = scrape.profile
@@ -126,7 +126,7 @@ async def test_a_profile_and_its_posts(profiles, calls):
     assert [(call.outcome, call.posts_found, call.cost_nanodollars) for call in calls] == [("ok", 2, 490_000)]
 
 
-async def test_it_asks_for_instagrams_own_page_as_that_page_would(profiles, page):
+async def test_request_contains_the_url_and_headers_of_instagrams_page(profiles, page):
     await look(profiles)
 
     target = page.asked[0].split()[1]
@@ -148,7 +148,7 @@ async def test_it_asks_for_instagrams_own_page_as_that_page_would(profiles, page
         ({"message": "login_required", "status": "fail"}, "restricted"),
     ],
 )
-async def test_outcomes(profiles, page, calls, sleeps, body, outcome):
+async def test_document_determines_the_outcome(profiles, page, calls, sleeps, body, outcome):
     page.body = body
 
     scrape = await look(profiles)
@@ -159,14 +159,14 @@ async def test_outcomes(profiles, page, calls, sleeps, body, outcome):
         assert (scrape.profile.followers_count, scrape.profile.posts) == (274988953, ())
 
 
-async def test_a_page_that_is_not_there_is_a_profile_that_is_not_there(profiles, page, calls):
+async def test_status_404_means_not_found(profiles, page, calls):
     page.script = [Fault(404, b"<html>Page not found</html>", headers=TEXT)]
 
     assert (await look(profiles)).outcome == "not_found"
     assert [call.cost_nanodollars for call in calls] == [490_000]
 
 
-FAULTS = {  # each with whether it may have cost something
+FAULTS = {  # each with whether it may be charged
     "timeout": (lambda: Fault(how="silence"), True),
     "reset": (lambda: Fault(how="reset"), True),
     "500": (lambda: Fault(500, b"canary words", headers=TEXT), False),
@@ -184,7 +184,7 @@ FAULTS = {  # each with whether it may have cost something
 
 
 @pytest.mark.parametrize("name", FAULTS)
-async def test_a_fault_that_passes_costs_one_retry(profiles, page, calls, sleeps, name):
+async def test_temporary_fault_causes_one_retry(profiles, page, calls, sleeps, name):
     make, may_cost = FAULTS[name]
     page.script = [make()]
 
@@ -194,7 +194,7 @@ async def test_a_fault_that_passes_costs_one_retry(profiles, page, calls, sleeps
 
 
 @pytest.mark.parametrize("name", FAULTS)
-async def test_a_fault_that_stays_ends_in_a_name(profiles, page, calls, sleeps, name):
+async def test_permanent_fault_raises_profiles_unavailable(profiles, page, calls, sleeps, name):
     page.script = [FAULTS[name][0]() for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable):
@@ -204,7 +204,7 @@ async def test_a_fault_that_stays_ends_in_a_name(profiles, page, calls, sleeps, 
     assert calls.outcomes == ["timeout" if name in ("timeout", "drip") else "unavailable"] * 4
 
 
-async def test_nobody_at_the_door(profiles, page, calls, sleeps):
+async def test_unreachable_server_costs_nothing(profiles, page, calls, sleeps):
     await page.stop()
 
     with pytest.raises(ProfilesUnavailable):
@@ -217,7 +217,7 @@ async def test_nobody_at_the_door(profiles, page, calls, sleeps):
 @pytest.mark.parametrize(
     ("header", "delay_s"), [(None, 5.0), ("7", 7.0), ("date", 30.0), ("86400", 60.0), ("soon", 5.0)]
 )
-async def test_too_many_at_once_is_waited_for_as_told(profiles, page, calls, sleeps, header, delay_s):
+async def test_rate_limit_waits_for_retry_after(profiles, page, calls, sleeps, header, delay_s):
     if header == "date":
         header = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     page.script = [Fault(429, b"", headers={"retry-after": header} if header else {}) for _ in range(6)]
@@ -228,7 +228,7 @@ async def test_too_many_at_once_is_waited_for_as_told(profiles, page, calls, sle
 
 
 @pytest.mark.parametrize("status", [400, 401, 403])
-async def test_what_only_a_person_can_mend_is_not_tried_again(profiles, page, sleeps, capsys, status):
+async def test_failure_that_needs_an_operator_is_not_retried(profiles, page, sleeps, capsys, status):
     page.script = [Fault(status, b"canary words")]
 
     with pytest.raises(ProfilesUnavailable):
@@ -238,14 +238,14 @@ async def test_what_only_a_person_can_mend_is_not_tried_again(profiles, page, sl
     assert "scraperapi_refuses_us" in capsys.readouterr().out
 
 
-async def test_a_body_without_end_is_not_read_to_its_end(profiles, page):
+async def test_body_size_is_limited(profiles, page):
     page.script = [Fault(200, b" " * (9 * 1024 * 1024)) for _ in range(4)]
 
     with pytest.raises(ProfilesUnavailable):
         await look(profiles)
 
 
-async def test_it_costs_the_credits_it_says(profiles, page, calls):
+async def test_cost_is_the_reported_number_of_credits(profiles, page, calls):
     page.headers = {"sa-credit-cost": "30"}
 
     await look(profiles)
@@ -253,7 +253,7 @@ async def test_it_costs_the_credits_it_says(profiles, page, calls):
     assert [(call.cost_nanodollars, call.is_estimated) for call in calls] == [(14_700_000, False)]
 
 
-async def test_who_is_cancelled_hangs_up_and_is_written_down(profiles, page, calls):
+async def test_cancelled_request_is_recorded(profiles, page, calls):
     page.script = [Fault(how="silence")]
     task = asyncio.create_task(look(profiles))
     await until(lambda: page.asked)
@@ -266,12 +266,12 @@ async def test_who_is_cancelled_hangs_up_and_is_written_down(profiles, page, cal
     ]
 
 
-async def test_who_wants_more_than_it_can_show_asked_the_wrong_one(profiles):
+async def test_more_than_twelve_posts_raise_assertion_error(profiles):
     with pytest.raises(AssertionError):
         await profiles.look("natgeo", posts_max=50, spender=CostOwner())
 
 
-async def test_the_key_reaches_neither_a_log_nor_an_error(profiles, page, caplog, capsys):
+async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, capsys):
     caplog.set_level(logging.DEBUG)
     said = []
     for name in ("reset", "500", "html", "redirect"):

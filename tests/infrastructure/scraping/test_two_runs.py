@@ -1,4 +1,4 @@
-"""With a second slot the posts are looked at while the profile is."""
+"""Concurrent runs for profile and posts with a second slot."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ def deep(server):
     return server
 
 
-async def test_both_runs_are_under_way_at_the_same_time(side_by_side, deep, calls):
+async def test_both_runs_are_concurrent(side_by_side, deep, calls):
     deep.endless = {PROFILE, POSTS}
     task = asyncio.create_task(look(side_by_side, posts_max=50))
 
@@ -52,9 +52,7 @@ async def test_twelve_posts_need_no_second_run(side_by_side, deep):
         ({"postsCount": 3, "latestPosts": [made_post(number) for number in range(3)]}, "ok"),
     ],
 )
-async def test_a_second_run_that_is_of_no_use_is_aborted_and_written_down(
-    side_by_side, deep, calls, found, outcome
-):
+async def test_unnecessary_second_run_is_aborted_and_recorded(side_by_side, deep, calls, found, outcome):
     deep.endless = {POSTS}
     deep.found_by[PROFILE] = [nasa(**found)]
 
@@ -65,7 +63,7 @@ async def test_a_second_run_that_is_of_no_use_is_aborted_and_written_down(
     assert sorted(calls.outcomes) == sorted([outcome, "cancelled"])
 
 
-async def test_a_profile_that_cannot_be_looked_at_ends_both(side_by_side, deep, calls):
+async def test_failed_profile_run_ends_both(side_by_side, deep, calls):
     deep.endless = {POSTS}
     deep.found_by[PROFILE] = [{"nonsense": True}]
 
@@ -76,7 +74,7 @@ async def test_a_profile_that_cannot_be_looked_at_ends_both(side_by_side, deep, 
     assert set(calls.outcomes) == {"unavailable", "cancelled"}
 
 
-async def test_posts_that_cannot_be_looked_at_are_the_looks_failure(side_by_side, deep, calls):
+async def test_failed_posts_run_fails_the_scrape(side_by_side, deep, calls):
     deep.failing = {POSTS}
 
     with pytest.raises(ProfilesUnavailable):
@@ -86,7 +84,7 @@ async def test_posts_that_cannot_be_looked_at_are_the_looks_failure(side_by_side
     assert calls.outcomes.count("ok") == 1
 
 
-async def test_who_is_cancelled_again_and_again_leaves_neither_run(side_by_side, deep, calls):
+async def test_repeated_cancellation_aborts_both_runs(side_by_side, deep, calls):
     deep.endless = {PROFILE, POSTS}
     task = asyncio.create_task(look(side_by_side, posts_max=50))
     await until(lambda: len(deep.running) == 2)
@@ -100,7 +98,7 @@ async def test_who_is_cancelled_again_and_again_leaves_neither_run(side_by_side,
     assert calls.outcomes == ["cancelled", "cancelled"]
 
 
-async def test_the_second_run_takes_a_second_slot_or_waits_for_the_first(make_profiles, deep, database):
+async def test_without_a_second_slot_the_second_run_follows_the_first(make_profiles, deep, database):
     slots = PostgresSemaphore(database)
     alone = make_profiles(slots, at_once_max=1)
     deep.endless = {PROFILE}
