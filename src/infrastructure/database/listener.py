@@ -22,7 +22,7 @@ APPLICATION_NAME = "oslira-listener"
 _FAILURES = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 Hear = Callable[[str, str], None]
-"""Given the channel and the message."""
+"""Receives the channel and the message."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("listener")
 
