@@ -26,7 +26,7 @@ class Pair(NamedTuple):
 
 Call = Callable[[], Awaitable[object]]
 Round = Callable[[int], Awaitable[Pair]]
-"""Measures subject and floor, for so many seconds each."""
+"""Measures subject and floor, each for this many seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ _FAILURES = (
 )
 
 Hear = Callable[[str, str], None]
-"""Given the channel and the message."""
+"""Receives the channel and the message."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("listener")
 

@@ -26,7 +26,7 @@ LOOK_INTERVAL_S = 5.0
 
 Borrowed: TypeAlias = "Connection[Record]"
 Url = Callable[[], Awaitable[str]]
-"""Asked for every new connection, so that a rotated password is taken up without a restart."""
+"""Called for every new connection, so that a rotated password applies without a restart."""
 
 
 class Pool:

@@ -28,7 +28,7 @@ SAMPLES = (
 
 
 def text_that_fits(schema: dict[str, Any], texts: Iterable[str]) -> str:
-    """Returns the first of the texts, or of some samples, that matches; a sample when none does."""
+    """Returns the first of the texts, or of some samples, that matches; ``simulated`` when none does."""
     if "pattern" not in schema:
         return FORMATS.get(schema["format"], "simulated")
     pattern = re.compile(schema["pattern"])

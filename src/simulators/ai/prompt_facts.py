@@ -28,7 +28,7 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]  # most used first
     ids: tuple[str, ...]  # in order of appearance
     subject: str  # the person that the prompt describes
-    agreement: float  # 0..1: the share of the question's words that also occur in the stable part
+    agreement: float  # 0..1: grows with the share of the question's words that occur in the stable part
 
     def number(self, name: str) -> float | None:
         """Returns the number of the line whose name contains all words of this name, or the reverse."""

@@ -41,7 +41,7 @@ class SchemaValues:
         self._root = root
 
     def value(self, schema: Schema, name: str, number: int, depth: int) -> Value:
-        """``name`` is the property's name, ``number`` the index in the innermost list around the value."""
+        """``name`` is the property's name, ``number`` the sum of the indexes in the lists around it."""
         schema = self._plainly(schema, depth)
         if "const" in schema:
             return schema["const"]

@@ -37,7 +37,7 @@ async def findings(owner, tenant):
 
 
 async def make_older(owner, run, *, minutes):
-    """Makes the run look admitted an hour ago and without progress for this many minutes."""
+    """Backdates the run: admitted an hour ago, and without progress for this many minutes."""
     async with owner.transaction():
         await owner.execute("set local session_replication_role = 'replica'")  # no trigger records the change
         await owner.execute(

@@ -59,7 +59,7 @@ class Desk:
         assert await self.runs.finish(self.at_work.pop(0), DONE) == "done"
 
     async def pass_s(self, seconds):
-        """Makes all queued runs look as if they had waited this much longer."""
+        """Backdates the queue, so that all queued runs have waited this much longer."""
         await self.owner.execute(
             "update dbos.workflow_status set priority = priority - $2 where queue_name = $1",
             self.queue,

@@ -91,7 +91,7 @@ async def findings(books):
 
 
 @pytest.mark.parametrize("change", PLANTED)
-async def test_planted_difference_is_found(books, change):
+async def test_a_planted_difference_is_found(books, change):
     assert await findings(books) == set()
 
     await books.execute(change)
@@ -99,7 +99,7 @@ async def test_planted_difference_is_found(books, change):
     assert await findings(books) == PLANTED[change]
 
 
-async def test_command_reports_differences_and_fails(books, spoilable_addresses):
+async def test_the_command_reports_differences_and_fails(books, spoilable_addresses):
     before = await audit(spoilable_addresses)
     await books.execute("update credit_accounts set credits_held = credits_held + 7")
 

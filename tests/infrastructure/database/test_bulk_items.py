@@ -113,7 +113,7 @@ async def test_adding_items_is_idempotent(items, owner, bulk):
     ) == [(3, "not a name", "username_invalid", "It is no name.")]
 
 
-async def test_item_is_started_once(items, bulk, started):
+async def test_an_item_is_started_once(items, bulk, started):
     first = await started(1)
     await started(1)
 

@@ -40,7 +40,7 @@ async def test_point_has_its_kind_texts_numbers_and_cost_owner(points, owner, sp
     ]
 
 
-async def test_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
+async def test_an_analysis_is_a_point_with_cost_duration_and_score(points, owner, spender):
     run_id = uuid4()
 
     AnalysisMetrics(points)(

@@ -63,7 +63,7 @@ async def test_the_last_user_stops_the_server(server, tmp_path):
     assert not await works(server)
 
 
-async def test_killed_user_does_not_keep_the_server_running(server, tmp_path):
+async def test_a_killed_user_does_not_keep_the_server_running(server, tmp_path):
     server.start()
     other = await another_process(tmp_path / "postgres")
     other.kill()
@@ -100,7 +100,7 @@ async def test_killed_server_restarts_without_data_loss(tmp_path):
         await connection.close()
 
 
-async def test_folder_with_a_long_path_works(tmp_path):
+async def test_a_folder_with_a_long_path_works(tmp_path):
     server = EmbeddedPostgres(tmp_path / ("long" * 30))
     server.start()
 

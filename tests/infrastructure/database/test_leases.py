@@ -219,7 +219,7 @@ async def test_waiters_share_one_query_and_no_waiters_send_none(slots, flaky, na
         assert flaky.asked == []
 
 
-async def test_changed_limit_takes_effect(slots, name, held):
+async def test_a_changed_limit_takes_effect(slots, name, held):
     async with holding(slots, name, 2), holding(slots, name, 3), holding(slots, name, 3) as third:
         assert await held() == 3
         waiting = [asyncio.create_task(hold(slots, name, 2))]
@@ -270,7 +270,7 @@ async def test_holder_of_a_lost_slot_is_cancelled_with_slot_lost(database, owner
             await zombie
 
 
-async def test_slot_that_cannot_be_renewed_is_lost_before_it_expires(flaky, owner, name):
+async def test_a_slot_that_cannot_be_renewed_is_lost_before_it_expires(flaky, owner, name):
     async with slots_on(flaky, lifetime_s=1.2) as slots, holding(slots, name, 1) as zombie:
         flaky.is_away = True
         await asyncio.wait({zombie}, timeout=5)

@@ -105,7 +105,7 @@ async def test_settling_spends_the_lot_that_expires_first_and_releases_the_other
     assert await lots(owner, tenant) == [5, 1]
 
 
-async def test_release_returns_every_credit_to_its_lot(ledger, owner, tenant):
+async def test_a_release_returns_every_credit_to_its_lot(ledger, owner, tenant):
     await grant(ledger, tenant, 5, "later", LATER)
     await grant(ledger, tenant, 5, "soon", SOON)
     await hold(ledger, tenant, 8)

@@ -179,7 +179,7 @@ def play(addresses, examples, steps):
     return True
 
 
-def test_ledger_agrees_with_its_model(addresses):
+def test_the_ledger_agrees_with_its_model(addresses):
     assert play(addresses, examples=60, steps=30)
 
 

@@ -36,7 +36,7 @@ async def tables(url):
     return [row["tablename"] for row in rows]
 
 
-async def test_migrations_apply_once_in_order(empty_url):
+async def test_the_migrations_apply_once_in_order(empty_url):
     first = await migrate(empty_url)
     second = await migrate(empty_url)
 

@@ -16,7 +16,7 @@ async def pool(addresses):
         yield pool
 
 
-async def test_returned_connection_is_lent_again(pool):
+async def test_a_returned_connection_is_lent_again(pool):
     first = await pool.acquire()
     pool.release(first)
 
@@ -46,7 +46,7 @@ async def test_waiter_times_out_without_losing_a_connection(pool, monkeypatch):
     assert {await pool.acquire(), await pool.acquire()} == {first, second}
 
 
-async def test_connection_left_in_a_transaction_is_never_lent_again(pool):
+async def test_a_connection_left_in_a_transaction_is_never_lent_again(pool):
     connection = await pool.acquire()
     await connection.execute("begin")
     pool.release(connection)
@@ -55,7 +55,7 @@ async def test_connection_left_in_a_transaction_is_never_lent_again(pool):
     assert await pool.acquire() is not connection
 
 
-async def test_dead_connection_makes_room_for_a_waiter(pool):
+async def test_a_dead_connection_makes_room_for_a_waiter(pool):
     first, _ = await pool.acquire(), await pool.acquire()
     waiting = asyncio.create_task(pool.acquire())
     await asyncio.sleep(0)

@@ -37,7 +37,7 @@ insert into token_prices values ('openai', 'gpt-5-mini', $1, 0, 1000000, 0, 0, 0
         ("anthropic", "claude-haiku-5-5", "2026-11-01", "0.10 0.01 0.50"),
     ],
 )
-def test_file_has_the_published_prices(provider, model, at, dollars):
+def test_the_file_has_the_published_prices(provider, model, at, dollars):
     moment = datetime.fromisoformat(at).replace(tzinfo=UTC)
     kinds = (
         Usage(tokens_in=100_000),
@@ -50,7 +50,7 @@ def test_file_has_the_published_prices(provider, model, at, dollars):
     assert found == [round(float(amount) * 1e8) for amount in dollars.split()]
 
 
-def test_file_prices_what_is_not_sold_by_tokens():
+def test_the_file_prices_what_is_not_sold_by_tokens():
     assert BOOK.of_units("apify", "run", 1, NOON) == 3_000_000
     assert BOOK.of_units("apify", "compute_hour", 0.5, NOON) == 125_000_000
     assert BOOK.of_units("scraperapi", "request", 1, NOON) == 490_000

@@ -18,7 +18,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-async def test_statement_fits_the_schema(owner, name):
+async def test_the_statement_fits_the_schema(owner, name):
     prepared = await owner.prepare(STATEMENTS[name])
 
     assert prepared.get_query() == STATEMENTS[name]

@@ -253,7 +253,7 @@ async def attempt(connection, who, stranger, statement, arguments):
 @pytest.mark.parametrize("who", STRANGERS)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("table", TABLES)
-async def test_stranger_reaches_no_row(owner, app_user, victim, stranger, table, command, who):
+async def test_a_stranger_reaches_no_row(owner, app_user, victim, stranger, table, command, who):
     before = await belonging_to(owner, table, victim)
     assert before, "the victim needs a row in every table for this to prove anything"
     statement = await statement_for(owner, command, table)
@@ -266,7 +266,7 @@ async def test_stranger_reaches_no_row(owner, app_user, victim, stranger, table,
 
 
 @pytest.mark.parametrize(("table", "command"), FORBIDDEN)
-async def test_member_writes_no_other_table_directly(owner, app_user, victim, table, command):
+async def test_a_member_writes_no_other_table_directly(owner, app_user, victim, table, command):
     before = await belonging_to(owner, table, victim)
     statement = await statement_for(owner, command, table)
     arguments = [before[0]] if "$1" in statement else []
@@ -317,7 +317,7 @@ async def as_member(connection, tenant, statement, *arguments):
         return await connection.fetch(statement, *arguments)
 
 
-async def test_member_writes_profiles_of_their_own_account(owner, app_user, tenant):
+async def test_a_member_writes_profiles_of_their_own_account(owner, app_user, tenant):
     await as_member(app_user, tenant, NEW_PROFILE, tenant.account_id)
 
     changed = await as_member(
@@ -330,7 +330,7 @@ async def test_member_writes_profiles_of_their_own_account(owner, app_user, tena
     ) == [("Changed",)]
 
 
-async def test_member_adds_no_profile_to_another_account(owner, app_user, victim, stranger):
+async def test_a_member_adds_no_profile_to_another_account(owner, app_user, victim, stranger):
     before = await belonging_to(owner, "public.business_profiles", victim)
 
     with pytest.raises(asyncpg.InsufficientPrivilegeError, match="row-level security"):

@@ -84,7 +84,7 @@ async def test_ended_run_is_no_duplicate(runs, rich, executor):
     assert (await runs.start(new_run(rich, dedup_key="ada"))).outcome == "started"
 
 
-async def test_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
+async def test_a_run_without_a_price_holds_nothing(runs, owner, tenant, executor):
     run = await begun(runs, executor, new_run(tenant, credits_held=0))
 
     assert await runs.finish(run, RunEnd(status="completed", outcome="completed")) == "done"
@@ -325,7 +325,7 @@ async def test_thousand_runs_are_closed_as_stuck_while_they_end(runs, owner, mak
     assert not await owner.fetch("select * from ledger.audit()")
 
 
-async def test_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
+async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
     stuck = await begun(runs, executor, new_run(rich))
     waiting = await begun(runs, executor, new_run(rich, credits_held=0, takes_turn=False))
     await owner.execute("alter table runs disable trigger mark_change")

@@ -208,7 +208,7 @@ EXECUTORS = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-async def test_schema_keeps_the_rule(owner, rule):
+async def test_the_schema_keeps_the_rule(owner, rule):
     assert await owner.fetch(RULES[rule]) == []
 
 

@@ -151,7 +151,7 @@ async def test_user_statement_outside_a_transaction_raises_an_error(database, te
         await database.user(tenant.claims).fetch(MINE)
 
 
-async def test_caller_never_joins_another_callers_transaction(database, tenant, other_tenant):
+async def test_a_caller_never_joins_another_callers_transaction(database, tenant, other_tenant):
     async with database.user(tenant.claims).transaction():
         other = database.user(other_tenant.claims)
         with pytest.raises(AssertionError):

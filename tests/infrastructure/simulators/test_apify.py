@@ -132,7 +132,7 @@ async def test_aborted_run_does_not_end_again(simulators, start, apify):
     assert (later.status, (await apify.run(aborted.id).get()).status) == ("SUCCEEDED", "ABORTED")
 
 
-async def test_aborted_run_ends_and_is_counted(simulators, start, apify):
+async def test_an_aborted_run_ends_and_is_counted(simulators, start, apify):
     await simulators.latency(LONG)
     run = await start("ada.lovely", wait=0)
 

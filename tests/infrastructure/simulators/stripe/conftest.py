@@ -1,4 +1,4 @@
-"""Stripe's own client, pointed at the simulator; and somebody who listens for events."""
+"""Stripe's own client, connected to the simulator, and a webhook endpoint for its events."""
 
 import pytest
 import stripe
@@ -8,7 +8,7 @@ from tests.scripted_server import ScriptedServer, http
 
 
 class Transport(stripe.HTTPXClient):
-    """The client's way to hand over a body is one that httpx warns of, and warnings are errors here."""
+    """Passes the body as content, because httpx warns of the client's own way, and warnings are errors."""
 
     def _get_request_args_kwargs(self, *arguments):
         place, options = super()._get_request_args_kwargs(*arguments)
@@ -35,7 +35,7 @@ async def shop(simulators, stripe_client):
 
 @pytest.fixture
 async def listener(shop):
-    """A server that hears of every event, and takes it."""
+    """A webhook endpoint that accepts every event."""
     async with ScriptedServer() as server:
         server.script(http(200))
         await shop.client.webhook_endpoints.create_async({"url": server.url, "enabled_events": ["*"]})

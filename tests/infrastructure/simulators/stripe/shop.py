@@ -1,10 +1,10 @@
-"""What a shop does with Stripe, for tests: each step by Stripe's own client or by a button of a page."""
+"""A shop's steps with Stripe, for tests: each by Stripe's own client or by a button of a page."""
 
 DAY_S = 86_400
 OLD = {
     "authorization": "Bearer simulated",
     "stripe-version": "2024-06-20",
-}  # as clients asked then
+}  # an API version before 2025-03-31
 
 
 class Shop:
@@ -38,7 +38,7 @@ class Shop:
         return (await self.simulators.http.post(url, data={"answer": button})).text
 
     async def bought(self, price, **options):
-        """The session, paid for."""
+        """Returns the paid session."""
         session = await self.till(price, **options)
         await self.press(session.url, "pay")
         return await self.client.checkout.sessions.retrieve_async(session.id)
@@ -68,7 +68,7 @@ class Shop:
         return await self.control("advance", seconds=days * DAY_S + hours * 3_600)
 
     async def told(self):
-        """Types of events, the oldest first."""
+        """Returns the types of events, oldest first."""
         events = (await self.client.events.list_async({"limit": 100})).data
         return [event.type for event in reversed(events)]
 

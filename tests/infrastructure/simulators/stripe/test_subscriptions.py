@@ -1,4 +1,4 @@
-"""Plans that change, renew, fail and end."""
+"""Subscriptions that change, renew, fail and end."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ async def previewed(shop, subscription, price):
     return await shop.client.invoices.create_preview_async(params)
 
 
-async def test_an_upgrade_costs_the_rest_of_the_period_as_the_preview_said(shop):
+async def test_upgrade_costs_the_rest_of_the_period_as_previewed(shop):
     subscription = await shop.subscribed()
     await shop.advance(days=10)
     preview = await previewed(shop, subscription, shop.pro)
@@ -34,7 +34,7 @@ async def test_an_upgrade_costs_the_rest_of_the_period_as_the_preview_said(shop)
     assert item.current_period_end == subscription["items"].data[0].current_period_end
 
 
-async def test_a_card_that_refuses_an_upgrade_leaves_everything_as_it_was(shop):
+async def test_declined_upgrade_changes_nothing(shop):
     subscription = await shop.subscribed()
     await shop.control("declines", customer=shop.customer.id)
     before = await shop.told()
@@ -77,7 +77,7 @@ async def test_a_renewal_is_a_draft_for_an_hour_and_then_paid(shop):
 
 
 @pytest.mark.parametrize("end", ["canceled", "unpaid"])
-async def test_a_card_that_goes_on_refusing_ends_it(shop, end):
+async def test_repeatedly_declined_card_ends_the_subscription(shop, end):
     subscription = await shop.subscribed()
     await shop.control("settings", after_retries=end)
     await shop.control("declines", customer=shop.customer.id, times=-1)
@@ -90,7 +90,7 @@ async def test_a_card_that_goes_on_refusing_ends_it(shop, end):
     assert (await shop.told()).count("invoice.payment_failed") == 4
 
 
-async def test_a_card_that_gives_again_makes_it_active_again(shop):
+async def test_successful_retry_makes_the_subscription_active_again(shop):
     subscription = await shop.subscribed()
     await shop.control("declines", customer=shop.customer.id, times=2)
     await shop.advance(days=32)
@@ -103,7 +103,7 @@ async def test_a_card_that_gives_again_makes_it_active_again(shop):
     assert (await shop.subscription(subscription.id)).status == "active"
 
 
-async def test_what_was_cancelled_runs_to_its_end_unless_resumed(shop):
+async def test_cancelled_subscription_ends_with_its_period_unless_resumed(shop):
     client = shop.client.subscriptions
     kept, ending = await shop.subscribed(), await shop.subscribed()
     for subscription in (kept, ending):
@@ -117,7 +117,7 @@ async def test_what_was_cancelled_runs_to_its_end_unless_resumed(shop):
     assert (await shop.told()).count("customer.subscription.deleted") == 1
 
 
-async def test_cancelled_at_once_it_is_over_and_not_to_be_changed(shop):
+async def test_immediately_cancelled_subscription_has_ended_and_cannot_change(shop):
     subscription = await shop.subscribed()
     ended = await shop.client.subscriptions.cancel_async(subscription.id)
 
@@ -129,7 +129,7 @@ async def test_cancelled_at_once_it_is_over_and_not_to_be_changed(shop):
         await shop.changed(subscription, shop.pro)
 
 
-async def test_a_schedule_brings_the_smaller_plan_with_the_next_period(shop):
+async def test_schedule_applies_the_smaller_plan_with_the_next_period(shop):
     subscription = await shop.subscribed(shop.pro)
     schedules = shop.client.subscription_schedules
     schedule = await schedules.create_async({"from_subscription": subscription.id})
@@ -149,7 +149,7 @@ async def test_a_schedule_brings_the_smaller_plan_with_the_next_period(shop):
     assert (await shop.subscription(subscription.id)).schedule is None
 
 
-async def test_a_released_schedule_brings_nothing_and_one_that_rules_refuses_an_end(shop):
+async def test_active_schedule_rejects_a_cancellation_and_can_be_released(shop):
     subscription = await shop.subscribed(shop.pro)
     schedules = shop.client.subscription_schedules
     schedule = await schedules.create_async({"from_subscription": subscription.id})
@@ -161,7 +161,7 @@ async def test_a_released_schedule_brings_nothing_and_one_that_rules_refuses_an_
     assert (await shop.subscription(subscription.id)).schedule is None
 
 
-async def test_the_portal_cancels_and_keeps(shop):
+async def test_portal_cancels_and_resumes(shop):
     subscription = await shop.subscribed()
     params = {"customer": shop.customer.id, "return_url": "http://127.0.0.1:3000/"}
     portal = await shop.client.billing_portal.sessions.create_async(params)
@@ -174,7 +174,7 @@ async def test_the_portal_cancels_and_keeps(shop):
     assert not (await shop.subscription(subscription.id)).cancel_at_period_end
 
 
-async def test_the_31st_stays_the_31st_where_there_is_one(shop):
+async def test_anchor_on_the_31st_is_limited_to_the_last_day_of_the_month(shop):
     await shop.control("advance", to=JANUARY_31)
     subscription = await shop.subscribed()
     ends = []
@@ -186,7 +186,7 @@ async def test_the_31st_stays_the_31st_where_there_is_one(shop):
     assert [(end - anchor) // DAY_S for end in ends] == [28, 59, 89]
 
 
-async def test_money_goes_back_by_refund_and_by_dispute(shop):
+async def test_payments_are_returned_by_refund_and_by_dispute(shop):
     first, second = await shop.bought(shop.pack), await shop.bought(shop.pack)
     half = await shop.client.refunds.create_async({"payment_intent": first.payment_intent, "amount": 700})
     rest = await shop.control("refunds", payment=first.payment_intent)
@@ -207,7 +207,7 @@ async def test_money_goes_back_by_refund_and_by_dispute(shop):
         await shop.client.refunds.create_async({"payment_intent": first.payment_intent, "amount": 5_000})
 
 
-async def test_many_at_once_lose_nothing(shop):
+async def test_concurrent_purchases_are_all_stored(shop):
     sessions = await asyncio.gather(*(shop.bought(shop.pack) for _ in range(8)))
 
     assert len({session.payment_intent for session in sessions}) == 8

@@ -1,4 +1,4 @@
-"""Somebody pays, or does not."""
+"""Checkout sessions: paid, declined, delayed and expired."""
 
 import pytest
 import stripe
@@ -21,7 +21,7 @@ async def test_a_pack_is_paid_for_on_a_page(shop):
     assert [item.description for item in paid.line_items.data] == ["100 credits"]
 
 
-async def test_a_pack_has_an_invoice_where_one_was_asked_for(shop):
+async def test_pack_has_an_invoice_only_if_requested(shop):
     without = await shop.bought(shop.pack)
     session = await shop.bought(shop.pack, invoice_creation={"enabled": True})
 
@@ -38,7 +38,7 @@ async def test_a_pack_has_an_invoice_where_one_was_asked_for(shop):
     assert (await shop.told()).count("invoice.paid") == 1
 
 
-async def test_paying_twice_pays_once(shop):
+async def test_second_payment_of_a_session_charges_nothing(shop):
     session = await shop.bought(shop.pack)
     await shop.press(f"{shop.simulators.address}/stripe/pay/{session.id}", "pay")
 
@@ -46,7 +46,7 @@ async def test_paying_twice_pays_once(shop):
 
 
 @pytest.mark.parametrize("product", ["pack", "growth"])
-async def test_a_card_that_is_declined_leaves_the_till_open(shop, product):
+async def test_declined_card_leaves_the_session_open(shop, product):
     session = await shop.till(getattr(shop, product))
     by_button = await shop.press(session.url, "decline")
     await shop.control("declines", customer=shop.customer.id)
@@ -60,7 +60,7 @@ async def test_a_card_that_is_declined_leaves_the_till_open(shop, product):
     assert "Thank you" in paid
 
 
-async def test_a_plan_begins_when_it_is_paid_for(shop):
+async def test_paid_subscription_is_active(shop):
     session = await shop.bought(shop.growth, subscription_data={"metadata": {"account_id": "a1"}})
     subscription = await shop.subscription(session.subscription, "latest_invoice.payments")
     invoice = subscription.latest_invoice
@@ -71,7 +71,7 @@ async def test_a_plan_begins_when_it_is_paid_for(shop):
     assert invoice.parent.subscription_details.subscription == subscription.id
 
 
-async def test_a_new_subscription_is_told_of_in_stripes_order(shop):
+async def test_new_subscription_emits_events_in_stripes_order(shop):
     before = len(await shop.told())
     await shop.subscribed()
 
@@ -83,7 +83,7 @@ async def test_a_new_subscription_is_told_of_in_stripes_order(shop):
     ]
 
 
-async def test_a_till_closes_by_itself_and_by_request(shop):
+async def test_session_expires_by_itself_and_by_request(shop):
     forgotten, dropped = await shop.till(shop.pack), await shop.till(shop.pack)
     expired = await shop.client.checkout.sessions.expire_async(dropped.id)
     await shop.advance(hours=25)
@@ -97,7 +97,7 @@ async def test_a_till_closes_by_itself_and_by_request(shop):
 
 
 @pytest.mark.parametrize(("is_good", "end"), [(True, "succeeded"), (False, "failed")])
-async def test_a_slow_bank_says_later_whether_it_paid(shop, is_good, end):
+async def test_delayed_payment_succeeds_or_fails_later(shop, is_good, end):
     session = await shop.till(shop.pack)
     completed = await shop.control(f"sessions/{session.id}/pay", is_delayed=True)
     settled = await shop.control(f"sessions/{session.id}/settle", is_good=is_good)
@@ -107,7 +107,7 @@ async def test_a_slow_bank_says_later_whether_it_paid(shop, is_good, end):
     assert (await shop.told())[-1] == f"checkout.session.async_payment_{end}"
 
 
-async def test_what_somebody_typed_is_no_html(shop, stripe_client):
+async def test_user_input_is_escaped_in_html(shop, stripe_client):
     params = {"product_data": {"name": "<b>&"}, "unit_amount": 1, "currency": "usd"}
     price = (await stripe_client.prices.create_async(params)).id
     session = await shop.till(price, mode="payment", success_url="javascript:alert(1)")
@@ -118,5 +118,5 @@ async def test_what_somebody_typed_is_no_html(shop, stripe_client):
 
 
 @pytest.mark.parametrize("path", ["pay/cs_test_none", "portal/bps_none", "invoice/in_none"])
-async def test_there_is_no_page_of_nothing(simulators, path):
+async def test_page_of_an_unknown_object_is_not_found(simulators, path):
     assert (await simulators.http.get(f"/stripe/{path}")).status_code == 404

@@ -1,4 +1,4 @@
-"""Events on their way: signed, repeated, shuffled, held back, lost."""
+"""Event deliveries: signed, repeated, shuffled, held, lost."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def types_of(listener):
     return [event["type"] for event in events_of(listener)]
 
 
-async def test_events_are_signed_as_stripes_own_verifier_wants(shop, listener):
+async def test_events_are_accepted_by_stripes_own_verifier(shop, listener):
     await shop.bought(shop.pack)
     await until(lambda: "checkout.session.completed" in types_of(listener))
     asked = listener.asked[-1]
@@ -35,11 +35,11 @@ async def test_events_are_signed_as_stripes_own_verifier_wants(shop, listener):
         stripe.Webhook.construct_event(asked.body + b" ", asked.headers["stripe-signature"], SECRET)
 
 
-def test_a_local_server_knows_the_simulators_secret():
+def test_local_server_has_the_simulators_secret():
     assert LOCAL_SECRET == SECRET
 
 
-async def test_an_event_is_told_until_it_is_taken(shop, listener):
+async def test_event_is_retried_until_it_is_accepted(shop, listener):
     await shop.control("settings", retry_s=0.01)
     listener.script(http(500), http(302, location="/"), http(400), http(200))
     await shop.client.products.create_async({"name": "P"})
@@ -55,7 +55,7 @@ async def test_an_event_is_told_until_it_is_taken(shop, listener):
 
 
 @pytest.mark.parametrize("seed", [None, 7])
-async def test_what_is_held_comes_in_its_order_or_in_another_and_several_times(shop, listener, seed):
+async def test_held_events_are_released_in_any_order_and_several_times(shop, listener, seed):
     await shop.control("settings", holds=True, at_once=1)
     await shop.subscribed()
     held = [entry["event"] for entry in await shop.deliveries()]
@@ -70,7 +70,7 @@ async def test_what_is_held_comes_in_its_order_or_in_another_and_several_times(s
     assert (seen[: len(held)] == held) is (seed is None)
 
 
-async def test_what_was_lost_is_told_on_request(shop, listener):
+async def test_lost_event_is_redelivered_on_request(shop, listener):
     await shop.control("settings", drops=["customer.updated"], copies=2)
     await shop.client.customers.update_async(shop.customer.id, {"name": "Grace"})
     lost = [entry["status"] for entry in await shop.deliveries()]
@@ -81,7 +81,7 @@ async def test_what_was_lost_is_told_on_request(shop, listener):
     assert lost == ["dropped", "dropped"]
 
 
-async def test_an_endpoint_hears_what_it_asked_for_in_its_own_version(shop, listener):
+async def test_endpoint_gets_its_event_types_in_its_own_version(shop, listener):
     async with ScriptedServer() as other:
         other.script(http(200))
         params = {"url": other.url, "enabled_events": ["customer.subscription.created"]}
@@ -96,7 +96,7 @@ async def test_an_endpoint_hears_what_it_asked_for_in_its_own_version(shop, list
     assert "current_period_end" not in newer["data"]["object"]
 
 
-async def test_two_secrets_sign_while_one_replaces_the_other(shop, listener):
+async def test_both_secrets_sign_during_a_rotation(shop, listener):
     await shop.control("settings", signing_secrets=["whsec_new", "whsec_old"])
     await shop.client.products.create_async({"name": "P"})
     await until(lambda: listener.asked)
@@ -106,7 +106,7 @@ async def test_two_secrets_sign_while_one_replaces_the_other(shop, listener):
         stripe.WebhookSignature.verify_header(asked.body, asked.headers["stripe-signature"], secret)
 
 
-async def test_couriers_of_two_processes_deliver_each_event_once(tmp_path):
+async def test_delivery_workers_of_two_processes_deliver_each_event_once(tmp_path):
     async with ScriptedServer() as server:
         server.script(http(200))
         stores = [Store(tmp_path / "stripe.sqlite") for _ in range(2)]
@@ -130,7 +130,7 @@ async def test_couriers_of_two_processes_deliver_each_event_once(tmp_path):
 
 
 @pytest.mark.battery
-async def test_two_processes_share_what_is_known_and_it_outlives_them(tmp_path):
+async def test_processes_share_stored_data_that_outlives_them(tmp_path):
     headers, path = {"authorization": "Bearer simulated"}, "/stripe/v1/customers"
     async with simulated_providers(tmp_path) as one, simulated_providers(tmp_path) as other:
         pair = (one, other)
@@ -141,7 +141,7 @@ async def test_two_processes_share_what_is_known_and_it_outlives_them(tmp_path):
     assert {answer.json()["id"] for answer in made} == {customer["id"] for customer in kept}
 
 
-async def test_a_local_server_registers_once_and_those_that_are_gone_are_forgotten(shop):
+async def test_local_server_registers_once_and_stopped_ones_are_removed(shop):
     registration, url = Registration(), f"{shop.simulators.address}/stripe"
     gone = f"http://127.0.0.1:{free_port()}/v1/webhooks/stripe"
     async with ScriptedServer() as server:
@@ -154,5 +154,5 @@ async def test_a_local_server_registers_once_and_those_that_are_gone_are_forgott
     assert found[0].description == DESCRIPTION
 
 
-async def test_a_simulator_that_does_not_answer_is_nobodys_trouble():
+async def test_registration_ignores_an_unreachable_simulator():
     await Registration().ensure(f"http://127.0.0.1:{free_port()}/stripe", "http://127.0.0.1:1/")

@@ -1,4 +1,4 @@
-"""The manners of the API: keys, pages, versions, refusals."""
+"""Conventions of the API: idempotency keys, pagination, versions, errors."""
 
 import pytest
 import stripe
@@ -6,7 +6,7 @@ import stripe
 from tests.infrastructure.simulators.stripe.shop import OLD
 
 
-async def test_the_same_key_again_brings_the_same_answer_and_no_second_thing(shop):
+async def test_repeated_idempotency_key_returns_the_same_response(shop):
     options = {"idempotency_key": "once"}
     first = await shop.client.customers.create_async({"email": "b@example.com"}, options)
     second = await shop.client.customers.create_async({"email": "b@example.com"}, options)
@@ -18,7 +18,7 @@ async def test_the_same_key_again_brings_the_same_answer_and_no_second_thing(sho
     assert len(found.data) == 1
 
 
-async def test_the_same_key_for_something_else_is_refused(shop):
+async def test_idempotency_key_of_another_request_is_rejected(shop):
     options = {"idempotency_key": "other"}
     await shop.client.customers.create_async({"email": "c@example.com"}, options)
 
@@ -26,7 +26,7 @@ async def test_the_same_key_for_something_else_is_refused(shop):
         await shop.client.customers.create_async({"email": "d@example.com"}, options)
 
 
-async def test_a_cards_refusal_is_kept_under_its_key_and_others_are_not(shop):
+async def test_card_decline_is_stored_under_its_key_and_other_errors_are_not(shop):
     subscription = await shop.subscribed()
     await shop.control("declines", customer=shop.customer.id)
     for _ in range(2):
@@ -49,7 +49,7 @@ async def test_a_cards_refusal_is_kept_under_its_key_and_others_are_not(shop):
     assert (await shop.client.products.create_async({"name": "X"}, options)).name == "X"
 
 
-async def test_lists_come_in_pages_the_newest_first(shop):
+async def test_lists_are_paginated_newest_first(shop):
     made = [(await shop.client.products.create_async({"name": str(number)})).id for number in range(5)]
     first = await shop.client.products.list_async({"limit": 2})
     everything = [product.id async for product in first.auto_paging_iter()]
@@ -61,7 +61,7 @@ async def test_lists_come_in_pages_the_newest_first(shop):
     assert [product.id for product in back.data] == [made[4], made[3]]
 
 
-async def test_prices_are_found_by_their_keys_and_a_key_moves_when_told_to(shop):
+async def test_prices_are_found_by_lookup_key_and_a_key_moves_on_request(shop):
     params = {"product_data": {"name": "P"}, "unit_amount": 5, "currency": "usd", "lookup_key": "k"}
     first = await shop.client.prices.create_async(params)
     with pytest.raises(stripe.InvalidRequestError):
@@ -74,7 +74,7 @@ async def test_prices_are_found_by_their_keys_and_a_key_moves_when_told_to(shop)
     assert (await shop.client.prices.retrieve_async(first.id)).lookup_key is None
 
 
-async def test_before_2025_periods_and_payments_stood_elsewhere(shop):
+async def test_older_version_has_periods_and_payments_in_other_fields(shop):
     subscription = await shop.subscribed()
     item = subscription["items"].data[0]
     http = shop.simulators.http
@@ -90,7 +90,7 @@ async def test_before_2025_periods_and_payments_stood_elsewhere(shop):
     assert "parent" not in invoice
 
 
-async def test_what_is_the_simulators_own_is_not_told(shop):
+async def test_internal_fields_are_never_sent(shop):
     subscription = await shop.subscribed()
     page = (await shop.simulators.http.get("/stripe/v1/events?limit=100", headers=OLD)).text
 
@@ -110,20 +110,20 @@ async def test_what_is_the_simulators_own_is_not_told(shop):
         ("DELETE", "events", 404, "url_unknown"),
     ],
 )
-async def test_refusals_are_stripes(shop, method, path, status, code):
+async def test_errors_have_stripes_status_and_code(shop, method, path, status, code):
     headers = {"authorization": "Bearer simulated"}
     answer = await shop.simulators.http.request(method, f"/stripe/v1/{path}", headers=headers)
 
     assert (answer.status_code, answer.json().get("error", {}).get("code")) == (status, code)
 
 
-async def test_nobody_asks_without_a_key(simulators):
+async def test_call_without_a_key_is_rejected(simulators):
     answer = await simulators.http.get("/stripe/v1/customers")
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "api_key_missing")
 
 
-async def test_a_fault_is_in_stripes_form(shop):
+async def test_fault_has_stripes_error_format(shop):
     await shop.simulators.fault("/stripe/v1/customers", status=500, code="lock_timeout")
     with pytest.raises(stripe.APIError) as failure:
         await shop.client.customers.retrieve_async(shop.customer.id)
