@@ -71,6 +71,7 @@ TABLES = {
     "traffic.data_points": False,
     "traffic.leases": False,
     "traffic.workers": False,
+    "cron.settings": False,
     "oslira.migrations": False,
 }
 # The only tables that members may write in their own accounts: the commands, and a column to test with.

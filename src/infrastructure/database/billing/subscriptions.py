@@ -1,4 +1,4 @@
-"""Postgres adapter for subscriptions, invoices and payments. The money rules are SQL functions, see 0016."""
+"""Postgres adapter for subscriptions, invoices and payments. The rules are SQL functions of schema billing."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime

@@ -1,5 +1,5 @@
--- Leads: whom an account has had analysed, for which of its businesses, and every analysis of them. The
--- system writes both, through leads.save; members hide them and bring them back, and no more than that.
+-- Leads: the profiles that an account has had analysed for one of its businesses, and every analysis of them. The
+-- service role writes both through leads.save; members may only delete and restore them.
 
 create schema leads;
 grant usage on schema leads to service_role;
@@ -42,12 +42,14 @@ create table public.leads (
 
 create unique index leads_by_key on public.leads (account_id, business_profile_id, platform, username)
     where deleted_at is null;
+
 -- One for each order that is asked for often; an account's leads are few enough to be sorted for the rest.
 -- A search reads an account's leads, too: there is no pg_trgm in the embedded server.
 create index leads_by_analysis on public.leads (account_id, last_analysed_at desc, id desc)
     where deleted_at is null;
 create index leads_by_score on public.leads (account_id, score desc, id desc) where deleted_at is null;
 create index leads_by_name on public.leads (account_id, username, id) where deleted_at is null;
+
 -- For the cron that removes what can no longer be restored.
 create index leads_by_deletion on public.leads (deleted_at) where deleted_at is not null;
 
@@ -83,29 +85,9 @@ create index analyses_by_age on public.analyses (account_id, created_at desc, id
 create index analyses_by_lead on public.analyses (account_id, lead_id, created_at desc, id desc);
 create index analyses_by_status on public.analyses (account_id, status);
 
-alter table public.leads enable row level security;
-alter table public.leads force row level security;
-alter table public.analyses enable row level security;
-alter table public.analyses force row level security;
-
-create policy members_read on public.leads for select to app_user
-    using (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.leads for update to app_user
-    using (account_id = any (array(select private.member_account_ids())))
-    with check (account_id = any (array(select private.member_account_ids())));
-create policy members_read on public.analyses for select to app_user
-    using (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.analyses for update to app_user
-    using (account_id = any (array(select private.member_account_ids())))
-    with check (account_id = any (array(select private.member_account_ids())));
-
-revoke all on public.leads, public.analyses from public, anon, authenticated, service_role;
-grant select on public.leads, public.analyses to app_user;
-grant update (deleted_at, updated_at, version) on public.leads to app_user;
-grant update (deleted_at) on public.analyses to app_user;
-grant select, insert, update, delete on public.leads, public.analyses to service_role;
-
--- What is delivered -------------------------------------------------------------------------------
+call private.protect_table(
+    'public.leads', 'select, insert, update, delete', 'select, update (deleted_at, updated_at, version)');
+call private.protect_table('public.analyses', 'select, insert, update, delete', 'select, update (deleted_at)');
 
 -- Both as rows of their tables, by the columns' names. The lead that is there is brought up to date, unless
 -- it was seen as it is later than now told; one that is not there, or deleted, is made. The same analysis
@@ -163,7 +145,7 @@ begin
 end;
 $$;
 
--- What members see --------------------------------------------------------------------------------
+-- Reads of callers --------------------------------------------------------------------------------
 
 -- Without the result, which is long.
 create type caller.analysis_entry as (
@@ -328,7 +310,7 @@ begin
 end;
 $$;
 
--- What members do ---------------------------------------------------------------------------------
+-- Deletion and restoration by callers -------------------------------------------------------------
 
 -- Hides the lead and its analyses. No row: the account cannot be seen.
 create function caller.delete_lead(claims text, chosen uuid, wanted uuid)
@@ -386,17 +368,8 @@ begin
 end;
 $$;
 
-revoke all on function
-    leads.save(jsonb, jsonb),
-    caller.leads(
-        text, uuid, uuid, text[], integer, integer, text, text, text, interval, text, text, uuid, integer),
-    caller.lead(text, uuid, uuid),
-    caller.analyses(text, uuid, uuid, uuid, text, timestamptz, uuid, integer),
-    caller.analysis(text, uuid, uuid),
-    caller.delete_lead(text, uuid, uuid),
-    caller.restore_lead(text, uuid, uuid, interval)
-from public, anon, authenticated, service_role;
 grant execute on function leads.save(jsonb, jsonb) to service_role;
+
 grant execute on function
     caller.leads(
         text, uuid, uuid, text[], integer, integer, text, text, text, interval, text, text, uuid, integer),

@@ -83,6 +83,8 @@ alter default privileges in schema public
     revoke all on sequences from public, anon, authenticated, service_role;
 alter default privileges in schema public
     revoke all on functions from public, anon, authenticated, service_role;
+-- Every role may execute a new function by default; in our schemas a role may only after a grant.
+alter default privileges revoke execute on functions from public;
 
 -- private: helpers that policies and callers' statements call.
 -- ledger:  every change of credits; the service role alone.
@@ -105,8 +107,59 @@ begin
 end;
 $$;
 
-revoke all on function private.user_id() from public, anon, authenticated, service_role;
+-- The accounts that the caller may see: of a user those of the memberships, of an API key its own as long as the
+-- key is valid. A deleted account has no members. The function is a definer, so that the policy of memberships
+-- does not recurse into itself, and plpgsql, which caches its plan.
+create function private.member_account_ids() returns setof uuid
+language plpgsql stable security definer set search_path = '' as $$
+declare
+    claims jsonb := auth.jwt();
+begin
+    if claims ? 'api_key_id' then
+        return query
+        select k.account_id from public.api_keys as k
+        join public.accounts as a on a.id = k.account_id and a.deleted_at is null
+        where k.id = (claims ->> 'api_key_id')::uuid and k.revoked_at is null
+            and (k.expires_at is null or k.expires_at > statement_timestamp());
+    else
+        return query
+        select m.account_id from public.memberships as m
+        where m.user_id = nullif(claims ->> 'sub', '')::uuid and m.is_active;
+    end if;
+end;
+$$;
+
 grant execute on function private.user_id() to app_user;
+grant execute on function private.member_account_ids() to app_user, service_role;
+
+-- Forces row level security on a table, for its owner too, and grants the service role and the members of the
+-- row's account the listed privileges; all other roles have none. Without member_privileges members see no row.
+create procedure private.protect_table(
+    target regclass, service_privileges text, member_privileges text default null,
+    account_column text default 'account_id'
+) language plpgsql set search_path = '' as $$
+declare
+    own_rows constant text := format('(%I = any (array(select private.member_account_ids())))', account_column);
+begin
+    execute format('alter table %s enable row level security', target);
+    execute format('alter table %s force row level security', target);
+    execute format('revoke all on %s from public, anon, authenticated, service_role', target);
+    execute format('grant %s on %s to service_role', service_privileges, target);
+    if member_privileges is null then
+        return;
+    end if;
+    execute format('grant %s on %s to app_user', member_privileges, target);
+    execute format('create policy members_read on %s for select to app_user using %s', target, own_rows);
+    if member_privileges ~ '\minsert\M' then
+        execute format('create policy members_insert on %s for insert to app_user with check %s', target, own_rows);
+    end if;
+    if member_privileges ~ '\mupdate\M' then
+        execute format(
+            'create policy members_update on %1$s for update to app_user using %2$s with check %2$s',
+            target, own_rows);
+    end if;
+end;
+$$;
 
 revoke all on oslira.migrations from public, anon, authenticated;
 grant usage on schema oslira to service_role;

@@ -1,6 +1,6 @@
--- How analyses begin: one by one, many at once, and without an account.
+-- How analyses start: one, a bulk, and without an account.
 
--- Many at once --------------------------------------------------------------------------------------
+-- Bulk runs ---------------------------------------------------------------------------------------
 
 -- The rows of a bulk run, one for each username it accepted. Its own run says how each of them is; what is
 -- noted here is what the bulk run has seen of it so far.
@@ -37,20 +37,10 @@ create table public.bulk_rejections (
     foreign key (account_id, run_id) references public.runs (account_id, id) on delete cascade
 );
 
-alter table public.bulk_items enable row level security;
-alter table public.bulk_items force row level security;
-alter table public.bulk_rejections enable row level security;
-alter table public.bulk_rejections force row level security;
-create policy members_read on public.bulk_items for select to app_user
-    using (account_id = any (array(select private.member_account_ids())));
-create policy members_read on public.bulk_rejections for select to app_user
-    using (account_id = any (array(select private.member_account_ids())));
-revoke all on public.bulk_items, public.bulk_rejections from public, anon, authenticated, service_role;
-grant select on public.bulk_items, public.bulk_rejections to app_user;
-grant select, insert, update on public.bulk_items to service_role;
-grant select, insert on public.bulk_rejections to service_role;
+call private.protect_table('public.bulk_items', 'select, insert, update', 'select');
+call private.protect_table('public.bulk_rejections', 'select, insert', 'select');
 
--- What an analysis costs ----------------------------------------------------------------------------
+-- Prices ------------------------------------------------------------------------------------------
 
 create table public.analysis_costs (
     type text primary key check (type in ('light', 'deep', 'xray')),
@@ -59,15 +49,13 @@ create table public.analysis_costs (
 
 insert into public.analysis_costs (type, credits) values ('light', 1), ('deep', 5), ('xray', 6);
 
-alter table public.analysis_costs enable row level security;
-alter table public.analysis_costs force row level security;
+call private.protect_table('public.analysis_costs', 'select, insert, update, delete');
+
 create policy members_read on public.analysis_costs for select to app_user
     using (cardinality(array(select private.member_account_ids())) > 0);
-revoke all on public.analysis_costs from public, anon, authenticated, service_role;
 grant select on public.analysis_costs to app_user;
-grant select, insert, update, delete on public.analysis_costs to service_role;
 
--- Without an account --------------------------------------------------------------------------------
+-- Anonymous analyses ------------------------------------------------------------------------------
 
 -- Visitors' runs need an account like all others, and this is it. It has no credits, nobody belongs to it,
 -- and it stays. Its plan says how many of its runs are at work at once, and how many there are an hour:
@@ -75,10 +63,6 @@ grant select, insert, update, delete on public.analysis_costs to service_role;
 insert into public.accounts (id, name, plan)
 values ('00000000-0000-4000-8000-000000000000', 'Visitors without an account', 'pro');
 insert into public.credit_accounts (account_id) values ('00000000-0000-4000-8000-000000000000');
-alter table public.accounts add constraint visitors_stay
-    check (id <> '00000000-0000-4000-8000-000000000000' or deleted_at is null);
-alter table public.memberships add constraint visitors_have_no_members
-    check (account_id <> '00000000-0000-4000-8000-000000000000');
 
 -- One for each run, however many visitors wait for it.
 create table public.anonymous_analyses (
@@ -99,19 +83,10 @@ create table public.anonymous_tokens (
 
 create index anonymous_tokens_by_run on public.anonymous_tokens (run_id);
 
-alter table public.anonymous_analyses enable row level security;
-alter table public.anonymous_analyses force row level security;
-alter table public.anonymous_tokens enable row level security;
-alter table public.anonymous_tokens force row level security;
-revoke all on public.anonymous_analyses, public.anonymous_tokens
-    from public, anon, authenticated, service_role;
-grant select, insert, update, delete on public.anonymous_analyses to service_role;
-grant select, insert on public.anonymous_tokens to service_role;
+call private.protect_table('public.anonymous_analyses', 'select, insert, update, delete');
+call private.protect_table('public.anonymous_tokens', 'select, insert');
 
--- Starting ------------------------------------------------------------------------------------------
-
-create index runs_light on public.runs (account_id, created_at desc)
-    where kind in ('light_analysis', 'anonymous_analysis') and parent_id is null;
+-- Start -------------------------------------------------------------------------------------------
 
 -- When the account may start another light analysis, if not now: its plan allows so many within any hour.
 -- Those of a bulk run have a limit of their own. The account's credits must be locked.
@@ -187,7 +162,7 @@ create function runs.start_analysis(
     api_key uuid, refund_policy integer,
     out outcome text, out run_id uuid, out status text, out credits_held bigint,
     out credits_available bigint, out bound bigint, out wait_s double precision
-) language plpgsql security definer set search_path = '' as $$
+) language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     run public.runs;
@@ -225,6 +200,8 @@ begin
     end if;
 end;
 $$;
+
+-- Reads of callers --------------------------------------------------------------------------------
 
 -- What holds for an analysis that was not started: a quote needs no more than this. Without an account_id
 -- the account cannot be seen; without a business_profile_id it has no such business.
@@ -337,18 +314,10 @@ begin
 end;
 $$;
 
-revoke all on function
-    runs.light_again_at(uuid, integer),
-    runs.analysis_refusal(uuid, text, jsonb, text, uuid),
-    runs.copy_items(uuid, uuid, uuid),
-    runs.start_analysis(uuid, uuid, text, jsonb, bigint, text, uuid, uuid, integer),
-    caller.analysis_terms(text, uuid, uuid, text),
-    caller.profile_fetches(text, uuid, uuid, text),
-    caller.bulk_analysis(text, uuid, uuid, integer, integer)
-from public, anon, authenticated, service_role;
 grant execute on function
     runs.start_analysis(uuid, uuid, text, jsonb, bigint, text, uuid, uuid, integer)
 to service_role;
+
 grant execute on function
     caller.analysis_terms(text, uuid, uuid, text),
     caller.profile_fetches(text, uuid, uuid, text),

@@ -1,6 +1,6 @@
--- What is done by the clock, and what operators did. A job's slot is claimed by one row, whoever's clock
--- strikes, and carried out by the engine like a run; the row is its history too. Operators' acts are written
--- down before they happen.
+-- Scheduled jobs and the audit log of operators. One row claims a job's slot, whichever process's clock is first, and
+-- the engine executes it like a run; the row is the job's history too. An operator's request is recorded before it is
+-- executed.
 
 create schema cron;
 grant usage on schema cron to service_role;
@@ -30,6 +30,11 @@ create table public.cron_runs (
 create index cron_runs_by_age on public.cron_runs (job, slot desc, id desc);
 create index cron_runs_unended on public.cron_runs (claimed_at) where status in ('queued', 'running');
 
+-- One row. No slot before this time was missed: there were no jobs yet.
+create table cron.settings (catch_up_since timestamptz not null default clock_timestamp());
+
+insert into cron.settings default values;
+
 -- Who of us did what, and to whom. It outlives the account: it is about the operator. status: what was
 -- answered; null: it is under way, or its process ended in the middle of it.
 create table public.admin_acts (
@@ -54,22 +59,11 @@ create index admin_acts_by_operator on public.admin_acts (operator_id, at desc, 
 create index admin_acts_by_operation on public.admin_acts (operation, at desc, id desc);
 create index admin_acts_by_account on public.admin_acts (account_id, at desc, id desc);
 
-do $$
-declare
-    table_name text;
-begin
-    foreach table_name in array array['cron_runs', 'admin_acts'] loop
-        execute format('alter table public.%I enable row level security', table_name);
-        execute format('alter table public.%I force row level security', table_name);
-        execute format(
-            'revoke all on public.%I from public, anon, authenticated, service_role', table_name);
-        execute format('grant select on public.%I to service_role', table_name);
-    end loop;
-end;
-$$;
+call private.protect_table('public.cron_runs', 'select');
+call private.protect_table('cron.settings', 'select');
 
-grant insert on public.admin_acts to service_role;
-grant update (status, code, ended_at) on public.admin_acts to service_role;  -- what was done stays so
+-- An entry's facts never change; its end is added.
+call private.protect_table('public.admin_acts', 'select, insert, update (status, code, ended_at)');
 
 -- Slots -------------------------------------------------------------------------------------------
 
@@ -90,7 +84,7 @@ declare
     slot_text constant text := to_char(slot at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
 begin
     if trigger = 'catch_up' and slot < (
-        select m.applied_at from oslira.migrations as m where m.name like '0019%'
+        select s.catch_up_since from cron.settings as s
     ) then
         return row('before_us', null)::cron.answer;
     end if;
@@ -170,7 +164,7 @@ begin
 end;
 $$;
 
--- What has had its time -----------------------------------------------------------------------------
+-- Retention ---------------------------------------------------------------------------------------
 
 -- Which rows of which tables are removed for good: the one place that says so. What hangs on a row goes
 -- before it and is counted; what is left to a cascade is an account's small things, and its books. An account
@@ -252,7 +246,7 @@ begin
 end;
 $$;
 
--- What the other jobs would find, for a look beforehand -------------------------------------------
+-- Dry runs of other jobs --------------------------------------------------------------------------
 
 -- The same runs that runs.close_lost would end. Not in SQL, which would ask for the engine's tables now:
 -- they are made later.
@@ -280,20 +274,6 @@ language sql stable security definer set search_path = '' as $$
     from public.credit_accounts as a
     join public.credit_lots as l on l.account_id = a.account_id
     where a.next_lapse_at <= now() and l.lapses_at <= now() and l.credits_available > 0
-$$;
-
--- Who may execute what ----------------------------------------------------------------------------
-
-do $$
-declare
-    routine regprocedure;
-begin
-    for routine in select p.oid::regprocedure from pg_proc as p where p.pronamespace = 'cron'::regnamespace
-    loop
-        execute format(
-            'revoke all on function %s from public, anon, authenticated, service_role', routine);
-    end loop;
-end;
 $$;
 
 grant execute on function

@@ -1,15 +1,10 @@
--- What accounts are told by a request to an address of theirs. A notice and its deliveries are written in the
--- transaction of what happened: who did not commit tells nobody, and what was committed is told.
+-- Outgoing webhooks. A message and its deliveries are written in the transaction of the event that they report: a
+-- message is sent if and only if that transaction commits.
+-- The tables refer to the row of credits instead of the account's row: a transaction that enqueues a message has that
+-- row locked already, and so waits for no lock.
 
 create schema notices;
 grant usage on schema notices to service_role;
-
--- Whether the account has an endpoint at all. It stands here because this row is at hand where credits are
--- spent: those who listen to nothing pay one comparison, and no look anywhere.
-alter table public.credit_accounts add column has_endpoints boolean not null default false;
-
--- From where on credits are low; null: a tenth of what the plan brings a month.
-alter table public.accounts add column credits_low_at bigint check (credits_low_at >= 0);
 
 -- Tables of this file belong to the credits' row, not to the account's: whoever tells something holds that row
 -- already, and so waits for nobody.
@@ -96,31 +91,13 @@ create table public.notice_attempts (
         references public.notice_deliveries (account_id, id) on delete cascade
 );
 
-do $$
-declare
-    table_name text;
-begin
-    foreach table_name in array array[
-        'notice_endpoints', 'notices', 'notice_deliveries', 'notice_attempts'
-    ] loop
-        execute format('alter table public.%I enable row level security', table_name);
-        execute format('alter table public.%I force row level security', table_name);
-        execute format(
-            'create policy members_read on public.%I for select to app_user
-             using (account_id = any (array(select private.member_account_ids())))', table_name);
-        execute format(
-            'revoke all on public.%I from public, anon, authenticated, service_role', table_name);
-        execute format('grant select on public.%I to app_user, service_role', table_name);
-    end loop;
-end;
-$$;
+call private.protect_table('public.notice_endpoints',
+    'select, update (url, host, types, description, status, disabled_reason, secret_version, rotated_at, rotation_id,
+        failing_since, updated_at)', 'select');
 
-grant update (
-    url, host, types, description, status, disabled_reason, secret_version, rotated_at, rotation_id,
-    failing_since, updated_at
-) on public.notice_endpoints to service_role;
-grant insert on public.notices to service_role;
-grant insert, update on public.notice_deliveries to service_role;
+call private.protect_table('public.notices', 'select, insert', 'select');
+call private.protect_table('public.notice_deliveries', 'select, insert, update', 'select');
+call private.protect_table('public.notice_attempts', 'select', 'select');
 
 -- Endpoints ---------------------------------------------------------------------------------------
 
@@ -131,7 +108,7 @@ create type notices.answer as (outcome text, endpoint public.notice_endpoints);
 create function notices.add_endpoint(
     account uuid, id uuid, url text, host text, types text[], description text, created_by text,
     endpoints_max integer
-) returns notices.answer language plpgsql security definer set search_path = '' as $$
+) returns notices.answer language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     endpoint public.notice_endpoints;
@@ -160,7 +137,7 @@ $$;
 
 -- With everything that was sent to it. Whether it was there.
 create function notices.remove_endpoint(account uuid, id uuid) returns boolean
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
     is_removed boolean;
 begin
@@ -175,12 +152,12 @@ begin
 end;
 $$;
 
--- What is told ------------------------------------------------------------------------------------
+-- Messages ----------------------------------------------------------------------------------------
 
 -- Tells an account something, in the transaction that it happened in. Null: nobody listens to that. Who listens
 -- is held until then: whoever removes an endpoint meanwhile waits, and nothing fails that has to be told.
 create function notices.emit(account uuid, type text, data jsonb) returns uuid
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     listeners uuid[] := array(
@@ -203,7 +180,7 @@ end;
 $$;
 
 create function notices.tell_run_ended() returns trigger
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
     children record;
 begin
@@ -261,7 +238,7 @@ create trigger tell_low after update of credits_available, credits_held on publi
     )
     execute function notices.tell_low_credits();
 
--- Delivering --------------------------------------------------------------------------------------
+-- Deliveries --------------------------------------------------------------------------------------
 
 -- Which deliveries are to be made now, at most deliveries_max; they are the caller's for the lease. An account
 -- has its turn before any other has a second. No account has more than apiece_max under way, and no host more
@@ -272,7 +249,7 @@ returns table (
     account_id uuid, id uuid, notice_id uuid, endpoint_id uuid, type text, data text,
     happened_at timestamptz, url text, secret_version integer, rotated_at timestamptz, failures integer,
     failing_since timestamptz, claimed_until timestamptz, claimed_at timestamptz
-) language plpgsql security definer set search_path = '' as $$
+) language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     now_at constant timestamptz := clock_timestamp();
@@ -341,12 +318,19 @@ begin
 end;
 $$;
 
+-- Nobody tries any more to deliver what waits for an endpoint that was disabled.
+create function notices.fail_pending(account uuid, endpoint uuid) returns void
+language sql security definer set search_path = '' as $$
+    update public.notice_deliveries as d set status = 'failed'
+    where d.account_id = account and d.endpoint_id = endpoint and d.status = 'pending'
+$$;
+
 -- What became of an attempt. Whoever lost the claim meanwhile changes nothing, and learns it. The endpoint's
 -- row comes before the delivery's, as when an endpoint is removed.
 create function notices.settle(
     account uuid, delivery uuid, claim timestamptz, new_status text, retry_in interval, http_status integer,
     error text, duration_ms integer, disabled_reason text
-) returns boolean language plpgsql security definer set search_path = '' as $$
+) returns boolean language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     now_at constant timestamptz := clock_timestamp();
@@ -390,14 +374,7 @@ begin
 end;
 $$;
 
--- Nobody tries any more to deliver what waits for an endpoint that was disabled.
-create function notices.fail_pending(account uuid, endpoint uuid) returns void
-language sql security definer set search_path = '' as $$
-    update public.notice_deliveries as d set status = 'failed'
-    where d.account_id = account and d.endpoint_id = endpoint and d.status = 'pending'
-$$;
-
--- Reads -------------------------------------------------------------------------------------------
+-- Reads of callers --------------------------------------------------------------------------------
 
 -- No row: the account cannot be seen. A row without an id: the account has no such endpoint.
 create function caller.notice_endpoint(claims text, chosen uuid, endpoint uuid)
@@ -497,31 +474,6 @@ begin
 end;
 $$;
 
--- Who may execute what ----------------------------------------------------------------------------
-
-do $$
-declare
-    routine regprocedure;
-begin
-    for routine in
-        select p.oid::regprocedure from pg_proc as p
-        where p.pronamespace = 'notices'::regnamespace
-            or (p.pronamespace = 'caller'::regnamespace and p.proname like 'notice\_%')
-    loop
-        execute format(
-            'revoke all on function %s from public, anon, authenticated, service_role', routine);
-    end loop;
-    -- See 0015: a session keeps the plan that it made for a table that was empty.
-    for routine in
-        select p.oid::regprocedure from pg_proc as p
-        where p.pronamespace = 'notices'::regnamespace and p.proname in (
-                'claim', 'settle', 'emit', 'tell_run_ended', 'add_endpoint', 'remove_endpoint')
-    loop
-        execute format('alter function %s set enable_seqscan = off', routine);
-    end loop;
-end;
-$$;
-
 grant execute on function
     notices.add_endpoint(uuid, uuid, text, text, text[], text, text, integer),
     notices.remove_endpoint(uuid, uuid),
@@ -530,6 +482,7 @@ grant execute on function
     notices.settle(uuid, uuid, timestamptz, text, interval, integer, text, integer, text),
     notices.fail_pending(uuid, uuid)
 to service_role;
+
 grant execute on function
     caller.notice_endpoint(text, uuid, uuid),
     caller.notice_endpoints(text, uuid, timestamptz, uuid, integer),
