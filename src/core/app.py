@@ -111,7 +111,7 @@ def create_app(application: Application) -> ASGIApp:
         middleware=[
             DefineMiddleware(
                 RequestPipeline,
-                doorkeeper=application.door,
+                authenticator=application.authenticator,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
                 audit=application.operations.audit,
@@ -134,7 +134,9 @@ def create_app(application: Application) -> ASGIApp:
     document_marks(litestar)
     complete(litestar.openapi_schema, litestar.routes)
     return HttpBoundary(
-        RunPollMiddleware(litestar, application.runs.live, application.door, application.poll_limits),
+        RunPollMiddleware(
+            litestar, application.runs.live, application.authenticator, application.poll_limits
+        ),
         Limits(
             body_bytes_max=settings.body_bytes_max,
             body_deadline_s=settings.client_deadline_s,
@@ -185,7 +187,7 @@ def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
         "counted_refusals": counted_refusals,
-        "door": application.door,
+        "authenticator": application.authenticator,
         # Counted in this process, because readiness must not depend on the shared rate limit store.
         "readiness_limits": FailureRateLimit(application.poll_limits, application.settings.proxy_hops),
         "webhook_endpoints": application.notices.endpoints,
