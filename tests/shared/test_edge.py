@@ -8,7 +8,7 @@ import pytest
 
 from shared.middleware.http_boundary import HttpBoundary
 from shared.middleware.request_body import Limits
-from shared.middleware.request_context import passage_of
+from shared.middleware.request_context import context_of
 from shared.middleware.request_id import current_request_id
 from tests.support import until
 
@@ -31,7 +31,7 @@ class Application:
         if scope["type"] != "http":
             return
         self.request_ids.append(current_request_id.get())
-        body = passage_of(scope).body
+        body = context_of(scope).body
         if body is not None:
             receive = await body.read(is_authenticated=self.is_authenticated)
         if receive is None:
@@ -235,7 +235,7 @@ async def test_application_receives_disconnect_after_the_body(points):
     heard = []
 
     async def listener(scope, _, __):
-        receive = await passage_of(scope).body.read(is_authenticated=True)
+        receive = await context_of(scope).body.read(is_authenticated=True)
         heard.extend([await receive(), await receive()])
 
     await ask(

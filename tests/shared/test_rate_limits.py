@@ -36,8 +36,8 @@ async def test_windows_of_two_lengths_are_counted_separately():
 
 @pytest.mark.parametrize("plan", ["free", "enterprise"])
 async def test_route_class_without_a_limit_is_not_counted(plan):
-    passage = RequestContext()
+    context = RequestContext()
 
-    await RateLimits(Table(), MemoryWindows()).count(passage, "user:1", plan=plan, route_class="read")
+    await RateLimits(Table(), MemoryWindows()).count(context, "user:1", plan=plan, route_class="read")
 
-    assert passage.answer_headers == []
+    assert context.response_headers == []

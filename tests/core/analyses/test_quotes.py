@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from features.analysis.domain.leads import LeadKey
+from features.analysis.domain.analysis import LeadKey
 from features.runs.domain.refunds import REFUND_POLICY
 from infrastructure.database.leads.leads import PostgresAnalysisResults
 from tests.features.analysis.examples import analysis, profile

@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.wiring.application import build, utc_now
+from core.wiring.application import build
 from features.analysis.domain.errors import KeyNeverSpends
 from features.auth.application.api_keys import VALID_MAX
-from features.auth.application.credentials import Credentials
 from features.credits.domain.errors import ApiKeyCapReached
 from infrastructure.database.credits.ledger import PostgresLedger
 from shared.ids import AccountId
@@ -300,9 +299,12 @@ class Untouchable:
 
 async def test_mistyped_key_costs_no_query(ada, key_of, application, client_of):
     text = (await key_of(ada)).headers["Authorization"]
-    callers = Credentials(application.door.callers.verifier, Untouchable(), Untouchable(), 0, utc_now)
-    door = dataclasses.replace(application.door, callers=callers)
-    client = client_of(dataclasses.replace(application, door=door, rate_limits=Untouchable()))
+    authenticator = dataclasses.replace(
+        application.authenticator, sign_ups=Untouchable(), keys=Untouchable(), memberships=Untouchable()
+    )
+    client = client_of(
+        dataclasses.replace(application, authenticator=authenticator, rate_limits=Untouchable())
+    )
 
     for position in (-1, -20, -45):
         other = "1" if text[position] != "1" else "2"

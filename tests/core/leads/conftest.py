@@ -3,7 +3,7 @@ import uuid
 import jsonschema_rs
 import pytest
 
-from features.analysis.domain.leads import LeadKey
+from features.analysis.domain.analysis import LeadKey
 from infrastructure.database.leads.leads import PostgresAnalysisResults
 from tests.core.business_profiles.addresses import PROFILES
 from tests.features.analysis.examples import analysis, profile

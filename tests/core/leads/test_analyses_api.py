@@ -48,8 +48,8 @@ async def test_response_matches_its_documented_schema(client, headers, save, is_
         made, lead_id = await save("ana.bakes", analysis_type)
         for path, name in (
             (f"{ANALYSES}/{made.id}", "AnalysisResponse"),
-            (f"/v1/leads/{lead_id}", "ExistingLeadResponse"),
-            (f"/v1/leads/{lead_id}/analyses", "AnalysesResponse"),
+            (f"/v1/leads/{lead_id}", "LeadDetails"),
+            (f"/v1/leads/{lead_id}/analyses", "LeadAnalysesResponse"),
             ("/v1/leads", "LeadsResponse"),
         ):
             assert is_documented(name, await client.get(path, headers=headers)), name

@@ -7,12 +7,10 @@ import uuid
 import msgspec
 import pytest
 
-from features.analysis.application import leads as use_case
-from features.analysis.controllers.examples import LEAD_EXAMPLE
-from features.analysis.controllers.lead_answers import ExistingLeadResponse
-from features.analysis.controllers.leads import KNOWN_LEAD_EXAMPLE
-from features.analysis.domain.leads import CSV_COLUMNS, SORTS
 from features.analysis.domain.scoring.scoring import tier_of
+from features.leads.application import leads as use_case
+from features.leads.controllers.examples import LEAD_DETAILS_EXAMPLE, LEAD_EXAMPLE
+from features.leads.domain.leads import CSV_COLUMNS, SORTS, LeadDetails
 from tests.core.problems import assert_problem
 from tests.features.analysis.examples import analysis, changed, days_before, profile
 
@@ -275,7 +273,7 @@ async def test_foreign_and_unknown_leads_give_the_same_response(client, bearer, 
 
 
 def test_documented_examples_are_valid_responses():
-    read = msgspec.convert(KNOWN_LEAD_EXAMPLE, ExistingLeadResponse)
+    read = msgspec.convert(LEAD_DETAILS_EXAMPLE, LeadDetails)
 
-    assert msgspec.json.decode(msgspec.json.encode(read)) == KNOWN_LEAD_EXAMPLE
-    assert LEAD_EXAMPLE.keys() < KNOWN_LEAD_EXAMPLE.keys()
+    assert msgspec.json.decode(msgspec.json.encode(read)) == LEAD_DETAILS_EXAMPLE
+    assert LEAD_EXAMPLE.keys() < LEAD_DETAILS_EXAMPLE.keys()

@@ -40,7 +40,7 @@ def framework(monkeypatch):
             await app(scope, receive, send)
 
         await whole(
-            RunPollMiddleware(noted, self._live, self._doorkeeper, self._rate_limits), scope, receive, send
+            RunPollMiddleware(noted, self._live, self._authenticator, self._rate_limits), scope, receive, send
         )
 
     monkeypatch.setattr(RunPollMiddleware, "__call__", spy)
@@ -245,7 +245,9 @@ async def test_notifications_resume_after_the_connection_is_killed(addresses, pl
     async with build(runtime(environ)) as application:
         live, views = application.runs.live, application.runs.views
         await until(lambda: live.is_hearing)
-        caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
+        caller = (
+            await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+        ).caller
         run = await book.begun()
         await views.look(caller, run.id)
         kept = live.find(str(run.id))
@@ -262,7 +264,9 @@ async def test_notifications_resume_after_the_connection_is_killed(addresses, pl
 
 
 async def test_without_notifications_entries_are_fresh_for_one_second(application, book):
-    caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
+    caller = (
+        await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+    ).caller
     seconds = [100.0]
     live = type(application.runs.live)(lambda: None, now_s=lambda: seconds[0])
     views = dataclasses.replace(application.runs.views, live=live)

@@ -171,7 +171,9 @@ async def test_long_poll_ends_on_timeout(book, get, poll):
 
 async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, book):
     views = application.runs.views
-    caller = (await application.door.visit(book.headers["Authorization"].encode(), None)).caller
+    caller = (
+        await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+    ).caller
     run = await book.begun()
     view = await views.look(caller, run.id)
     tasks: dict[int, asyncio.Task[bool]] = {}

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.analysis import Analysis, EvidencePost, ModelOutputs
-from features.analysis.domain.leads import BusinessProfileId, LeadKey
+from features.analysis.domain.analysis import Analysis, EvidencePost, LeadKey, ModelOutputs
 from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.profile.profile import Post, Profile, Scrape
 from features.analysis.domain.prompting.model_outputs import (
@@ -25,7 +24,7 @@ from features.analysis.domain.prompting.output_sanitizer import Removal
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
 from features.analysis.domain.scoring.scoring import score_of
-from shared.ids import AccountId, RunId
+from shared.ids import AccountId, BusinessProfileId, RunId
 from shared.llm import CostOwner
 from tests.support import NOON
 

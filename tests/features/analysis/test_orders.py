@@ -8,11 +8,11 @@ import pytest
 from features.analysis.domain.anonymous import visitor_result
 from features.analysis.domain.bulk import checked
 from features.analysis.domain.estimates import eta_s
-from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.scoring import score_of
+from shared.ids import BusinessProfileId
 from tests.features.analysis.examples import BUSINESS, LIGHT, profile
 from tests.support import NOON
 

@@ -5,13 +5,13 @@ import re
 import pytest
 
 from features.analysis.domain.profile.facts import facts_of
-from features.analysis.domain.profile.text import CUT_MARK
 from features.analysis.domain.prompting.excerpts import BUDGETS, excerpt_of
 from features.analysis.domain.prompting.instructions import INSTRUCTIONS, RULES
 from features.analysis.domain.prompting.model_outputs import DeepCoreOutput, OutreachOutput, PersonalityOutput
 from features.analysis.domain.prompting.prompts import CLOSE, OPEN, questions, tokens_estimate
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
+from shared.text import CUT_MARK
 from tests.features.analysis.examples import BUSINESS, PREFIX, SPENDER, post, profile
 from tests.support import NOON
 

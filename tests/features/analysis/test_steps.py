@@ -14,9 +14,8 @@ from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.steps import AnalysisSteps
 from features.analysis.domain.analysis import Analysis
 from features.analysis.domain.errors import BusinessDeleted
-from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, IdealCustomer
-from shared.ids import AccountId, RunId
+from shared.ids import AccountId, BusinessProfileId, RunId
 from shared.llm import Completion, Usage
 from tests.features.analysis.examples import BUSINESS, LIGHT, profile, scrape
 from tests.features.analysis.fakes import FakeKnown, FakeRecord

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.analysis.domain.profile.text import CUT_MARK, LENGTH_MAX, comparable, cut, escaped, plain
+from shared.text import CUT_MARK, LENGTH_MAX, comparable, cut, escaped, plain
 
 
 @pytest.mark.parametrize(

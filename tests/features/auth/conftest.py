@@ -5,10 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from features.auth.application.credentials import Credentials
+from features.auth.application.authentication import Authenticator
+from features.auth.domain.memberships import Membership
+from shared.ttl_cache import TtlCache
 from tests.support import NOON
 
 USER_ID = uuid.UUID("7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11")
+ACCOUNT_ID = uuid.UUID("5a4d1f6e-3a55-4f0e-9c57-0d3f4b9a2f12")
 
 
 class Verifier:
@@ -33,7 +36,7 @@ class SignUps:
     def __init__(self):
         self.seen = []
 
-    async def first_sight(self, user_id, *, email, account_name, bonus_credits):
+    async def sign_up_if_new(self, user_id, *, email, account_name, bonus_credits):
         self.seen.append((user_id, email, account_name, bonus_credits))
 
 
@@ -47,8 +50,16 @@ class KeyRing:
         self.asked.append(key_id)
         return self.known.get(key_id)
 
-    def note_use(self, key, at):
+    def record_use(self, key, at):
         self.uses.append((key.id, at))
+
+
+class Memberships:
+    def __init__(self):
+        self.membership = Membership(account_id=ACCOUNT_ID, role="owner", plan="pro")
+
+    async def find(self, _):
+        return self.membership
 
 
 class Clock:
@@ -56,6 +67,9 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+    def timestamp(self):
+        return self.now.timestamp()
 
 
 @pytest.fixture
@@ -79,5 +93,19 @@ def key_ring():
 
 
 @pytest.fixture
-def callers(verifier, sign_ups, key_ring, clock):
-    return Credentials(verifier, sign_ups, key_ring, 25, clock)
+def memberships():
+    return Memberships()
+
+
+@pytest.fixture
+def authenticator(verifier, sign_ups, key_ring, memberships, clock):
+    contexts = TtlCache(100, now_s=clock.timestamp)
+    return Authenticator(verifier, sign_ups, key_ring, memberships, 25, clock, contexts)
+
+
+@pytest.fixture
+def identify(authenticator):
+    async def identify(authorization):
+        return (await authenticator.authenticate(authorization.encode("latin-1"), None)).caller
+
+    return identify

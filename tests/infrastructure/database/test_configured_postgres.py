@@ -69,7 +69,7 @@ async def test_whole_system_runs_on_a_configured_server(owner_url, tmp_path):
     caller = Caller(id=user_id, claims=claims_of(user_id))
 
     async with build(place) as application:
-        await application.door.callers.sign_ups.first_sight(
+        await application.authenticator.sign_ups.sign_up_if_new(
             user_id, email="a@example.com", account_name="A", bonus_credits=25
         )
         balance = await application.balances.current(caller)

@@ -1,7 +1,9 @@
 import uuid
 
-from features.analysis.application.ports import AnalysisFilter, LeadFilter
-from features.analysis.domain.leads import LeadKey
+from features.analysis.application.ports import AnalysisFilter
+from features.analysis.domain.analysis import LeadKey
+from features.leads.application.ports import LeadFilter
+from features.leads.domain.leads import Lead
 
 
 async def new_key(owner, tenant):
@@ -22,9 +24,19 @@ async def listed(leads, tenant, sort="username", after=None, leads_max=200, **on
 
 
 async def names(*args, **options):
-    return [lead.key.username for lead in await listed(*args, **options)]
+    return [lead.username for lead in await listed(*args, **options)]
 
 
 async def history(analyses, tenant, **only):
     found = await analyses.list(tenant.caller, AnalysisFilter(**only), after=None, analyses_max=200)
+    return [entry.id for entry in found]
+
+
+async def lead_history(leads, tenant, lead_id):
+    found = await leads.history(tenant.caller, lead_id, after=None, analyses_max=200)
     return None if found is None else [entry.id for entry in found]
+
+
+def as_lead(details):
+    """The lead without its latest analysis and comparison."""
+    return Lead(**{name: getattr(details, name) for name in Lead.__struct_fields__})

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from features.analysis.domain.errors import LeadAlreadyExists
-from features.analysis.domain.leads import LeadId
+from features.leads.domain.errors import LeadAlreadyExists
+from shared.ids import LeadId
 from tests.features.analysis.examples import analysis
-from tests.infrastructure.database.leads.reads import history, listed, names, rows_of
+from tests.infrastructure.database.leads.reads import as_lead, history, lead_history, listed, names, rows_of
 
 
 async def test_a_deleted_lead_takes_its_analyses_along_and_brings_them_back(
@@ -20,15 +20,15 @@ async def test_a_deleted_lead_takes_its_analyses_along_and_brings_them_back(
     assert not await leads.delete(tenant.caller, lead_id)
     assert await leads.get(tenant.caller, lead_id) is None
     assert await analyses.get(tenant.caller, made.id) is None
-    assert (await history(analyses, tenant, lead_id=lead_id), await history(analyses, tenant)) == (None, [])
+    assert (await lead_history(leads, tenant, lead_id), await history(analyses, tenant)) == (None, [])
     assert (await names(leads, tenant), await names(leads, tenant, is_deleted=True)) == ([], ["ana.bakes"])
 
     restored = await leads.restore(tenant.caller, lead_id)
 
     assert (restored.version, restored.deleted_at) == (3, None)
     assert await leads.restore(tenant.caller, lead_id) == restored
-    assert (await leads.get(tenant.caller, lead_id)).lead == restored
-    assert await history(analyses, tenant, lead_id=lead_id) == [made.id]
+    assert as_lead(await leads.get(tenant.caller, lead_id)) == restored
+    assert await lead_history(leads, tenant, lead_id) == [made.id]
 
 
 async def test_who_is_analysed_after_a_deletion_is_a_new_lead_in_the_olds_place(results, leads, tenant, key):

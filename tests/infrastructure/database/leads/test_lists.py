@@ -4,13 +4,14 @@ import uuid
 
 import pytest
 
-from features.analysis.application.ports import AnalysisFilter, LeadFilter
-from features.analysis.domain.leads import SORTS, LeadId
+from features.analysis.application.ports import AnalysisFilter
+from features.leads.application.ports import LeadFilter
+from features.leads.domain.leads import SORTS
 from shared.caller import AccountNotChosen, AccountNotFound
-from shared.ids import RunId
+from shared.ids import LeadId, RunId
 from shared.pagination import SortedCursor
 from tests.features.analysis.examples import analysis, changed, days_before
-from tests.infrastructure.database.leads.reads import history, listed, names
+from tests.infrastructure.database.leads.reads import history, lead_history, listed, names
 
 
 async def test_a_list_is_sorted_as_asked_and_cut_anywhere_without_gap_or_repetition(leads, tenant, four):
@@ -18,7 +19,7 @@ async def test_a_list_is_sorted_as_asked_and_cut_anywhere_without_gap_or_repetit
         whole = await listed(leads, tenant, sort)
         values = [lead.sorted_by(sort) for lead in whole]
         assert values == sorted(values, reverse=sort.startswith("-"))
-        assert {lead.key.username for lead in whole} == set(four)
+        assert {lead.username for lead in whole} == set(four)
         for cut, lead in enumerate(whole, start=1):
             after = SortedCursor(lead.sorted_by(sort), lead.id)
             assert await listed(leads, tenant, sort, after) == whole[cut:]
@@ -77,16 +78,17 @@ async def test_a_list_of_one_business(leads, tenant, four, key):
 
 
 async def test_analyses_are_listed_by_lead_business_and_type(leads, analyses, tenant, four, key):
-    everybody = {lead.key.username: lead for lead in await listed(leads, tenant)}
+    everybody = {lead.username: lead for lead in await listed(leads, tenant)}
     ids = [everybody[name].last_analysis_id for name in four]
 
     assert await history(analyses, tenant) == ids[::-1]
     assert await history(analyses, tenant, lead_id=everybody["ben"].id) == [ids[1]]
+    assert await lead_history(leads, tenant, everybody["ben"].id) == [ids[1]]
     assert await history(analyses, tenant, analysis_type="deep") == [ids[1]]
     business = key.business_profile_id
     assert await history(analyses, tenant, business_profile_id=business) == ids[2::-1]
     assert await history(analyses, tenant, lead_id=everybody["ben"].id, analysis_type="light") == []
-    assert await history(analyses, tenant, lead_id=LeadId(uuid.uuid4())) is None
+    assert await lead_history(leads, tenant, LeadId(uuid.uuid4())) is None
 
 
 async def test_lists_of_analyses_go_back_as_far_as_the_plan_does(
@@ -98,7 +100,7 @@ async def test_lists_of_analyses_go_back_as_far_as_the_plan_does(
     await owner.execute("update analyses set created_at = now() - interval '31 days' where id = $1", old.id)
 
     assert await history(analyses, tenant) == [recent.id]
-    assert await history(analyses, tenant, lead_id=lead_id) == [recent.id]
+    assert await lead_history(leads, tenant, lead_id) == [recent.id]
     assert (await analyses.get(tenant.caller, old.id)).analysis == old
     assert (await leads.get(tenant.caller, lead_id)).comparison.days_between == 40
 
@@ -129,7 +131,7 @@ async def test_an_account_that_is_not_the_callers_is_not_there(
     assert await leads.get(caller, lead_id) is await leads.restore(caller, lead_id) is None
     assert not await leads.delete(caller, lead_id)
     assert await analyses.get(caller, RunId(made.id)) is None
-    assert (await leads.get(tenant.caller, lead_id)).lead.version == 1
+    assert (await leads.get(tenant.caller, lead_id)).version == 1
 
 
 @pytest.mark.parametrize("sort", ["-last_analysed_at", "-score", "score", "username"])

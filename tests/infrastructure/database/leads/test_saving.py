@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from features.analysis.domain.leads import LeadId
+from shared.ids import LeadId
 from tests.features.analysis.examples import analysis, days_before, profile
-from tests.infrastructure.database.leads.reads import history, listed, new_key, rows_of
+from tests.infrastructure.database.leads.reads import lead_history, listed, new_key, rows_of
 from tests.support import NOON, until
 
 WAITING = """
@@ -26,16 +26,16 @@ async def test_a_saved_analysis_makes_a_lead_and_is_read_back_whole(results, lea
     known = await leads.get(tenant.caller, LeadId(saved.lead_id))
     assert saved.is_new
     assert (await analyses.get(tenant.caller, made.id)).analysis == made
-    assert (known.lead.key, known.lead.version, known.comparison) == (key, 1, None)
-    assert (known.lead.full_name, known.lead.followers, known.lead.external_urls) == (
+    assert (known.key, known.version, known.comparison) == (key, 1, None)
+    assert (known.full_name, known.followers, known.external_urls) == (
         "Ana Novak",
         12_000,
         ("https://a.example",),
     )
-    assert (known.lead.score, known.lead.tier) == (made.score.total, made.score.tier)
-    assert (known.lead.last_analysis_id, known.lead.last_analysis_type) == (made.id, "deep")
-    assert known.lead.created_at == known.lead.last_analysed_at == known.latest.created_at
-    assert (known.latest.id, known.latest.lead_id, known.latest.niche_fit) == (
+    assert (known.score, known.tier) == (made.score.total, made.score.tier)
+    assert (known.last_analysis_id, known.last_analysis_type) == (made.id, "deep")
+    assert known.created_at == known.last_analysed_at == known.latest_analysis.created_at
+    assert (known.latest_analysis.id, known.latest_analysis.lead_id, known.latest_analysis.niche_fit) == (
         made.id,
         saved.lead_id,
         made.score.niche_fit,
@@ -52,7 +52,7 @@ async def test_every_type_is_kept_as_it_was(results, analyses, tenant, key, anal
     assert (kept.analysis, kept.lead_id) == (made, saved.lead_id)
 
 
-async def test_a_later_analysis_brings_the_lead_up_to_date(results, leads, analyses, tenant, key):
+async def test_a_later_analysis_brings_the_lead_up_to_date(results, leads, tenant, key):
     first = analysis(key, at=days_before(30))
     second = analysis(key, "deep", of=profile(full_name="Ana N.", followers_count=15_000), overall=100)
 
@@ -61,31 +61,29 @@ async def test_a_later_analysis_brings_the_lead_up_to_date(results, leads, analy
 
     known = await leads.get(tenant.caller, LeadId(made.lead_id))
     assert (made.is_new, again.is_new, again.lead_id) == (True, False, made.lead_id)
-    assert (known.lead.full_name, known.lead.followers, known.lead.version) == ("Ana N.", 15_000, 2)
-    assert (known.lead.last_analysis_id, known.lead.scraped_at) == (second.id, NOON)
-    assert known.lead.created_at < known.lead.last_analysed_at == known.lead.updated_at
+    assert (known.full_name, known.followers, known.version) == ("Ana N.", 15_000, 2)
+    assert (known.last_analysis_id, known.scraped_at) == (second.id, NOON)
+    assert known.created_at < known.last_analysed_at == known.updated_at
     assert (known.comparison.days_between, known.comparison.followers_delta) == (30, 3_000)
     assert known.comparison.score_delta == second.score.total - first.score.total
-    assert await history(analyses, tenant, lead_id=made.lead_id) == [second.id, first.id]
+    assert await lead_history(leads, tenant, made.lead_id) == [second.id, first.id]
 
 
-async def test_an_older_look_that_is_saved_later_changes_the_history_alone(
-    results, leads, analyses, tenant, key
-):
+async def test_an_older_look_that_is_saved_later_changes_the_history_alone(results, leads, tenant, key):
     newer, older = analysis(key), analysis(key, of=profile(followers_count=9_000), at=days_before(10))
 
     lead_id = (await results.save(newer)).lead_id
     assert not (await results.save(older)).is_new
 
     known = await leads.get(tenant.caller, LeadId(lead_id))
-    assert (known.lead.last_analysis_id, known.lead.followers, known.lead.scraped_at) == (
+    assert (known.last_analysis_id, known.followers, known.scraped_at) == (
         newer.id,
         12_000,
         NOON,
     )
-    assert known.lead.version == 2  # what was told about it has changed: there is something to compare with
+    assert known.version == 2  # what was told about it has changed: there is something to compare with
     assert (known.comparison.days_between, known.comparison.followers_delta) == (10, 3_000)
-    assert await history(analyses, tenant, lead_id=lead_id) == [older.id, newer.id]
+    assert await lead_history(leads, tenant, lead_id) == [older.id, newer.id]
 
 
 async def test_the_comparison_is_to_the_look_before_the_last(results, leads, tenant, key):
@@ -103,7 +101,7 @@ async def test_of_two_analyses_of_one_look_the_later_counts(results, leads, tena
     lead_id = (await results.save(second)).lead_id
 
     known = await leads.get(tenant.caller, LeadId(lead_id))
-    assert known.lead.last_analysis_id == second.id
+    assert known.last_analysis_id == second.id
     assert (known.comparison.days_between, known.comparison.is_same_type) == (0, False)
 
 
@@ -125,7 +123,7 @@ async def test_a_repeated_save_after_a_deletion_makes_no_new_lead(results, leads
     assert len(await rows_of(owner, "leads", tenant)) == 1
 
 
-async def test_sixteen_at_once_make_one_lead_with_sixteen_analyses(results, leads, analyses, tenant, key):
+async def test_sixteen_at_once_make_one_lead_with_sixteen_analyses(results, leads, tenant, key):
     made = [analysis(key, at=NOON - timedelta(minutes=number)) for number in range(16)]
 
     saved = await asyncio.gather(*(results.save(one) for one in reversed(made)))
@@ -134,7 +132,7 @@ async def test_sixteen_at_once_make_one_lead_with_sixteen_analyses(results, lead
     assert {one.lead_id for one in saved} == {lead.id}
     assert [one.is_new for one in saved].count(True) == 1
     assert (lead.last_analysis_id, lead.version) == (made[0].id, 16)
-    assert set(await history(analyses, tenant, lead_id=lead.id)) == {one.id for one in made}
+    assert set(await lead_history(leads, tenant, lead.id)) == {one.id for one in made}
 
 
 async def test_a_save_waits_for_the_same_one_that_is_under_way(results, leads, database, owner, tenant, key):

@@ -2,18 +2,14 @@
 
 import unicodedata
 from datetime import datetime, timedelta
-from typing import Literal, NewType
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.profile.profile import AnalysisType, Platform
-from features.analysis.domain.profile.text import plain
-from features.analysis.domain.scoring.scoring import Tier
-from shared.ids import AccountId
-
-LeadId = NewType("LeadId", UUID)
-BusinessProfileId = NewType("BusinessProfileId", UUID)
+from features.leads.domain.comparison import Comparison
+from shared.ids import AnalysisType, BusinessProfileId, LeadId, Platform, RunId, Tier
+from shared.text import plain
 
 Sort = Literal["-last_analysed_at", "-score", "score", "username", "-followers"]
 
@@ -40,20 +36,13 @@ CSV_COLUMNS = (
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
-class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
-    """Identity of a lead. The same profile is a different lead for another business."""
-
-    account_id: AccountId
-    business_profile_id: BusinessProfileId
-    platform: Platform = "instagram"
-    username: str  # normalized by username_of
-
-
 class Lead(msgspec.Struct, frozen=True, kw_only=True):
     """State after the analysis with the latest ``scraped_at``, which need not be the last one that ended."""
 
     id: LeadId
-    key: LeadKey
+    business_profile_id: BusinessProfileId
+    platform: Platform
+    username: str
     full_name: str
     biography: str
     followers: int
@@ -77,7 +66,36 @@ class Lead(msgspec.Struct, frozen=True, kw_only=True):
     version: int  # incremented by every analysis
 
     def sorted_by(self, sort: Sort) -> datetime | int | str:
-        return self.key.username if sort == "username" else getattr(self, sort.lstrip("-"))
+        return getattr(self, sort.lstrip("-"))
+
+
+class LeadAnalysis(msgspec.Struct, frozen=True, kw_only=True):
+    """Entry in the history of a lead."""
+
+    id: RunId
+    lead_id: LeadId
+    business_profile_id: BusinessProfileId
+    username: str
+    analysis_type: AnalysisType = msgspec.field(name="type")
+    status: Literal["completed"]  # a run that does not complete stores no analysis
+    score: int
+    tier: Tier
+    niche_fit: int
+    engagement: int
+    confidence: int
+    niche: str
+    is_cached: bool
+    is_simulated: bool
+    user_id: UUID | None
+    scraped_at: datetime
+    created_at: datetime
+
+
+class LeadDetails(Lead, frozen=True, kw_only=True):
+    """``comparison`` is with the previous analysis by ``scraped_at``; None when there is none."""
+
+    latest_analysis: LeadAnalysis
+    comparison: Comparison | None
 
 
 def searchable(*texts: str) -> str:
@@ -88,7 +106,7 @@ def searchable(*texts: str) -> str:
 def csv_cells(lead: Lead) -> tuple[str, ...]:
     """In the order of CSV_COLUMNS, each safe to open in a spreadsheet."""
     cells = (
-        lead.key.username,
+        lead.username,
         lead.full_name,
         lead.followers,
         lead.tier,

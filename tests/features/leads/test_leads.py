@@ -4,22 +4,15 @@ import csv
 import io
 from uuid import UUID
 
+import msgspec
 import pytest
 
-from features.analysis.domain.comparison import Snapshot, compared
-from features.analysis.domain.leads import (
-    CSV_COLUMNS,
-    SORTS,
-    BusinessProfileId,
-    Lead,
-    LeadId,
-    csv_cells,
-    searchable,
-)
 from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.scoring import score_of
-from shared.ids import AccountId
+from features.leads.domain.comparison import Snapshot, compare
+from features.leads.domain.leads import CSV_COLUMNS, SORTS, Lead, csv_cells, searchable
+from shared.ids import AccountId, BusinessProfileId, LeadId
 from tests.features.analysis.examples import (
     BUSINESS,
     COMMERCIAL,
@@ -35,7 +28,9 @@ from tests.support import NOON
 
 LEAD = Lead(
     id=LeadId(UUID(int=3)),
-    key=LEAD_KEY,
+    business_profile_id=LEAD_KEY.business_profile_id,
+    platform="instagram",
+    username="ana.bakes",
     full_name="Ana Novak",
     biography="Bread from a small oven.",
     followers=12_000,
@@ -70,7 +65,13 @@ def snapshot(anybody, at, *, is_xray=False, **opinion):
         psychographic=PSYCHOGRAPHIC if is_xray else None,
         post_ids={"p1": "1", "p2": "2"},
     )
-    return Snapshot(analysis_type="xray" if is_xray else "light", analysed_at=at, facts=facts, score=score)
+    stored = {
+        "analysis_type": "xray" if is_xray else "light",
+        "analysed_at": at,
+        "facts": facts,
+        "score": score,
+    }
+    return msgspec.convert(msgspec.to_builtins(stored), Snapshot)
 
 
 def tagged(*hashtags, likes=250, **fields):
@@ -81,7 +82,7 @@ def test_two_analyses_are_compared_by_number():
     before = snapshot(tagged("bread", "oven", followers_count=10_000), days_before(30), overall=50)
     after = snapshot(tagged("bread", "rye", likes=590, followers_count=12_000), NOON, overall=90)
 
-    made = compared(before, after)
+    made = compare(before, after)
     assert (made.days_between, made.is_same_type) == (30, True)
     assert made.score_delta == after.score.total - before.score.total > 0
     assert (made.tier_before, made.tier_after) == (before.score.tier, after.score.tier)
@@ -96,7 +97,7 @@ def test_two_analyses_are_compared_by_number():
 def test_components_are_compared_in_percent_of_their_maximum():
     before, after = snapshot(profile(), days_before(1)), snapshot(profile(), NOON, is_xray=True, overall=100)
 
-    made = compared(before, after)
+    made = compare(before, after)
     by_name = {one.name: one for one in made.components}
     assert not made.is_same_type
     assert by_name.keys() == {one.name for one in before.score.components}  # the xray has one more component
@@ -108,9 +109,9 @@ def test_components_are_compared_in_percent_of_their_maximum():
 def test_delta_without_a_previous_value_is_unknown():
     before = snapshot(profile(followers_count=0), days_before(1))
 
-    made = compared(before, snapshot(profile(), NOON))
+    made = compare(before, snapshot(profile(), NOON))
     assert (made.followers_delta_percent, made.engagement_rate_delta) == (None, None)
-    assert compared(snapshot(profile(), NOON), before).engagement_rate_delta is None
+    assert compare(snapshot(profile(), NOON), before).engagement_rate_delta is None
 
 
 def test_same_profile_is_another_lead_for_another_business():

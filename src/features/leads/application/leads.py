@@ -1,11 +1,11 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from features.analysis.application.ports import AnalysisFilter, AnalysisStore, LeadFilter, LeadStore
-from features.analysis.domain.analysis import AnalysisEntry, ExistingLead
-from features.analysis.domain.errors import LeadNotFound
-from features.analysis.domain.leads import SORTS, Lead, LeadId, Sort
+from features.leads.application.ports import LeadFilter, LeadStore
+from features.leads.domain.errors import LeadNotFound
+from features.leads.domain.leads import SORTS, Lead, LeadAnalysis, LeadDetails, Sort
 from shared.caller import Caller
+from shared.ids import LeadId
 from shared.pagination import Cursor, Page, SortedCursor, decode_place, decode_sorted, encode_sorted, page_of
 
 EXPORT_CHUNK = 1_000
@@ -18,45 +18,44 @@ class Leads:
     """
 
     store: LeadStore
-    analyses: AnalysisStore
 
     async def page(
-        self, caller: Caller, only: LeadFilter, *, sort: Sort, cursor: str | None, limit: int
+        self, caller: Caller, filters: LeadFilter, *, sort: Sort, cursor: str | None, limit: int
     ) -> Page[Lead]:
         """Leads added, removed or analysed between two pages do not shift the others, because the cursor is a
         value and not an offset.
         """
         after = decode_sorted(cursor, sort, SORTS[sort])
-        found = await self.store.list(caller, only, sort=sort, after=after, leads_max=limit + 1)
+        found = await self.store.list(caller, filters, sort=sort, after=after, leads_max=limit + 1)
         if len(found) <= limit:
             return Page(found)
-        return Page(found[:limit], encode_sorted(sort, _place(found[limit - 1], sort)))
+        return Page(found[:limit], encode_sorted(sort, _cursor(found[limit - 1], sort)))
 
-    async def export(self, caller: Caller, only: LeadFilter) -> AsyncIterator[list[Lead]]:
+    async def export(self, caller: Caller, filters: LeadFilter) -> AsyncIterator[list[Lead]]:
         """Yields all leads in chunks, ordered by username. A username never changes, so each lead appears
         once even if analyses run meanwhile. No transaction stays open while a client reads slowly.
         """
         after: SortedCursor | None = None
         while True:
-            chunk = await self.store.list(caller, only, sort="username", after=after, leads_max=EXPORT_CHUNK)
+            chunk = await self.store.list(
+                caller, filters, sort="username", after=after, leads_max=EXPORT_CHUNK
+            )
             yield chunk
             if len(chunk) < EXPORT_CHUNK:
                 return
-            after = _place(chunk[-1], "username")
+            after = _cursor(chunk[-1], "username")
 
-    async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead:
+    async def get(self, caller: Caller, lead_id: LeadId) -> LeadDetails:
         """The comparison is part of the lead, so the plan's history limit does not apply to it."""
-        known = await self.store.get(caller, lead_id)
-        if known is None:
+        details = await self.store.get(caller, lead_id)
+        if details is None:
             raise LeadNotFound
-        return known
+        return details
 
     async def history(
         self, caller: Caller, lead_id: LeadId, *, cursor: str | None, limit: int
-    ) -> Page[AnalysisEntry]:
-        found = await self.analyses.list(
-            caller, AnalysisFilter(lead_id=lead_id), after=decode_place(cursor), analyses_max=limit + 1
-        )
+    ) -> Page[LeadAnalysis]:
+        found = await self.store.history(caller, lead_id, after=decode_place(cursor), analyses_max=limit + 1)
         if found is None:
             raise LeadNotFound
         return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))
@@ -74,5 +73,5 @@ class Leads:
         return lead
 
 
-def _place(lead: Lead, sort: Sort) -> SortedCursor:
+def _cursor(lead: Lead, sort: Sort) -> SortedCursor:
     return SortedCursor(lead.sorted_by(sort), lead.id)

@@ -6,11 +6,10 @@ from uuid import UUID
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, QueryParameter
 
-from features.analysis.application.ports import LeadFilter
-from features.analysis.domain.leads import SORTS, BusinessProfileId
-from features.analysis.domain.profile.profile import AnalysisType
-from features.analysis.domain.scoring.scoring import Tier
+from features.leads.application.ports import LeadFilter
+from features.leads.domain.leads import SORTS
 from shared.http.pagination_parameters import cursor_of
+from shared.ids import AnalysisType, BusinessProfileId, Tier
 from shared.pagination import sorted_pattern
 
 WORDS_LENGTH_MAX = 100
@@ -30,15 +29,15 @@ Tiers = Annotated[
         pattern=f"^{_ONE_TIER}(,{_ONE_TIER}){{0,3}}$", description="One or several: `hot` or `hot,warm`."
     ),
 ]
-ScoreMin = Annotated[int | None, _score("The least score.")]
-ScoreMax = Annotated[int | None, _score("The greatest score.")]
+ScoreMin = Annotated[int | None, _score("Minimum score.")]
+ScoreMax = Annotated[int | None, _score("Maximum score.")]
 Niche = Annotated[
     str | None,
     QueryParameter(
         min_length=1,
         max_length=NICHE_LENGTH_MAX,
         pattern=WITHOUT_NUL,
-        description="The whole niche, in capitals or not.",
+        description="Exact niche; case-insensitive.",
     ),
 ]
 Words = Annotated[
@@ -47,23 +46,23 @@ Words = Annotated[
         min_length=1,
         max_length=WORDS_LENGTH_MAX,
         pattern=WITHOUT_NUL,
-        description="What stands somewhere in username, full name or biography, in capitals or not.",
+        description="Text in the username, full name or biography; case-insensitive.",
     ),
 ]
-OfBusiness = Annotated[UUID | None, QueryParameter(description="Of this business profile alone.")]
-OfType = Annotated[AnalysisType | None, QueryParameter(description="The last analysis's type.")]
+BusinessFilter = Annotated[UUID | None, QueryParameter(description="Only leads of this business profile.")]
+TypeFilter = Annotated[AnalysisType | None, QueryParameter(description="Type of the latest analysis.")]
 SortedCursor = Annotated[str | None, cursor_of(sorted_pattern(SORTS))]
 
 
 def lead_filter(
-    business_profile_id: OfBusiness = None,
+    business_profile_id: BusinessFilter = None,
     tier: Tiers = None,
     score_min: ScoreMin = None,
     score_max: ScoreMax = None,
     niche: Niche = None,
     q: Words = None,
-    analysis_type: OfType = None,
-    deleted: FromQuery[bool] = False,  # noqa: FBT002  a query has names
+    analysis_type: TypeFilter = None,
+    deleted: FromQuery[bool] = False,  # noqa: FBT002  query parameters are named
 ) -> LeadFilter:
     return LeadFilter(
         business_profile_id=business_profile_id and BusinessProfileId(business_profile_id),
@@ -77,6 +76,6 @@ def lead_filter(
     )
 
 
-FILTERED = {"only": Provide(lead_filter, sync_to_thread=False)}
-"""A handler that asks for ``only: Only`` takes the filters' parameters in its query."""
-Only = NamedDependency[LeadFilter]
+FILTERS = {"filters": Provide(lead_filter, sync_to_thread=False)}
+"""Dependency of handlers with the parameter ``filters: Filters``."""
+Filters = NamedDependency[LeadFilter]

@@ -4,22 +4,48 @@ from datetime import datetime
 
 import msgspec
 
-from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import AnalysisType
-from features.analysis.domain.scoring.scoring import ComponentName, Score, Tier
+from shared.ids import AnalysisType, Tier
+
+
+class HashtagCount(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+
+
+class SnapshotEngagement(msgspec.Struct, frozen=True, kw_only=True):
+    rate_median: float | None
+
+
+class SnapshotFacts(msgspec.Struct, frozen=True, kw_only=True):
+    followers: int
+    engagement: SnapshotEngagement
+    hashtags: tuple[HashtagCount, ...]
+
+
+class ScoreComponent(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    points: int
+    points_max: int
+
+
+class SnapshotScore(msgspec.Struct, frozen=True, kw_only=True):
+    total: int
+    tier: Tier
+    components: tuple[ScoreComponent, ...]
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The compared fields of a stored analysis; decoding ignores its other fields."""
+
     analysis_type: AnalysisType
     analysed_at: datetime
-    facts: Facts
-    score: Score
+    facts: SnapshotFacts
+    score: SnapshotScore
 
 
 class ComponentChange(msgspec.Struct, frozen=True, kw_only=True):
     """In percent of the component's maximum, because analysis types weight components differently."""
 
-    name: ComponentName
+    name: str
     before: int
     after: int
     delta: int
@@ -39,11 +65,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     hashtags_lost: tuple[str, ...]
 
 
-def compared(before: Snapshot, after: Snapshot) -> Comparison:
+def compare(before: Snapshot, after: Snapshot) -> Comparison:
     followers_before, followers_after = before.facts.followers, after.facts.followers
     delta = followers_after - followers_before
-    tags_before = [tally.text for tally in before.facts.hashtags]
-    tags_after = [tally.text for tally in after.facts.hashtags]
+    tags_before = [hashtag.text for hashtag in before.facts.hashtags]
+    tags_after = [hashtag.text for hashtag in after.facts.hashtags]
     return Comparison(
         days_between=(after.analysed_at - before.analysed_at).days,
         is_same_type=before.analysis_type == after.analysis_type,
@@ -59,12 +85,12 @@ def compared(before: Snapshot, after: Snapshot) -> Comparison:
     )
 
 
-def _rate_delta(before: Facts, after: Facts) -> float | None:
+def _rate_delta(before: SnapshotFacts, after: SnapshotFacts) -> float | None:
     earlier, later = before.engagement.rate_median, after.engagement.rate_median
     return None if earlier is None or later is None else round(later - earlier, 2)
 
 
-def _component_changes(before: Score, after: Score) -> tuple[ComponentChange, ...]:
+def _component_changes(before: SnapshotScore, after: SnapshotScore) -> tuple[ComponentChange, ...]:
     earlier, later = _percents(before), _percents(after)
     return tuple(
         ComponentChange(name=name, before=earlier[name], after=percent, delta=percent - earlier[name])
@@ -73,5 +99,5 @@ def _component_changes(before: Score, after: Score) -> tuple[ComponentChange, ..
     )
 
 
-def _percents(score: Score) -> dict[ComponentName, int]:
-    return {one.name: 100 * one.points // one.points_max for one in score.components}
+def _percents(score: SnapshotScore) -> dict[str, int]:
+    return {part.name: 100 * part.points // part.points_max for part in score.components}
