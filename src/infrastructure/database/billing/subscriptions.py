@@ -1,4 +1,4 @@
-"""Postgres adapter for subscriptions, invoices and payments. The rules are SQL functions of schema billing."""
+"""Postgres adapter for subscriptions, invoices and payments; schema billing has the rules."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
