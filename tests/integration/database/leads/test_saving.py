@@ -26,7 +26,8 @@ async def test_a_saved_analysis_makes_a_lead_and_is_read_back_whole(results, lea
     known = await leads.get(tenant.caller, LeadId(saved.lead_id))
     assert saved.is_new
     assert (await analyses.get(tenant.caller, made.id)).analysis == made
-    assert (known.key, known.version, known.comparison) == (key, 1, None)
+    assert (known.business_profile_id, known.platform) == (key.business_profile_id, key.platform)
+    assert (known.username, known.version, known.comparison) == (key.username, 1, None)
     assert (known.full_name, known.followers, known.external_urls) == (
         "Ana Novak",
         12_000,
