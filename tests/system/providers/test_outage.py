@@ -6,7 +6,7 @@ import pytest
 
 from core.api.health import Health
 from core.wiring.health_checks import provider_probes
-from core.wiring.providers import utc_now
+from shared.clock import utc_now
 from infrastructure.ai.routing.recovery_probes import TASK as PROBE
 from infrastructure.resilience.circuit_breaker import BreakerRules
 from shared.llm import Usage

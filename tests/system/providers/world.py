@@ -8,7 +8,7 @@ from uuid import uuid4
 import msgspec
 
 from core.wiring.provider_endpoints import PATHS
-from core.wiring.providers import utc_now
+from shared.clock import utc_now
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.gateway import Gateway
 from infrastructure.ai.model_catalog import FILE, read_model_table

@@ -11,7 +11,7 @@ import uvloop
 from rich.console import Console
 
 from core.settings.settings import InvalidSettings, Settings
-from core.wiring.bootstrap import Runtime, runtime, start_logs
+from core.wiring.bootstrap import Runtime, read_runtime, start_logs
 from shared.errors import DomainError
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ def read_surroundings(log_level: int = logging.INFO, **overrides: object) -> Run
     """Reads the settings with the options as overrides. Raises ClickException with all errors."""
     given = {name: str(value) for name, value in overrides.items() if value is not None}
     try:
-        place = runtime({**os.environ, **given})
+        place = read_runtime({**os.environ, **given})
     except InvalidSettings as refusal:
         raise click.ClickException(str(refusal)) from None
     start_logs(place.settings, level=log_level)

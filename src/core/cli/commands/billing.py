@@ -21,6 +21,7 @@ from core.cli.client.runtime import console, read_surroundings, run_to_the_end
 from core.cli.client.schemas import Balance
 from core.cli.output.run_text import cell
 from core.wiring.application import build
+from features.billing.application.catalog import Catalog
 from features.billing.domain.catalog import Published
 from shared.text import plain
 
@@ -200,7 +201,7 @@ def publish_command() -> None:
 
     async def work() -> list[Published]:
         async with build(place) as application:
-            return await application.billing.catalogue.publish()
+            return await application.get(Catalog).publish()
 
     for published in run_to_the_end(work()):
         what = "published" if published.is_new else "known"

@@ -3,7 +3,7 @@ import click
 from core.cli.client.runtime import console, read_surroundings, run_to_the_end
 from core.cli.output.cost_table import cost_table
 from core.wiring.application import build
-from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, Report
+from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, CostReports, Report
 from features.costs.domain.reports import CostLine
 
 
@@ -15,7 +15,7 @@ def costs_command(days: int) -> None:
 
     async def work() -> Report[CostLine]:
         async with build(place) as application:
-            return await application.cost_reports.last_days(days)
+            return await application.get(CostReports).last_days(days)
 
     report = run_to_the_end(work())
     if not report.lines:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from core.cli.client.runtime import console, read_surroundings, run_to_the_end
 from core.wiring.application import build
+from features.credits.application.maintenance import CreditMaintenance
 
 
 @click.group("credits")
@@ -22,7 +23,7 @@ def audit_command(as_json: bool) -> None:  # noqa: FBT001
 
     async def work() -> list[Any]:
         async with build(place) as application:
-            return list(await application.upkeep.audit())
+            return list(await application.get(CreditMaintenance).audit())
 
     findings = run_to_the_end(work())
     if as_json:
@@ -45,7 +46,7 @@ def expire_command() -> None:
 
     async def work() -> tuple[int, int]:
         async with build(place) as application:
-            return await application.upkeep.expire()
+            return await application.get(CreditMaintenance).expire()
 
     accounts, credits_expired = run_to_the_end(work())
     click.echo(f"{credits_expired} credits of {accounts} accounts expired.")

@@ -2,6 +2,8 @@ import click
 
 from core.cli.client.runtime import read_surroundings, run_to_the_end
 from core.wiring.bootstrap import apply_migrations, database_addresses
+from core.wiring.slice import migration_folders
+from core.wiring.slices import SLICES
 
 
 @click.command("migrate")
@@ -13,7 +15,7 @@ def migrate_command() -> None:
         async with database_addresses(place.settings) as addresses:
             if not addresses.owner:
                 raise click.ClickException("Set DATABASE_URL to the address of the tables' owner.")
-            return await apply_migrations(place.settings, addresses)
+            return await apply_migrations(place.settings, addresses, migration_folders(SLICES))
 
     names, prices_count = run_to_the_end(work())
     for name in names:

@@ -11,6 +11,8 @@ from core.cli.demo import tour
 from core.processes.embedded_worker import run_worker_in_api
 from core.processes.server import serve
 from core.wiring.bootstrap import local_issuer, run_simulators
+from core.wiring.slice import queues_of
+from core.wiring.slices import SLICES
 
 PORTS = click.IntRange(0, 65_535)
 PORT = click.option("--port", type=PORTS, help="Where to listen; 0 picks a free port.")
@@ -27,7 +29,7 @@ def serve_command(port: int | None, host: str | None) -> None:
     done to others, or to its next start.
     """
     place = read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)
-    run_to_the_end(serve(place, beside=run_worker_in_api))
+    run_to_the_end(serve(place, side_task=run_worker_in_api))
 
 
 @click.command("api")
@@ -49,14 +51,13 @@ def worker_command(queues: str | None) -> None:
     """
     place = read_surroundings()
     # Imported here, because the engine takes seconds to import and the other commands do not need it.
-    from core.processes.worker import work  # noqa: PLC0415
-    from core.wiring.engine import QUEUES, opened_duties  # noqa: PLC0415
+    from core.processes.worker import run_worker  # noqa: PLC0415
 
-    known = tuple(queue.name for queue in QUEUES)
+    known = tuple(queue.name for queue in queues_of(SLICES))
     names = tuple((queues or "").replace(",", " ").split()) or known
     if unknown := sorted(set(names) - set(known)):
         raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(known)}.")
-    run_to_the_end(work(opened_duties(place, listens_to=names)))
+    run_to_the_end(run_worker(place, queues=names))
 
 
 @click.command("scheduler")
@@ -99,7 +100,7 @@ def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
         console.print("Press Ctrl-C to stop.")
         return True
 
-    run_to_the_end(serve(place, companion, beside=run_worker_in_api))
+    run_to_the_end(serve(place, companion, side_task=run_worker_in_api))
 
 
 @click.command("simulators")

@@ -18,12 +18,14 @@ class CostRecorders:
 
 
 @asynccontextmanager
-async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
+async def open_cost_recorders(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open the recorders before the providers, so that they are closed after the last call is recorded."""
-    books = CostRecorders(PostgresPriceBook(database), PostgresCallLog(database), PostgresMetrics(database))
-    await books.prices.refresh()
+    recorders = CostRecorders(
+        PostgresPriceBook(database), PostgresCallLog(database), PostgresMetrics(database)
+    )
+    await recorders.prices.refresh()
     try:
-        yield books
+        yield recorders
     finally:
-        for book in (books.calls, books.points, books.prices):
-            await book.close()
+        for recorder in (recorders.calls, recorders.points, recorders.prices):
+            await recorder.close()
