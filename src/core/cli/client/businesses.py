@@ -3,8 +3,8 @@
 import click
 
 from core.cli.client.api_client import Api, Page
-from features.analysis.domain.profile.text import plain
 from features.business.controllers.schemas import ProfileResponse
+from shared.text import plain
 
 PATH = "/v1/business-profiles"
 SHOWN_MAX = 20

@@ -21,9 +21,9 @@ from features.analysis.controllers.quote_schemas import QuoteResponse
 from features.analysis.controllers.start_schemas import StartedResponse
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile.profile import username_of
-from features.analysis.domain.profile.text import plain
 from features.costs.controllers.runs import RunCostsResponse
 from features.runs.domain.view import RunResponse
+from shared.text import plain
 
 PATH = "/v1/analyses"
 TYPES = click.Choice(("light", "deep", "xray"))

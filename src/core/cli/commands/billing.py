@@ -10,8 +10,8 @@ from core.cli.client.connection import AS_JSON, uses_api
 from core.cli.client.runtime import load_runtime, run_async
 from core.cli.output.renderer import money, show_items, show_object
 from core.wiring.application import build
-from features.analysis.domain.profile.text import plain
 from features.billing.domain.catalog import Published
+from shared.text import plain
 
 PAY = click.option(
     "--pay", "pays", is_flag=True, help="With simulated Stripe: pay, and wait for the credits."

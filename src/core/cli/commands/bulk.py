@@ -19,7 +19,7 @@ from core.cli.output.renderer import cell, counted
 from core.cli.output.run_watcher import EXIT_CODES, watch_run
 from core.cli.output.usernames import RejectedRow, Usernames, read_usernames
 from features.analysis.controllers.bulk_schemas import BulkQuoteResponse, BulkStartedResponse
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 PATH = "/v1/analyses/bulk"
 REJECTED_SHOWN_MAX = 20

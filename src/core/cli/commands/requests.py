@@ -10,7 +10,7 @@ import msgspec
 from core.cli.client.api_client import Api, Json
 from core.cli.client.connection import AS_JSON, uses_api
 from core.cli.output.renderer import show_items, show_object
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 PAIR = re.compile(r"([^=]+)=(.*)", re.DOTALL)

@@ -12,10 +12,10 @@ from core.cli.client.runtime import console
 from core.cli.output.renderer import cell, counted, items_table
 from core.cli.output.run_text import charge_text
 from features.analysis.controllers.bulk_schemas import BulkItemResponse
-from features.analysis.controllers.lead_answers import LeadResponse
-from features.analysis.domain.profile.text import plain
 from features.credits.controllers.csv_export import csv_line
+from features.leads.domain.leads import Lead
 from features.runs.domain.view import RunResponse
+from shared.text import plain
 
 ITEMS_MAX = 1_000_000
 LEADS_MAX = 10_000
@@ -46,12 +46,12 @@ async def show_results(api: Api, run: RunResponse, business_id: str, output: Pat
         click.echo(f"Wrote {counted(len(items), 'row')} to {output}.", err=True)
 
 
-async def _find_leads(api: Api, business_id: str, usernames: set[str]) -> dict[str, LeadResponse]:
+async def _find_leads(api: Api, business_id: str, usernames: set[str]) -> dict[str, Lead]:
     """Leads by username. The run has just updated them, so they are on the first pages."""
-    found: dict[str, LeadResponse] = {}
+    found: dict[str, Lead] = {}
     if not usernames:
         return found
-    async for lead in api.items("/v1/leads", LeadResponse, LEADS_MAX, business_profile_id=business_id):
+    async for lead in api.items("/v1/leads", Lead, LEADS_MAX, business_profile_id=business_id):
         if lead.username in usernames:
             found[lead.username] = lead
         if len(found) == len(usernames):
@@ -59,7 +59,7 @@ async def _find_leads(api: Api, business_id: str, usernames: set[str]) -> dict[s
     return found
 
 
-def _counts_table(items: list[BulkItemResponse], leads: dict[str, LeadResponse]) -> Table:
+def _counts_table(items: list[BulkItemResponse], leads: dict[str, Lead]) -> Table:
     tiers = Counter(lead.tier for lead in leads.values())
     table = Table("result", title=counted(len(items), "profile"), title_justify="left")
     table.add_column("profiles", justify="right")
@@ -72,12 +72,12 @@ def _counts_table(items: list[BulkItemResponse], leads: dict[str, LeadResponse])
     return table
 
 
-def _csv_text(items: list[BulkItemResponse], leads: dict[str, LeadResponse]) -> str:
+def _csv_text(items: list[BulkItemResponse], leads: dict[str, Lead]) -> str:
     rows = ((*_cells(item, ITEM_COLUMNS), *_cells(leads.get(item.username), LEAD_COLUMNS)) for item in items)
     return "".join(map(csv_line, [(*ITEM_COLUMNS, *LEAD_COLUMNS), *rows]))
 
 
-def _cells(struct: BulkItemResponse | LeadResponse | None, columns: tuple[str, ...]) -> tuple[object, ...]:
+def _cells(struct: BulkItemResponse | Lead | None, columns: tuple[str, ...]) -> tuple[object, ...]:
     values = (getattr(struct, column, None) for column in columns)
     return tuple(
         plain(value) if isinstance(value, str) else "" if value is None else value for value in values

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from core.cli.client.api_client import Json
 from core.cli.client.runtime import console, error_console
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 CELL_LENGTH_MAX = 60
 WIDTH_MAX = 10_000

@@ -16,9 +16,9 @@ from features.analysis.controllers.model_output_schemas import (
     PersonalityResponse,
     ReasonResponse,
 )
-from features.analysis.domain.profile.text import plain
 from features.costs.controllers.runs import RunCostsResponse
 from features.runs.domain.view import RunResponse
+from shared.text import plain
 
 TRAITS = ("openness", "conscientiousness", "extraversion", "agreeableness", "emotional_stability")
 REASONS_SHOWN_MAX = 8

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from core.cli.output.renderer import COLOURS, age_of, cell, counted
-from features.analysis.domain.profile.text import plain
 from features.runs.domain.run import ENDED
 from features.runs.domain.view import RunResponse
+from shared.text import plain
 
 BULK = "bulk_analysis"
 STEPS = {
