@@ -45,7 +45,7 @@ class AuthContext(msgspec.Struct, frozen=True, kw_only=True):
     caller: Caller
     account_id: AccountId | None
     plan: str
-    counted_as: str
+    rate_limit_key: str
 
 
 class AccountNotFound(NotFound):

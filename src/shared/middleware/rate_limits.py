@@ -74,7 +74,7 @@ class RateLimits:
     limits: Limits
     windows: Windows
 
-    async def count(self, passage: RequestContext, who: str, plan: str, route_class: str) -> None:
+    async def count(self, context: RequestContext, who: str, plan: str, route_class: str) -> None:
         """Count a request and set the RateLimit headers of the response. Raises TooManyRequests."""
         limit = await self.limits.find(plan, route_class)
         if limit is None:
@@ -83,9 +83,9 @@ class RateLimits:
         verdict = await self.windows.take(f"{route_class}:{limit.window_s}:{who}", limit)
         if verdict.is_granted:
             state = f'"{route_class}";r={verdict.remaining}'
-            passage.answer_headers = [limit.policy, (b"ratelimit", state.encode())]
+            context.response_headers = [limit.policy, (b"ratelimit", state.encode())]
             return
         retry_after_s = max(1, math.ceil(verdict.reset_s))
         state = f'"{route_class}";r=0;t={retry_after_s}'
-        passage.answer_headers = [limit.policy, (b"ratelimit", state.encode())]
+        context.response_headers = [limit.policy, (b"ratelimit", state.encode())]
         raise TooManyRequests(route_class, limit.requests_max, limit.window_s, retry_after_s)
