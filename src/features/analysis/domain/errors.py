@@ -72,19 +72,6 @@ class AnonymousAnalysisNotFound(NotFound):
     text = "There is no analysis for this token, or its 24 hours are over."
 
 
-class LeadNotFound(NotFound):
-    code = "lead_not_found"
-    text = "There is no such lead, or it is not yours."
-
-
-class LeadAlreadyExists(Conflict):
-    code = "lead_taken"
-    text = (
-        "@{username} was analysed again for the same business since: that is another lead now. Delete it"
-        " first to bring this one back."
-    )
-
-
 class AnalysisNotFound(NotFound):
     """The same problem for a run in progress, a failed run and an unknown id."""
 
