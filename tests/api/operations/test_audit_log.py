@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -143,8 +143,7 @@ class Book:
 @pytest.fixture
 def with_book(application, client_of):
     def make(fails):
-        operations = replace(application.operations, audit=AuditRecorder(Book(fails)))
-        return client_of(replace(application, operations=operations))
+        return client_of(application.replacing(audit_recorder=AuditRecorder(Book(fails))))
 
     return make
 

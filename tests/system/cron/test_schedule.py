@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from core.cron.cron_expressions import CronSchedule
-from core.cron.jobs import JOBS
 from core.cron.scheduler import Scheduler
-from core.wiring.cron import job_handlers
 from shared.errors import Unavailable
 from tests.support import until
+from tests.support.cron_jobs import JOBS, job_handlers
 from tests.system.cron.jobs import Claims, EverySecond, at, job
 
 
@@ -71,7 +70,7 @@ async def test_missed_slot_of_a_skipping_job_is_not_claimed(now, claimed):
 
 async def test_scheduler_claims_missed_slots_at_start():
     claims, stopping = Claims(), asyncio.Event()
-    attending = asyncio.create_task(scheduler(claims, "2026-05-04T09:00:00", job()).attend(stopping))
+    attending = asyncio.create_task(scheduler(claims, "2026-05-04T09:00:00", job()).run(stopping))
     await until(lambda: claims.rows)
     stopping.set()
     await attending
@@ -83,7 +82,7 @@ async def test_due_slot_is_claimed_after_the_database_returns(monkeypatch):
     monkeypatch.setattr("shared.retry.WAIT_S_FIRST", 0.0)
     claims, stopping = AwayAtFirst(), asyncio.Event()
     every_second = Scheduler([job()], claims, lambda: datetime.now(UTC), EverySecond())
-    attending = asyncio.create_task(every_second.attend(stopping))
+    attending = asyncio.create_task(every_second.run(stopping))
     slot = await until(lambda: [row.slot for row in claims.rows.values() if row.trigger == "schedule"])
     stopping.set()
     await attending

@@ -19,7 +19,7 @@ import httpx
 import pytest
 import stripe
 
-from core.wiring.inbox import consumption_on
+from core.wiring.slices.billing import event_processor
 from features.billing.application.stripe_events.receive import StripeEventReceiver
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.payments.stripe_client import StripeApi
@@ -105,7 +105,7 @@ class Inbox:
             return (SECRET,)
 
         self.intake = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, lambda: None)
-        self.consumption = consumption_on(database.admin("tests"), StripeQueries(desk))
+        self.consumption = event_processor(database.admin("tests"), StripeQueries(desk))
 
     async def take(self, listener):
         """Receive every delivered event in reverse order, then again in order; return how many were new."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.webhooks.incoming import StripeEventWorker
-from core.wiring.inbox import consumption_on
+from core.wiring.slices.billing import event_processor
 from features.billing.application.stripe_events.process import StripeEventProcessor
 from features.billing.domain.stripe_events import read_event
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
@@ -74,7 +74,7 @@ def world():
 @pytest.fixture
 def desk(owner, database, world):
     session = database.admin("tests")
-    return Desk(owner, PostgresStripeEvents(database), consumption_on(session, world))
+    return Desk(owner, PostgresStripeEvents(database), event_processor(session, world))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def consuming(desk):
     """Run a StripeEventWorker and yield the event that wakes it."""
     arrivals, stopping = asyncio.Event(), asyncio.Event()
     consumer = StripeEventWorker(desk.consumption, arrivals)
-    task = asyncio.create_task(consumer.attend(stopping))
+    task = asyncio.create_task(consumer.run(stopping))
     yield arrivals
     stopping.set()
     await task

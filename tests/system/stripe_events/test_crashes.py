@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from core.wiring.inbox import consumption_on
+from core.wiring.slices.billing import event_processor
 from tests.conftest import PROJECT
 from tests.integration.database.billing.snapshots import checkout
 from tests.system.stripe_events.crashes import Crash, CrashingSession
@@ -18,7 +18,7 @@ STATEMENTS_MAX = 40
 
 async def work_until_crash(database, world, statements):
     """Process one event; return True when it finished before the crash."""
-    consumption = consumption_on(CrashingSession(database, statements), world)
+    consumption = event_processor(CrashingSession(database, statements), world)
     try:
         for event in await consumption.line.claim(1):
             await consumption.consume(event)
@@ -116,7 +116,7 @@ async def test_worker_with_an_expired_claim_cannot_requeue_an_applied_event(desk
 
 @pytest.mark.battery
 async def test_process_killed_after_any_statement_leaves_no_partial_effect(desk, addresses, tenant, database):
-    desk.consumption = consumption_on(database.admin("tests"), DerivedWorld())
+    desk.consumption = event_processor(database.admin("tests"), DerivedWorld())
     balance, statements, code = 0, 0, None
     while code != 0:
         statements += 1

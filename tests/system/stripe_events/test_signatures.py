@@ -105,9 +105,10 @@ async def send(application):
     async def secrets():
         return (NEW, OLD)
 
-    intake = dataclasses.replace(application.webhooks.intake, secrets=secrets, now_s=lambda: float(NOW))
-    webhooks = dataclasses.replace(application.webhooks, intake=intake)
-    async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
+    intake = dataclasses.replace(
+        application.dependencies["intake"], secrets=secrets, now_s=lambda: float(NOW)
+    )
+    async with client_for(application.replacing(intake=intake)) as client:
 
         async def call(header, body, content_type="application/json; charset=utf-8", copies=1):
             signatures = [] if header is None else [("Stripe-Signature", header.encode())] * copies

@@ -8,9 +8,9 @@ from functools import partial
 
 from core.api.health import HealthCheck
 from core.api.health_checks import check_stripe
-from core.cron.job_runner import HOUR_S, MINUTE_S, summarized
+from core.cron.job_runner import HOUR_S, MINUTE_S, JobHandler, summarized
 from core.processes.background import BackgroundService
-from core.settings.settings import read_settings
+from core.settings.settings import Settings, read_settings
 from core.webhooks.incoming import StripeEventWorker
 from core.wiring.bootstrap import Runtime
 from core.wiring.providers import provider_mode
@@ -19,6 +19,7 @@ from features.billing.application.catalog import Catalog
 from features.billing.application.checkouts import Checkouts
 from features.billing.application.invoice_reconciliation import InvoiceReconciliation
 from features.billing.application.invoices import Invoices
+from features.billing.application.maintenance_ports import SubscriptionEnds
 from features.billing.application.plan_changes import PlanChanges
 from features.billing.application.ports import StripeReader
 from features.billing.application.renewals import Renewals
@@ -45,8 +46,9 @@ from infrastructure.database.billing.stripe_event_queue import (
 )
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
-from infrastructure.database.clients import AdminClient
+from infrastructure.database.clients import AdminClient, Database
 from infrastructure.payments.stripe_checkout import StripeCheckout
+from infrastructure.payments.stripe_client import StripeApi
 from infrastructure.payments.stripe_queries import StripeQueries
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from shared.clock import utc_now
@@ -94,7 +96,7 @@ JOBS = (
 def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={**purchases(resources), **_event_inbox(resources)},
-        health_checks={"stripe": health_check(resources)},
+        health_checks={"stripe": health_check(resources.runtime.settings, resources.payments.desk)},
     )
 
 
@@ -124,32 +126,37 @@ def _event_inbox(resources: Resources) -> dict[str, object]:
     }
 
 
-def health_check(resources: Resources) -> HealthCheck:
-    mode = provider_mode(resources.runtime.settings, "stripe")
-    return HealthCheck(mode, partial(check_stripe, resources.payments.desk, mode))
+def health_check(settings: Settings, stripe: StripeApi) -> HealthCheck:
+    mode = provider_mode(settings, "stripe")
+    return HealthCheck(mode, partial(check_stripe, stripe, mode))
 
 
 def _worker(resources: Resources) -> WorkerParts:
-    stripe, records = resources.payments.desk, resources.payments.records
-    session = resources.database.admin("cron")
+    records = resources.payments.records
+    ends = None if records is None else StripeSubscriptions(resources.payments.desk)
+    return WorkerParts(
+        job_handlers=job_handlers(resources.database, records, ends), services=event_worker(resources)
+    )
+
+
+def job_handlers(
+    database: Database, records: StripeReader | None, ends: SubscriptionEnds | None
+) -> dict[str, JobHandler]:
+    """``records`` and ``ends`` are None if Stripe is not configured."""
+    session = database.admin("cron")
     subscriptions = PostgresSubscriptionRepository(session)
     queries = PostgresReconciliationQueries(session)
-    ends = None if records is None else StripeSubscriptions(stripe)
-    events = StripeEventAdmin(PostgresStripeEvents(resources.database), records)
+    events = StripeEventAdmin(PostgresStripeEvents(database), records)
     renewals = summarized(Renewals(subscriptions, records).carry_out)
     sync = SubscriptionSync(subscriptions, queries, records, ends)
-    return WorkerParts(
-        job_handlers={
-            "monthly-renewal": renewals,
-            "renewal-sweep": renewals,
-            "subscription-sync": summarized(sync.carry_out),
-            "invoice-reconciliation": summarized(
-                InvoiceReconciliation(subscriptions, queries, records).carry_out
-            ),
-            "missing-events": summarized(StripeEventBackfill(events, utc_now).carry_out),
-        },
-        services=event_worker(resources),
-    )
+    invoices = InvoiceReconciliation(subscriptions, queries, records)
+    return {
+        "monthly-renewal": renewals,
+        "renewal-sweep": renewals,
+        "subscription-sync": summarized(sync.carry_out),
+        "invoice-reconciliation": summarized(invoices.carry_out),
+        "missing-events": summarized(StripeEventBackfill(events, utc_now).carry_out),
+    }
 
 
 def event_worker(resources: Resources) -> dict[str, BackgroundService]:

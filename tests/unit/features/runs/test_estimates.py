@@ -13,8 +13,8 @@ from features.runs.domain.estimates import (
     seconds_left,
     step_times,
 )
-from features.runs.domain.run import Run, StepStarted
 from features.runs.domain.kinds import ResultLink
+from features.runs.domain.run import Run, StepStarted
 from features.runs.domain.view import Children, RunSnapshot, run_out
 from tests.support import NOON
 
