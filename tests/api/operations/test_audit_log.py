@@ -124,6 +124,7 @@ async def test_request_without_the_operator_role_leaves_no_audit_entry(client, b
 
 class NoBook(Unavailable):
     code = "no_book"
+    text = "Not available."
 
 
 @dataclass

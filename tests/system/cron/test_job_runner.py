@@ -34,6 +34,7 @@ IMPATIENT = RetryPolicy(attempts_max=2, wait_s_first=0.0)
 
 class Away(Unavailable):
     code = "away"
+    text = "Not available."
 
 
 class Endless:

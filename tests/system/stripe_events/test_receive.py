@@ -18,6 +18,7 @@ PATH = "/v1/webhooks/stripe"
 
 class Away(Unavailable):
     code = "database_unavailable"
+    text = "Not available."
 
 
 class FailingEvents:
