@@ -11,7 +11,7 @@ from infrastructure.ai.routing.recovery_probes import TASK as PROBE
 from infrastructure.resilience.circuit_breaker import BreakerRules
 from shared.llm import Usage
 from tests.core.outside.faults import set_fault
-from tests.core.outside.world import ANTHROPIC, LIGHT, OPENAI, model_table
+from tests.core.outside.world import ANTHROPIC, LIGHT, OPENAI, model_catalog
 from tests.support import until
 
 RULES = BreakerRules(failures_max=5, open_s=10.0)
@@ -37,7 +37,7 @@ def ask(outside, gateway):
 @pytest.fixture
 def breaker_is(gateway):
     """Returns a function that waits until OpenAI's circuit breaker has this state, which a probe sets."""
-    table = model_table()
+    table = model_catalog()
     name = table.route(table.task(LIGHT), utc_now().date())[0].name
 
     async def wait_for(state):
