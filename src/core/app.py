@@ -21,8 +21,6 @@ from core.wiring.application import Application
 from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
-from features.analysis.controllers.lead_export import LeadExportController
-from features.analysis.controllers.leads import LeadsController
 from features.auth.controllers.accounts import AccountsController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
@@ -40,6 +38,7 @@ from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
+from features.leads.controllers.leads import LeadsController
 from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
@@ -68,7 +67,6 @@ CONTROLLERS = (
     BulkController,
     AnonymousController,
     LeadsController,
-    LeadExportController,
     CreditsController,
     CreditsAdministrationController,
     CheckoutsController,
@@ -113,7 +111,7 @@ def create_app(application: Application) -> ASGIApp:
         middleware=[
             DefineMiddleware(
                 RequestPipeline,
-                doorkeeper=application.door,
+                authenticator=application.authenticator,
                 rate_limits=application.rate_limits,
                 idempotency=application.idempotency,
                 audit=application.operations.audit,
@@ -136,7 +134,9 @@ def create_app(application: Application) -> ASGIApp:
     document_marks(litestar)
     complete(litestar.openapi_schema, litestar.routes)
     return HttpBoundary(
-        RunPollMiddleware(litestar, application.runs.live, application.door, application.poll_limits),
+        RunPollMiddleware(
+            litestar, application.runs.live, application.authenticator, application.poll_limits
+        ),
         Limits(
             body_bytes_max=settings.body_bytes_max,
             body_deadline_s=settings.client_deadline_s,
@@ -187,7 +187,7 @@ def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict
         "intake": application.webhooks.intake,
         "inbox": application.webhooks.inbox,
         "counted_refusals": counted_refusals,
-        "door": application.door,
+        "authenticator": application.authenticator,
         # Counted in this process, because readiness must not depend on the shared rate limit store.
         "readiness_limits": FailureRateLimit(application.poll_limits, application.settings.proxy_hops),
         "webhook_endpoints": application.notices.endpoints,

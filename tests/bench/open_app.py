@@ -48,7 +48,8 @@ async def serve(port: int, principals: int) -> None:
             issuer.token(f"bench-{number}@example.com", lifetime=timedelta(hours=1))
             for number in range(principals)
         ]
-        callers = [await application.door.callers.identify(f"Bearer {token}") for token in tokens]
+        authenticate = application.authenticator.authenticate
+        callers = [(await authenticate(f"Bearer {token}".encode(), None)).caller for token in tokens]
         server = server_of(open_app(application, callers), port)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -61,7 +62,7 @@ def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
         [HealthController, CreditsController],
         dependencies={
             "health": given(application.health),
-            "door": given(application.door),
+            "authenticator": given(application.authenticator),
             "readiness_limits": given(FailureRateLimit(application.poll_limits, 0)),
             "balances": given(application.balances),
             "statements": given(application.statements),

@@ -13,7 +13,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from features.auth.application.authentication import Authentication
+from features.auth.application.authentication import Authenticator
 from shared.errors import Unavailable
 from shared.http.route_policy import PUBLIC, UNCOUNTED
 from shared.middleware.failure_rate_limit import FailureRateLimit
@@ -137,7 +137,7 @@ class HealthController(Controller):
         self,
         request: Request[Any, Any, Any],
         health: NamedDependency[Health],
-        door: NamedDependency[Authentication],
+        authenticator: NamedDependency[Authenticator],
         readiness_limits: NamedDependency[FailureRateLimit],
     ) -> Response[Readiness]:
         """Whether this process can do its work. With an operator's token also each binding: whether it works,
@@ -153,6 +153,6 @@ class HealthController(Controller):
         authorization = next(
             (value for name, value in request.scope["headers"] if name == b"authorization"), b""
         )
-        if not await door.is_operator(authorization):
+        if not await authenticator.is_operator(authorization):
             readiness = Readiness(status=readiness.status)
         return Response(readiness, status_code=status_code)

@@ -11,7 +11,7 @@ from features.runs.application.live_runs import LiveRun, LiveRuns
 from shared.caller import Caller
 from shared.errors import DomainError
 from shared.middleware.rate_limits import RateLimits
-from shared.middleware.request_context import passage_of
+from shared.middleware.request_context import context_of
 from shared.middleware.request_pipeline import Authenticator
 from shared.permissions import Permission
 
@@ -25,11 +25,11 @@ NOT_MODIFIED = 304
 
 class RunPollMiddleware:
     def __init__(
-        self, app: ASGIApp, live: LiveRuns, doorkeeper: Authenticator, rate_limits: RateLimits
+        self, app: ASGIApp, live: LiveRuns, authenticator: Authenticator, rate_limits: RateLimits
     ) -> None:
         self._app = app
         self._live = live
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._rate_limits = rate_limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,14 +47,14 @@ class RunPollMiddleware:
         if tag != live.tag:
             return False
         try:
-            visit = await self._doorkeeper.visit(authorization, account)
-            if not self._may_know(visit.caller, live, scope["path"][START:]):
+            auth = await self._authenticator.authenticate(authorization, account)
+            if not self._may_know(auth.caller, live, scope["path"][START:]):
                 return False
-            passage = passage_of(scope)
-            await self._rate_limits.count(passage, visit.counted_as, visit.plan, ROUTE_CLASS)
+            context = context_of(scope)
+            await self._rate_limits.count(context, auth.rate_limit_key, auth.plan, ROUTE_CLASS)
         except DomainError:
             return False
-        passage.visit = visit
+        context.auth = auth
         scope["path_template"] = TEMPLATE
         return True
 

@@ -20,14 +20,10 @@ from core.wiring.resources import Resources, open_foundation
 from core.wiring.runs import RunUseCases, open_runs
 from core.wiring.webhooks import WebhookUseCases, notices_of
 from features.analysis.application.analyses import Analyses
-from features.analysis.application.leads import Leads
 from features.analysis.application.profile_reader import ProfileReader
-from features.auth.application.accounts import Accounts
+from features.auth.application.accounts import Accounts, CurrentUser
 from features.auth.application.api_keys import ApiKeys
-from features.auth.application.authentication import Authentication
-from features.auth.application.authorization import Authorization
-from features.auth.application.credentials import Credentials
-from features.auth.application.current_user import CurrentUser
+from features.auth.application.authentication import Authenticator
 from features.auth.application.invitations import Invitations
 from features.auth.application.members import Members
 from features.auth.application.ports import InvitationMail
@@ -42,6 +38,7 @@ from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
 from features.credits.application.maintenance import CreditMaintenance
 from features.credits.application.statements import Statements
+from features.leads.application.leads import Leads
 from infrastructure.ai.gateway import Gateway
 from infrastructure.database.analysis.analyses import PostgresAnalyses
 from infrastructure.database.auth.accounts import (
@@ -80,7 +77,7 @@ class Application:
 
     foundation: Resources
     settings: Settings
-    door: Authentication
+    authenticator: Authenticator
     rate_limits: RateLimits
     poll_limits: RateLimits  # for polls without a change; counted per process
     idempotency: Idempotency
@@ -183,26 +180,30 @@ def _application(
     verifier = JwtVerifier(
         keys, algorithm=identity.algorithm, issuer=identity.issuer, audience=identity.audience
     )
-    standings = PostgresMemberships(database)
+    memberships = PostgresMemberships(database)
     accounts = PostgresAccounts(database)
     members = PostgresMembers(database)
     invitations = PostgresInvitations(database)
     api_keys = PostgresApiKeys(database)
-    callers = Credentials(
-        verifier, PostgresSignUps(database), traffic.key_ring, settings.signup_bonus_credits, utc_now
-    )
     reader = PostgresCreditReader(database)
     ledger = PostgresLedger(database.admin("credit ledger"))
     limits = PostgresLimits(database)
     return Application(
         foundation=foundation,
         settings=settings,
-        door=Authentication(callers, Authorization(standings, utc_now)),
+        authenticator=Authenticator(
+            verifier,
+            PostgresSignUps(database),
+            traffic.key_ring,
+            memberships,
+            settings.signup_bonus_credits,
+            utc_now,
+        ),
         rate_limits=RateLimits(limits, traffic.windows),
         poll_limits=RateLimits(limits, MemoryWindows()),
         idempotency=Idempotency(traffic.attempts),
         record_request=traffic.requests.record,
-        me=CurrentUser(standings, accounts),
+        me=CurrentUser(memberships, accounts),
         accounts=Accounts(accounts),
         members=Members(members, invitations, api_keys),
         invitations=Invitations(invitations, members, accounts, mail, settings.frontend_url, utc_now),
@@ -214,7 +215,7 @@ def _application(
         adjustments=Adjustments(ledger),
         upkeep=CreditMaintenance(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
-        leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
+        leads=Leads(PostgresLeads(database)),
         analyses=Analyses(PostgresAnalyses(database)),
         price_book=books.prices,
         call_log=books.calls,

@@ -122,7 +122,7 @@ class ModelCatalog:
         task = self.task(task_name)
         route = self.route(task, today)
         if not route:
-            raise ModelsUnavailable(task.name, NOT_CONFIGURED_RETRY_S)
+            raise ModelsUnavailable(task=task.name, retry_after_s=NOT_CONFIGURED_RETRY_S)
         return tuple(_candidate(task, model) for model in route)
 
     def warnings(self, today: date) -> list[Retirement]:

@@ -28,7 +28,7 @@ from shared.errors import (
     UpstreamFailed,
 )
 from shared.http.allow_header import allow
-from shared.middleware.request_context import passage_of
+from shared.middleware.request_context import context_of
 from shared.middleware.request_id import current_request_id
 
 MEDIA_TYPE = "application/problem+json"
@@ -123,7 +123,7 @@ def problem(
 def _response(
     request: Request[Any, Any, Any], document: Problem, headers: dict[str, str]
 ) -> Response[Problem]:
-    passage_of(request.scope).code = document.code
+    context_of(request.scope).code = document.code
     return Response(document, status_code=document.status, media_type=MEDIA_TYPE, headers=headers)
 
 

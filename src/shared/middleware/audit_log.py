@@ -17,7 +17,7 @@ from shared.errors import Unavailable
 from shared.http.problems import status_of
 from shared.ids import AccountId, UserId
 from shared.middleware.idempotency import replayed
-from shared.middleware.request_context import passage_of
+from shared.middleware.request_context import context_of
 from shared.middleware.request_id import current_request_id
 
 PATH_LENGTH_MAX = 2_000
@@ -85,7 +85,7 @@ class AuditRecorder:
         code: str | None = None
         try:
             await proceed(scope, receive, send_and_see)
-            code = passage_of(scope).code
+            code = context_of(scope).code
         except Exception as error:
             status, code = status_of(error)
             raise

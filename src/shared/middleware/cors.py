@@ -26,7 +26,7 @@ class Cors:
     def knows(self, origin: bytes) -> bool:
         return origin in self._origins
 
-    def answer_headers(self, origin: bytes) -> Headers:
+    def response_headers(self, origin: bytes) -> Headers:
         """Return Vary for unknown origins as well, because caches must separate responses by origin."""
         if not self.knows(origin):
             return [(b"vary", b"Origin")]

@@ -6,7 +6,7 @@ from litestar.types import HTTPScope, Scope
 
 from shared.middleware.client_address import client_address
 from shared.middleware.rate_limits import FREE, RateLimits
-from shared.middleware.request_context import passage_of
+from shared.middleware.request_context import context_of
 
 UNKNOWN_ROUTE = "unknown_route"
 
@@ -19,7 +19,7 @@ class FailureRateLimit:
     async def count(self, scope: HTTPScope, route_class: str) -> None:
         """Count the request against the client address. Raises TooManyRequests."""
         address = client_address(scope, self.proxy_hops)
-        await self.rate_limits.count(passage_of(scope), address, FREE, route_class)
+        await self.rate_limits.count(context_of(scope), address, FREE, route_class)
 
     async def count_unknown_route(self, _error: Exception, scope: Scope) -> None:
         """Count a request that Litestar cannot route, because it does not reach RequestPipeline.

@@ -16,7 +16,7 @@ from shared.errors import DomainError, Malformed
 from shared.http.problems import MEDIA_TYPE, headers_of, problem, status_of
 from shared.middleware.cors import Cors, Headers
 from shared.middleware.request_body import BodyMemory, Limits, RequestBody
-from shared.middleware.request_context import RequestContext, open_passage, passage_of
+from shared.middleware.request_context import RequestContext, context_of, open_context
 from shared.middleware.request_id import HEADER, current_request_id, request_id_from
 from shared.middleware.request_log import Record, RequestLogEntry
 
@@ -38,9 +38,7 @@ HSTS = (b"strict-transport-security", b"max-age=63072000; includeSubDomains")
 
 class OriginNotAllowed(Malformed):
     code = "origin_not_allowed"
-
-    def __str__(self) -> str:
-        return "This origin may not call us."
+    text = "This origin may not call us."
 
 
 class HttpBoundary:
@@ -70,7 +68,7 @@ class HttpBoundary:
         request_id = request_id_from(scope["headers"])
         current_request_id.set(request_id)
         method = scope["method"]
-        passage = open_passage(scope)
+        context = open_context(scope)
         status = CLIENT_GONE
         always = self._headers_of(scope, request_id)
 
@@ -81,9 +79,9 @@ class HttpBoundary:
                 headers = list(message["headers"])
                 present = {name for name, _ in headers}
                 headers += [item for item in DEFAULT_HEADERS if item[0] not in present]
-                headers += passage.answer_headers
+                headers += context.response_headers
                 headers += always
-                if passage.body is not None and passage.body.is_pending:
+                if context.body is not None and context.body.is_pending:
                     headers.append((b"connection", b"close"))  # see RequestBody.discard
                 message["headers"] = headers
             await send(message)
@@ -93,15 +91,15 @@ class HttpBoundary:
         finally:
             duration_ms = (time.perf_counter() - started_s) * 1_000
             self._record(
-                _point(passage, method, scope.get("path_template", ""), status, duration_ms, request_id)
+                _point(context, method, scope.get("path_template", ""), status, duration_ms, request_id)
             )
-        if passage.body is not None:
-            await passage.body.discard()
+        if context.body is not None:
+            await context.body.discard()
 
     def _headers_of(self, scope: HTTPScope, request_id: str) -> Headers:
         headers = [*self._always, (HEADER, request_id.encode())]
         if self._cors:
-            headers += self._cors.answer_headers(_header(scope, b"origin"))
+            headers += self._cors.response_headers(_header(scope, b"origin"))
         return headers
 
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
@@ -116,13 +114,13 @@ class HttpBoundary:
             else:
                 await self._answer_with_body(scope, receive, send)
         except DomainError as error:
-            passage_of(scope).code = error.code
+            context_of(scope).code = error.code
             await _refuse(send, error)
 
     async def _answer_with_body(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         is_raw = scope["path"] in self._raw_paths
         body = RequestBody(scope, receive, self._limits, self._memory, is_raw=is_raw)
-        passage_of(scope).body = body
+        context_of(scope).body = body
         try:
             body.check_length()
             await self._app(scope, receive, send)
@@ -136,21 +134,21 @@ class HttpBoundary:
 
 
 def _point(
-    passage: RequestContext, method: str, route: str, status: int, duration_ms: float, request_id: str
+    context: RequestContext, method: str, route: str, status: int, duration_ms: float, request_id: str
 ) -> RequestLogEntry:
-    visit = passage.visit
-    caller = visit.caller if visit else None
+    auth = context.auth
+    caller = auth.caller if auth else None
     return RequestLogEntry(  # positional arguments take a third of the time
         time.time(),
         method,
         route,
         status,
         duration_ms,
-        visit.account_id if visit else None,
+        auth.account_id if auth else None,
         caller.kind if caller else None,
         caller.id if caller else None,
         request_id,
-        None if status < REFUSED_FROM else passage.code or _code_of(status),
+        None if status < REFUSED_FROM else context.code or _code_of(status),
     )
 
 

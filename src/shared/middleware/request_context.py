@@ -8,21 +8,21 @@ from shared.middleware.request_body import RequestBody
 
 Headers = list[tuple[bytes, bytes]]
 
-_KEY = "passage"
+_KEY = "context"
 
 
 class RequestContext(msgspec.Struct):
-    visit: AuthContext | None = None
-    answer_headers: Headers = []
+    auth: AuthContext | None = None
+    response_headers: Headers = []
     code: str | None = None  # of the problem document in the response
     body: RequestBody | None = None  # None for methods without a body
 
 
-def open_passage(scope: HTTPScope) -> RequestContext:
-    passage = RequestContext()
-    scope["state"] = {_KEY: passage}
-    return passage
+def open_context(scope: HTTPScope) -> RequestContext:
+    context = RequestContext()
+    scope["state"] = {_KEY: context}
+    return context
 
 
-def passage_of(scope: HTTPScope) -> RequestContext:
+def context_of(scope: HTTPScope) -> RequestContext:
     return scope["state"][_KEY]

@@ -21,38 +21,36 @@ from shared.middleware.idempotency import HEADER as IDEMPOTENCY_KEY
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import FREE, RateLimits
 from shared.middleware.request_body import RequestBody
-from shared.middleware.request_context import RequestContext, passage_of
+from shared.middleware.request_context import RequestContext, context_of
 
 
 class Authenticator(Protocol):
-    async def visit(self, authorization: bytes, account: bytes | None) -> AuthContext:
+    async def authenticate(self, authorization: bytes, account: bytes | None) -> AuthContext:
         """Identify the caller from Authorization and Oslira-Account. Raises Unauthenticated."""
         ...
 
-    async def admit(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
+    async def authorize(self, caller: Caller, access: str, account_id: AccountId | None) -> Caller:
         """Authorize the caller for a route with that policy. Raises Forbidden or NotFound."""
         ...
 
 
 class TokenMissing(Unauthenticated):
     code = "token_missing"
-
-    def __str__(self) -> str:
-        return "Send an access token or an API key: Authorization: Bearer <token>."
+    text = "Send an access token or an API key: Authorization: Bearer <token>."
 
 
 class RequestPipeline:
     def __init__(
         self,
         app: ASGIApp,
-        doorkeeper: Authenticator,
+        authenticator: Authenticator,
         rate_limits: RateLimits,
         idempotency: Idempotency,
         audit: AuditRecorder,
         proxy_hops: int,
     ) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._rate_limits = rate_limits
         self._idempotency = idempotency
         self._audit = audit
@@ -64,34 +62,34 @@ class RequestPipeline:
         if scope["method"] == "OPTIONS" and marks.get("access") != "public":
             marks = SIGNED_IN  # every authenticated caller; Litestar's own handler has no policy
         access: str = marks["access"]
-        passage = passage_of(scope)
+        context = context_of(scope)
         route_class: str | None = marks.get("route_class")  # "" is UNCOUNTED
         if access == "public":
-            await self._pass_public(scope, receive, send, passage, route_class)
+            await self._run_public(scope, receive, send, context, route_class)
             return
         authorization, account, key = _headers(scope)
         current_credentials.set((authorization.rpartition(b" ")[2], key or b""))
-        visit = passage.visit = await self._visit(scope, passage, authorization, account)
-        await self._count_visit(scope, passage, visit, route_class)
+        auth = context.auth = await self._authenticate(scope, context, authorization, account)
+        await self._count_caller(scope, context, auth, route_class)
         account_id = scope["path_params"].get("account_id")
-        caller = scope["user"] = await self._doorkeeper.admit(visit.caller, access, account_id)
+        caller = scope["user"] = await self._authenticator.authorize(auth.caller, access, account_id)
         enter = self._enter
         if key is not None and scope["method"] == "POST":
             enter = partial(self._idempotency.run, self._enter, caller=caller, key=key)
         if access == OPERATORS_ONLY["access"]:
             enter = partial(self._audit.run, enter, caller=caller)
-        if passage.body is not None:  # read only after authorization, because the body occupies memory
-            enter = partial(_with_body, enter, body=passage.body, is_authenticated=True)
+        if context.body is not None:  # read only after authorization, because the body occupies memory
+            enter = partial(_with_body, enter, body=context.body, is_authenticated=True)
         await enter(scope, receive, send)
 
-    async def _pass_public(
-        self, scope: HTTPScope, receive: Receive, send: Send, passage: RequestContext, route_class: str | None
+    async def _run_public(
+        self, scope: HTTPScope, receive: Receive, send: Send, context: RequestContext, route_class: str | None
     ) -> None:
         if route_class != UNCOUNTED["route_class"]:
-            await self._count_address(scope, passage, route_class or "public")
+            await self._count_address(scope, context, route_class or "public")
         enter = self._enter
-        if passage.body is not None:
-            enter = partial(_with_body, enter, body=passage.body, is_authenticated=False)
+        if context.body is not None:
+            enter = partial(_with_body, enter, body=context.body, is_authenticated=False)
         await enter(scope, receive, send)
 
     async def _enter(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,29 +100,29 @@ class RequestPipeline:
         else:
             await self._app(scope, receive, send)
 
-    async def _visit(
-        self, scope: HTTPScope, passage: RequestContext, authorization: bytes, account: bytes | None
+    async def _authenticate(
+        self, scope: HTTPScope, context: RequestContext, authorization: bytes, account: bytes | None
     ) -> AuthContext:
         try:
             if not authorization:
                 raise TokenMissing
-            return await self._doorkeeper.visit(authorization, account)
-        except Unauthenticated as refusal:
-            if refusal.is_counted:
-                await self._count_address(scope, passage, "public")
+            return await self._authenticator.authenticate(authorization, account)
+        except Unauthenticated as error:
+            if error.is_counted:
+                await self._count_address(scope, context, "public")
             raise
 
-    async def _count_visit(
-        self, scope: HTTPScope, passage: RequestContext, visit: AuthContext, route_class: str | None
+    async def _count_caller(
+        self, scope: HTTPScope, context: RequestContext, auth: AuthContext, route_class: str | None
     ) -> None:
         if route_class is None:
             route_class = "read" if scope["method"] == "GET" else "write"
         if route_class:
-            await self._rate_limits.count(passage, visit.counted_as, visit.plan, route_class)
+            await self._rate_limits.count(context, auth.rate_limit_key, auth.plan, route_class)
 
-    async def _count_address(self, scope: HTTPScope, passage: RequestContext, route_class: str) -> None:
+    async def _count_address(self, scope: HTTPScope, context: RequestContext, route_class: str) -> None:
         address = client_address(scope, self._proxy_hops)
-        await self._rate_limits.count(passage, address, FREE, route_class)
+        await self._rate_limits.count(context, address, FREE, route_class)
 
 
 async def _with_body(

@@ -13,7 +13,6 @@ from features.analysis.domain.errors import ProfileIsPrivate, ProfileNotFound, P
 from features.analysis.domain.profile.freshness import DEPTHS, Change, Verdict, age_s, changes, judge
 from features.analysis.domain.profile.profile import (
     POSTS_NEEDED,
-    AnalysisType,
     Outcome,
     Profile,
     Scrape,
@@ -21,6 +20,7 @@ from features.analysis.domain.profile.profile import (
 )
 from shared.clock import Clock
 from shared.errors import DomainError
+from shared.ids import AnalysisType
 from shared.llm import CostOwner
 from shared.single_flight import SingleFlight
 
@@ -110,8 +110,8 @@ class ProfileReader:
         self, username: str, analysis_type: AnalysisType, look: ProfileRead, *, is_cached: bool
     ) -> ReadProfile:
         scrape = look.scrape
-        if refusal := REFUSALS.get(scrape.outcome):
-            raise refusal(username)
+        if error := REFUSALS.get(scrape.outcome):
+            raise error(username=username)
         assert scrape.profile is not None  # a scrape with the outcome ok has a profile
         # A deeper cached scrape must not change the result of a light analysis.
         posts = scrape.profile.posts[: POSTS_NEEDED[analysis_type]]

@@ -13,11 +13,9 @@ from features.analysis.application.ports import (
 from features.analysis.application.start_analysis import payer_of
 from features.analysis.domain.bulk import BulkPage, Checked, checked
 from features.analysis.domain.errors import BulkAnalysisNotFound, BulkTooLarge, NothingToAnalyse
-from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.requests import NewBulkAnalysis
 from shared.caller import Caller
-from shared.ids import RunId
+from shared.ids import AnalysisType, BusinessProfileId, RunId
 from shared.pagination import decode_cursor, encode_cursor
 
 
@@ -51,11 +49,13 @@ class StartBulk:
         """Raises BulkTooLarge, and NothingToAnalyse when every row is rejected."""
         terms = await self.terms.terms(caller, wish.business_profile_id)
         if len(wish.usernames) > terms.bulk_max:
-            raise BulkTooLarge(terms.bulk_max, terms.plan)
+            raise BulkTooLarge(limit=terms.bulk_max, plan=terms.plan)
         rows = checked(wish.usernames)
         if not rows.usernames:
             first = rows.rejections[0]
-            raise NothingToAnalyse(len(rows.rejections), first.code, first.reason)
+            raise NothingToAnalyse(
+                rejected_count=len(rows.rejections), first_code=first.code, first_reason=first.reason
+            )
         credits_each = await self.prices.credits(wish.analysis_type)
         return BulkReport(
             order=NewBulkAnalysis(

@@ -21,9 +21,10 @@ from features.analysis.domain.errors import (
     ProfileNotFound,
     ProfileRestricted,
 )
-from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.profile.profile import POSTS_NEEDED, Scrape
 from features.analysis.domain.prompting.output_sanitizer import clean_answer
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, Business
+from shared.ids import AnalysisType
 
 # Letters times search terms. Above this number the comparison runs in a thread, to keep the event loop free.
 COMPARISONS_MAX = 500_000
@@ -88,7 +89,7 @@ class AnalysisSteps:
             return UNDESCRIBED
         found = await self.businesses.find(request.account_id, request.business_profile_id)
         if found is None:
-            raise BusinessDeleted(str(request.business_profile_id))
+            raise BusinessDeleted(business_profile_id=str(request.business_profile_id))
         return found
 
 

@@ -3,9 +3,11 @@ from dataclasses import dataclass
 from features.auth.application import ports
 from features.auth.domain.errors import TooManyAccounts
 from features.auth.domain.memberships import Account, tidy_name
+from features.auth.domain.roles import ALLOWED
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId
 from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.permissions import Permission
 
 OWNED_MAX = 20
 
@@ -44,7 +46,7 @@ class Accounts:
             account_id, owner=caller.user_id, name=tidy_name(name), accounts_max=OWNED_MAX
         )
         if not created:
-            raise TooManyAccounts(OWNED_MAX)
+            raise TooManyAccounts(limit=OWNED_MAX)
         return await self.get(caller, account_id)
 
     async def rename(self, caller: Caller, account_id: AccountId, name: str) -> Account:
@@ -61,6 +63,29 @@ class Accounts:
         return await self.get(caller, account_id)
 
 
+@dataclass(frozen=True, slots=True)
+class CurrentUser:
+    memberships: ports.Memberships
+    accounts: ports.Accounts
+
+    async def account_and_permissions(self, caller: Caller) -> tuple[Account | None, list[Permission]]:
+        """Return the caller's account and permissions. Raises AccountNotFound if the chosen account is not
+        the caller's.
+        """
+        membership = await self.memberships.find(caller)
+        if membership is None:
+            if caller.chosen_account:
+                raise AccountNotFound
+            return None, []
+        account = await self.accounts.get(caller, membership.account_id)
+        allowed: list[Permission] = [
+            permission
+            for permission, roles in ALLOWED.items()
+            if (permission in caller.scopes if caller.scopes is not None else membership.role in roles)
+        ]
+        return account, allowed
+
+
 def _deletion(account: Account) -> Cursor:
-    assert account.deleted_at is not None, "only what was deleted is listed here"
+    assert account.deleted_at is not None, "the query returns deleted accounts only"
     return Cursor(account.deleted_at, account.id)

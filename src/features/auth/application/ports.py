@@ -29,7 +29,7 @@ class TokenVerifier(Protocol):
 
 
 class SignUps(Protocol):
-    async def first_sight(
+    async def sign_up_if_new(
         self, user_id: UserId, *, email: str, account_name: str, bonus_credits: int
     ) -> None:
         """Create the account and the bonus of a new user, once. Idempotent."""
@@ -48,14 +48,14 @@ class ApiKeyLookup(Protocol):
         """Find a key. Returns None for a key of a deleted account as well."""
         ...
 
-    def note_use(self, key: ApiKey, at: datetime) -> None:
+    def record_use(self, key: ApiKey, at: datetime) -> None:
         """Record the time of use with a write-behind."""
         ...
 
 
 class Memberships(Protocol):
-    async def of(self, caller: Caller) -> Membership | None:
-        """Return the caller's current membership of the chosen account; None when it is not the caller's."""
+    async def find(self, caller: Caller) -> Membership | None:
+        """Return the caller's membership of the chosen account; None when it is not the caller's account."""
         ...
 
 

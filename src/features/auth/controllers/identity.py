@@ -9,7 +9,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
 
-from features.auth.application.current_user import CurrentUser
+from features.auth.application.accounts import CurrentUser
 from features.auth.controllers.accounts import ACCOUNT_EXAMPLE, AccountResponse, account_out
 from shared.caller import Caller, PrincipalKind
 from shared.http.route_policy import SIGNED_IN
@@ -86,7 +86,7 @@ class IdentityController(Controller):
         `account` is null when you belong to several accounts and chose none, or to none.
         """
         caller = request.user
-        account, permissions = await me.standing(caller)
+        account, permissions = await me.account_and_permissions(caller)
         return MeResponse(
             kind=caller.kind,
             id=caller.id,

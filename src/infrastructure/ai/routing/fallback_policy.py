@@ -54,10 +54,10 @@ class FallbackPolicy:
         model = self._candidates[step.candidate].model.name
         match result.kind:
             case "malformed" | "truncated":
-                self.error = CompletionMalformed(self._task, model)
+                self.error = CompletionMalformed(task=self._task, model=model)
                 return self._repair(step, result) or self._fall_back(step)
             case "refused":
-                self.error = CompletionRefused(self._task, model)
+                self.error = CompletionRefused(task=self._task, model=model)
                 return self._fall_back(step)
             case "invalid":
                 return self._fall_back_to_larger_context(step)
@@ -112,5 +112,5 @@ class FallbackPolicy:
             larger = self._candidates[following.candidate].model
             if larger.context_tokens_max > model.context_tokens_max:
                 return following
-        self.error = PromptRejected(self._task, model.name)
+        self.error = PromptRejected(task=self._task, model=model.name)
         return None

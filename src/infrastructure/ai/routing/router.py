@@ -160,4 +160,5 @@ class Router:
             return self._policy.error
         blocked_s = min(attempts.breaker(candidate.model).blocked_for_s for candidate in self._candidates)
         wait_s = blocked_s if 0 < blocked_s < math.inf else self._retry_after_s or RETRY_AFTER_S
-        return ModelsUnavailable(self._task.name, math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S)))
+        retry_after_s = math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S))
+        return ModelsUnavailable(task=self._task.name, retry_after_s=retry_after_s)

@@ -84,7 +84,7 @@ class PostgresSignUps(ports.SignUps):
     def __init__(self, database: Database) -> None:
         self._session = database.admin("sign-up")
 
-    async def first_sight(
+    async def sign_up_if_new(
         self, user_id: UserId, *, email: str, account_name: str, bonus_credits: int
     ) -> None:
         await self._session.fetch(FIRST_SIGHT, user_id, email, account_name, bonus_credits)
@@ -94,7 +94,7 @@ class PostgresMemberships(ports.Memberships):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def of(self, caller: Caller) -> Membership | None:
+    async def find(self, caller: Caller) -> Membership | None:
         (row,) = await self._database.user(caller.claims).call(STANDING, caller.chosen_account)
         return Membership(**row) if row["account_id"] else None
 

@@ -98,7 +98,7 @@ class PostgresApiKeyLookup(ports.ApiKeyLookup):
             return None
         return StoredApiKey(secret_hash=rows[0]["secret_hash"], key=_key(rows[0]))
 
-    def note_use(self, key: ApiKey, at: datetime) -> None:
+    def record_use(self, key: ApiKey, at: datetime) -> None:
         self._uses.add((key.id, at))
 
     async def _write_uses(self, uses: list[tuple[UUID, datetime]]) -> None:

@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 
 from features.analysis.domain.errors import UsernameInvalid
+from shared.ids import AnalysisType, Platform
 
-Platform = Literal["instagram"]
-AnalysisType = Literal["light", "deep", "xray"]
 Outcome = Literal["ok", "private", "not_found", "restricted"]
 
 POSTS_NEEDED: dict[AnalysisType, int] = {"light": 12, "deep": 50, "xray": 50}
@@ -102,5 +101,5 @@ def username_of(text: str) -> str:
     name = (address[1] if address else stripped.removeprefix("@")).lower()
     # Rejects lookalike letters of other scripts; some become ASCII in lower case.
     if not stripped.isascii() or not _USERNAME.fullmatch(name) or name in _RESERVED:
-        raise UsernameInvalid(text[:100])
+        raise UsernameInvalid(username=text[:100])
     return name
