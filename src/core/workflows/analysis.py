@@ -6,9 +6,8 @@ from functools import partial
 import msgspec
 import structlog
 
-from core.engine.retry import RetryPolicy
 from core.engine.run_context import RunCancelled, RunContext, StepFailed
-from core.engine.run_executor import RunResult
+from core.engine.workflow import RunResult
 from features.analysis.application.assemble_result import (
     AnalysisInput,
     AnalysisRequest,
@@ -31,6 +30,7 @@ from features.analysis.domain.requests import NewAnalysis
 from features.runs.domain.refunds import settled
 from features.runs.domain.run import Run
 from shared.ids import AnalysisType, RunId
+from shared.retry import RetryPolicy
 
 # Provider clients retry internally, so the step must not.
 NO_RETRY = RetryPolicy(attempts_max=1)
@@ -48,7 +48,7 @@ class AnalysisWorkflow:
     async def run(self, context: RunContext) -> RunResult:
         request = _request(context.run)
         result, score = await self._result(context, request)
-        return RunResult(result.ending, result.deliver, partial(self.metrics.record_end, request, score))
+        return RunResult(result.end, result.deliver, partial(self.metrics.record_end, request, score))
 
     async def _result(self, context: RunContext, request: AnalysisRequest) -> tuple[RunResult, int | None]:
         run = context.run
@@ -65,7 +65,7 @@ class AnalysisWorkflow:
             partial(self.steps.fetch_profile, request),
             returns=ScrapedProfile,
             percent=SCRAPE_PERCENT,
-            patience=NO_RETRY,
+            retry=NO_RETRY,
         )
         outcome = scraped.eligibility.outcome
         if outcome != "ok":
@@ -73,19 +73,19 @@ class AnalysisWorkflow:
         prepared = await self.steps.prepare(request, scraped)
         analysis = assemble(prepared, await self._complete(context, prepared))
         await context.report(SAVE, SAVE_PERCENT)
-        context.heed(SAVE)
-        ending = settled(context.run, "completed", completion_outcome(is_cached=analysis.is_cached))
-        return RunResult(ending, partial(self.result.save, analysis)), analysis.score.total
+        context.check_cancelled(SAVE)
+        end = settled(context.run, "completed", completion_outcome(is_cached=analysis.is_cached))
+        return RunResult(end, partial(self.result.save, analysis)), analysis.score.total
 
     async def _complete(self, context: RunContext, prepared: AnalysisInput) -> list[CompletedPrompt]:
-        completed = await context.together(
+        completed = await context.parallel(
             {
                 name: partial(self.steps.complete, name, prepared)
                 for name in FORMS[prepared.request.analysis_type]
             },
             returns=CompletedPrompt,
             percents=(PROMPTS_PERCENT, SAVE_PERCENT),
-            patience=NO_RETRY,
+            retry=NO_RETRY,
         )
         return list(completed.values())
 

@@ -14,9 +14,8 @@ from typing import Literal
 
 import msgspec
 
-from core.engine.retry import until_database_answers
 from core.engine.run_context import RunCancelled, RunContext
-from core.engine.run_executor import SUSPENDED, RunResult, Suspended
+from core.engine.workflow import SUSPENDED, RunResult, Suspended
 from features.analysis.application.ports import BulkItems, Prices
 from features.analysis.domain.bulk import (
     CANCELLING,
@@ -33,6 +32,7 @@ from features.analysis.domain.requests import NewBulkAnalysis
 from features.runs.application.ports import RunStarts
 from features.runs.domain.refunds import settled
 from features.runs.domain.run import NewRun, Run
+from shared.retry import until_database_answers
 
 RUNS_QUEUE = "runs"
 TRANSACTION_TYPE = "analysis"
@@ -65,7 +65,7 @@ class BulkWorkflow:
         priced = await self._priced(context.run)
         progress, reported = BulkProgress(), None
         while (counts := await self._settle(context.run)).ended < counts.total:
-            context.heed(progress.step)
+            context.check_cancelled(progress.step)
             progress = progress_of(counts, is_short=progress.is_short)
             result = await self._start_items(context, priced, counts, progress)
             if result == "paused":
@@ -75,7 +75,7 @@ class BulkWorkflow:
                 await context.report(progress.step, progress.percent)
                 reported = progress
             interval_s = CREDITS_POLL_INTERVAL_S if progress.is_short else POLL_INTERVAL_S
-            await context.pause(interval_s, place=progress.step)
+            await context.pause(interval_s, step=progress.step)
         return False
 
     async def _start_items(
@@ -133,7 +133,7 @@ class BulkWorkflow:
         await until_database_answers(lambda: self._request_cancel(context))
         while (counts := await self._settle(context.run)).active:
             await context.report(CANCELLING, progress_of(counts).percent)
-            await context.rest(POLL_INTERVAL_S)
+            await context.wait(POLL_INTERVAL_S)
 
     async def _request_cancel(self, context: RunContext) -> None:
         run = context.run
