@@ -200,7 +200,7 @@ def publish_command() -> None:
 
     async def work() -> list[Published]:
         async with build(place) as application:
-            return await application.billing.catalogue.publish()
+            return await application.billing.catalog.publish()
 
     for published in run_to_the_end(work()):
         what = "published" if published.is_new else "known"
