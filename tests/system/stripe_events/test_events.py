@@ -413,7 +413,7 @@ async def test_event_of_a_deleted_account_is_ignored(inbox, world, prices):
 
 
 async def test_unknown_object_shape_is_retried_without_changes(inbox, world, owner, tenant):
-    world.things["sub_odd"] = StripeShapeUnknown("subscription", "current_period_start")
+    world.things["sub_odd"] = StripeShapeUnknown(kind="subscription", field="current_period_start")
     payload = world.emit("customer.subscription.updated", "sub_odd")
 
     assert await inbox.process_all(payload) == ["pending"]

@@ -48,7 +48,7 @@ class PaymentReversals:
             return None
         reversal = await self.repository.reverse_payment(snapshot)
         if reversal.outcome == "unknown_payment":
-            raise WaitsForAnotherEvent(f"payment {snapshot.payment_id}")
+            raise WaitsForAnotherEvent(what=f"payment {snapshot.payment_id}")
         return reversal
 
 
