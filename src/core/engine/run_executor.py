@@ -78,7 +78,7 @@ class ActiveRuns:
 
     def begin(self, work: RunContext, task: asyncio.Task[Any]) -> None:
         self._works[work.run.id] = work
-        if not work.run.takes_turn:
+        if not work.run.uses_concurrency_slot:
             self._waiting.add(task)
 
     def end(self, work: RunContext) -> None:

@@ -4,9 +4,9 @@ from typing import LiteralString
 from features.runs.application.ports import HeartbeatReply, WorkerRegistry
 from infrastructure.database.clients import AdminClient
 
-ENLIST: LiteralString = "select traffic.enlist($1, $2, $3)"
-BEAT: LiteralString = "select * from traffic.beat($1, $2, $3)"
-LEAVE: LiteralString = "select traffic.leave($1)"
+ENLIST: LiteralString = "select traffic.register_worker($1, $2, $3)"
+BEAT: LiteralString = "select * from traffic.heartbeat($1, $2, $3)"
+LEAVE: LiteralString = "select traffic.deregister_worker($1)"
 
 
 class PostgresWorkerRegistry(WorkerRegistry):
