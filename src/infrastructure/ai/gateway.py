@@ -1,6 +1,7 @@
 """Gateway to the models: completion cache, single flight, routing with fallbacks, and usage records."""
 
 import asyncio
+import copy
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -176,7 +177,7 @@ class Gateway(CompletionProvider):
         try:
             found = await self._flights.join(key, partial(self._inquire, asked))
         except FlightCancelled:
-            raise ModelsUnavailable(asked.task.name, 1) from None
+            raise ModelsUnavailable(task=asked.task.name, retry_after_s=1) from None
         except asyncio.CancelledError:
             if not is_first:
                 await self._write(asked, "cancelled")
@@ -185,7 +186,7 @@ class Gateway(CompletionProvider):
             if is_first:
                 raise
             await self._write(asked, OUTCOMES.get(type(error), "unavailable"))
-            raise type(error)(*error.args) from None  # new per waiter, so that tracebacks do not mix
+            raise copy.copy(error) from None  # new per waiter, so that tracebacks do not mix
         if is_first:
             return found
         found = found._replace(cache="shared", usage=Usage(), cost_nanodollars=0)

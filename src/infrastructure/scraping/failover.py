@@ -51,7 +51,9 @@ class FailoverProfiles(ProfileSource):
         passage = self._breaker.enter()
         if passage is None:
             blocked_s = self._breaker.blocked_for_s  # infinite during another call's probe
-            raise ProfilesUnavailable(username, max(math.ceil(min(blocked_s, RULES.open_s)), 1))
+            raise ProfilesUnavailable(
+                username=username, retry_after_s=max(math.ceil(min(blocked_s, RULES.open_s)), 1)
+            )
         health: Health = "unknown"  # also after an error of our own database or semaphore
         try:
             scrape = await self._first.look(username, posts_max=posts_max, spender=spender)

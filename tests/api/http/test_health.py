@@ -11,7 +11,7 @@ import pytest
 from core.api import health as health_module
 from core.api.health import Health, HealthCheckFailed
 from core.app import create_app
-from core.engine.state import EngineState
+from core.engine.workflow import EngineState
 from core.settings.settings import Settings
 from core.wiring.application import build
 from core.wiring.bootstrap import runtime

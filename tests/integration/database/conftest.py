@@ -26,7 +26,7 @@ def registry(session):
 async def executor(registry):
     """The name of a registered worker process."""
     name = str(uuid.uuid4())
-    await registry.enlist(name, host="here", queues=["tests"])
+    await registry.register(name, host="here", queues=["tests"])
     return name
 
 

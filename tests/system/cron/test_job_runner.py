@@ -10,9 +10,7 @@ from structlog.testing import capture_logs
 
 from core.cron.job_runner import JobRunner
 from core.engine.engine import running_engine
-from core.engine.queues import Queue
-from core.engine.retry import RetryPolicy
-from core.engine.system_workflows import SystemWorkflow
+from core.engine.workflow import Queue, SystemWorkflow
 from core.wiring.bootstrap import runtime
 from core.wiring.engine import parts_on
 from core.wiring.resources import open_foundation
@@ -21,6 +19,7 @@ from features.operations.domain.errors import JobUnknown
 from features.operations.domain.jobs import JobFinding, Report
 from infrastructure.database.operations.cron import PostgresCron
 from shared.errors import Unavailable
+from shared.retry import RetryPolicy
 from tests.support import until
 from tests.system.cron.jobs import Counting, at, job
 from tests.system.engine.three_steps import nothing
@@ -61,8 +60,8 @@ async def engine(foundation, chores, *, drain_s=5.0):
     jobs = {name: job(name=name, time_limit_s=0.05 if name == "exec-slow" else 60.0) for name in chores}
     execution = JobRunner(jobs, chores, PostgresCron(foundation.database.admin("tests")), IMPATIENT)
     parts = parts_on(foundation, workflows=(), queues=(QUEUE,))
-    routines = (SystemWorkflow("cron_job", execution.carry_out),)
-    parts = dataclasses.replace(parts, routines=routines, warm_up=nothing, drain_s=drain_s)
+    workflows = (SystemWorkflow("cron_job", execution.carry_out),)
+    parts = dataclasses.replace(parts, system_workflows=workflows, warm_up=nothing, drain_s=drain_s)
     async with running_engine(parts) as running:
         yield running
 

@@ -80,7 +80,7 @@ async def test_scheduler_claims_missed_slots_at_start():
 
 
 async def test_due_slot_is_claimed_after_the_database_returns(monkeypatch):
-    monkeypatch.setattr("core.engine.retry.WAIT_S_FIRST", 0.0)
+    monkeypatch.setattr("shared.retry.WAIT_S_FIRST", 0.0)
     claims, stopping = AwayAtFirst(), asyncio.Event()
     every_second = Scheduler([job()], claims, lambda: datetime.now(UTC), EverySecond())
     attending = asyncio.create_task(every_second.attend(stopping))

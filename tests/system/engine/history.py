@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.engine.run_executor import Workflow
+from core.engine.workflow import Workflow
 
 FOLDER = Path(__file__).parent / "histories"
 STEPS = """

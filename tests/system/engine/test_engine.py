@@ -10,8 +10,8 @@ import pytest
 from core.engine import supervisor as keeper
 from core.engine.engine import running_engine
 from core.engine.schema import migrate_engine
-from core.engine.state import EngineState
 from core.engine.supervisor import supervise_engine
+from core.engine.workflow import EngineState
 from tests.support import until
 from tests.system.engine.three_steps import parts
 
@@ -46,7 +46,7 @@ async def test_engine_that_fails_to_start_is_retried(engine_place, engine_owner,
     monkeypatch.setattr(keeper, "RETRY_INTERVAL_S", 0.01)
     await engine_owner.execute("alter table dbos.dbos_migrations rename to hidden")
     async with kept_engine(engine_place) as state:
-        await until(lambda: any(entry["event"] == "engine_not_running" for entry in logs))
+        await until(lambda: any(entry["event"] == "engine_start_failed" for entry in logs))
         assert state.executor is None
         await engine_owner.execute("alter table dbos.hidden rename to dbos_migrations")
 
@@ -65,7 +65,7 @@ async def test_warm_up_runs_concurrently_and_its_failure_is_logged(engine_place,
         await reached.wait()
         await book.ended([await book.start()])
         go_on.set()
-        warned = await until(lambda: [entry for entry in logs if entry["event"] == "not_warmed_up"])
+        warned = await until(lambda: [entry for entry in logs if entry["event"] == "warm_up_failed"])
 
     assert [entry["error"] for entry in warned] == ["LookupError"]
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from core.engine.engine import running_engine
-from core.engine.run_executor import RunResult, Workflow
+from core.engine.workflow import RunResult, Workflow
 from features.runs.domain.run import RunEnd
 from tests.system.engine.history import FOLDER, Listener, history_of, load, put_back, save
 from tests.system.engine.three_steps import KIND, parts

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from core.engine.engine import running_engine
-from core.engine.run_context import RetryPolicy, RunCancelled, StepFailed
-from core.engine.run_executor import RunResult, Workflow
+from core.engine.run_context import RunCancelled, StepFailed
+from core.engine.workflow import RunResult, Workflow
 from features.runs.domain.run import RunEnd
 from shared.errors import Invalid, Unavailable
+from shared.retry import RetryPolicy
 from tests.support import until
 from tests.system.engine.history import history_of
 from tests.system.engine.three_steps import parts
@@ -65,7 +66,7 @@ def carry_out(engine, book):
 
 
 def step(work, call, *, name="only", returns=int):
-    return work.step(name, call, returns=returns, percent=50, patience=HASTY)
+    return work.step(name, call, returns=returns, percent=50, retry=HASTY)
 
 
 async def test_step_is_retried_after_unavailable(carry_out):
@@ -240,7 +241,7 @@ async def test_step_that_could_not_be_stored_is_executed_again(engine, book, log
 
     engine.scripts["unlucky"] = unlucky
     run_id = await book.start(kind="scripted", script="unlucky")
-    await until(lambda: any(entry["event"] == "step_not_kept" for entry in logs))
+    await until(lambda: any(entry["event"] == "step_not_stored" for entry in logs))
     await book.owner.execute("alter table dbos.hidden rename to operation_outputs")
     await book.ended([run_id])
 

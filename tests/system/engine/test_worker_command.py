@@ -22,7 +22,7 @@ async def test_worker_command_runs_until_sigterm(engine_addresses, engine_owner,
     )
     await until(lambda: engine_owner.fetchval(HEARD), timeout_s=120)
     async for line in process.stderr:
-        if b"engine_running" in line:
+        if b"engine_started" in line:
             break
     process.terminate()
     _, rest = await process.communicate()

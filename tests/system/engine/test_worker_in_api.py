@@ -99,7 +99,7 @@ async def test_serve_command_answers_before_the_engine_starts_and_stops_both(eng
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
         page = (await client.get("/health/ready", headers=operator_with(tmp_path))).json()
     async for line in process.stderr:
-        if b"engine_running" in line:
+        if b"engine_started" in line:
             break
     process.terminate()
     _, rest = await process.communicate()

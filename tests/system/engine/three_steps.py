@@ -13,10 +13,9 @@ from contextlib import asynccontextmanager
 
 import uvloop
 
-from core.engine.queues import Queue
 from core.engine.run_context import RunContext
-from core.engine.run_executor import RunResult, Workflow
 from core.engine.supervisor import supervise_engine
+from core.engine.workflow import Queue, RunResult, Workflow
 from core.processes.server import serve
 from core.processes.worker import WorkerFenced, work
 from core.wiring.bootstrap import runtime, start_logs

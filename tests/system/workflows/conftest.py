@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from core.engine.engine import running_engine
-from core.engine.run_executor import Workflow
+from core.engine.workflow import Workflow
 from core.wiring.bootstrap import runtime
 from tests.conftest import copy_of, make_tenant
 from tests.support import dual_client, until

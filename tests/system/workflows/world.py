@@ -16,7 +16,7 @@ import uvloop
 import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
 import infrastructure.ai.providers.openai_sdk
 import infrastructure.scraping.apify_runs  # noqa: F401
-from core.engine.queues import Queue
+from core.engine.workflow import Queue
 from core.processes.worker import WorkerFenced, work
 from core.wiring.bootstrap import runtime, start_logs
 from core.wiring.engine import parts_on

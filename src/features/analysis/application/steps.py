@@ -89,7 +89,7 @@ class AnalysisSteps:
             return UNDESCRIBED
         found = await self.businesses.find(request.account_id, request.business_profile_id)
         if found is None:
-            raise BusinessDeleted(str(request.business_profile_id))
+            raise BusinessDeleted(business_profile_id=str(request.business_profile_id))
         return found
 
 

@@ -87,7 +87,9 @@ def checked(texts: Sequence[str]) -> Checked:
         try:
             username = username_of(text)
         except UsernameInvalid:
-            rejections.append(_rejection(position, shown, UsernameInvalid.code, str(UsernameInvalid(shown))))
+            rejections.append(
+                _rejection(position, shown, UsernameInvalid.code, str(UsernameInvalid(username=shown)))
+            )
             continue
         if username in positions:
             reason = f"The same as row {positions[username]}: @{username}."

@@ -40,7 +40,7 @@ class Holds:
         """Spend up to the held credits after the work is done; the rest becomes available again."""
         check_reference(reference)
         if credits_spent < 0:
-            raise LedgerChangeInvalid("Nothing less than 0 credits can be spent.")
+            raise LedgerChangeInvalid(reason="Nothing less than 0 credits can be spent.")
         return await self.ledger.settle_hold(account_id, reference=reference, credits_spent=credits_spent)
 
     async def release(self, account_id: AccountId, *, reference: str) -> LedgerChange:

@@ -150,7 +150,7 @@ class RunsController(Controller):
         parts holds and charges includes its parts. `is_live` is false from an hour after the end on.
         """
         if wait is not None and not 1 <= wait <= WAIT_S_MAX:
-            raise WaitInvalid(WAIT_S_MAX)
+            raise WaitInvalid(limit=WAIT_S_MAX)
         view = await run_views.look(request.user, RunId(run_id))
         if wait and (if_none_match is None or is_known(if_none_match, view.tag)):
             view = await run_views.wait(request.user, view, wait)

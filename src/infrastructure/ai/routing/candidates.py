@@ -26,7 +26,7 @@ def legs_of(table: ModelCatalog, task: Task, today: date) -> tuple[Candidate, ..
     """Raises ModelsUnavailable when no provider of the task is configured."""
     route = table.route(task, today)
     if not route:
-        raise ModelsUnavailable(task.name, NOBODY_HERE_S)
+        raise ModelsUnavailable(task=task.name, retry_after_s=NOBODY_HERE_S)
     return tuple(_leg(task, model) for model in route)
 
 

@@ -61,10 +61,10 @@ class FallbackPolicy:
         model = self._legs[step.leg].model.name
         match ended.kind:
             case "malformed" | "truncated":
-                self.verdict = CompletionMalformed(self._task, model)
+                self.verdict = CompletionMalformed(task=self._task, model=model)
                 return self._repaired(step, ended, view.complaint) or self._next(step)
             case "refused":
-                self.verdict = CompletionRefused(self._task, model)
+                self.verdict = CompletionRefused(task=self._task, model=model)
                 return self._next(step)
             case "invalid":
                 return self._wider(step)
@@ -116,5 +116,5 @@ class FallbackPolicy:
             and self._legs[following.leg].model.context_tokens_max > model.context_tokens_max
         ):
             return following
-        self.verdict = PromptRejected(self._task, model.name)
+        self.verdict = PromptRejected(task=self._task, model=model.name)
         return None

@@ -204,7 +204,9 @@ class CompletionRouter(Generic[R]):
             return self._course.verdict
         blocked_s = min(self._means.attempts.breaker(leg.model).blocked_for_s for leg in self._legs)
         wait_s = blocked_s if 0 < blocked_s < math.inf else self._told_s or RETRY_AFTER_S
-        return ModelsUnavailable(self._task.name, math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S)))
+        return ModelsUnavailable(
+            task=self._task.name, retry_after_s=math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S))
+        )
 
 
 async def _end(tasks: list[asyncio.Future[AttemptResult[R]]]) -> None:

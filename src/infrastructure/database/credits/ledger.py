@@ -103,9 +103,9 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda _: {
-                "conflicting": ReferenceReused(reference),
-                "unknown_type": TransactionTypeInvalid(transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type),
+                "conflicting": ReferenceReused(reference=reference),
+                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },
         )
 
@@ -124,10 +124,10 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda row: {
-                "conflicting": ReferenceReused(reference),
-                "insufficient": InsufficientCredits(credits_spent, row["credits_available"]),
-                "unknown_type": TransactionTypeInvalid(transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type),
+                "conflicting": ReferenceReused(reference=reference),
+                "insufficient": InsufficientCredits(needed=credits_spent, available=row["credits_available"]),
+                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },
         )
 
@@ -147,12 +147,12 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda row: {
-                "conflicting": ReferenceReused(reference),
-                "insufficient": InsufficientCredits(credits_held, row["credits_available"]),
-                "key_capped": ApiKeyCapReached(credits_held, row["credits_moved"]),
+                "conflicting": ReferenceReused(reference=reference),
+                "insufficient": InsufficientCredits(needed=credits_held, available=row["credits_available"]),
+                "key_capped": ApiKeyCapReached(needed=credits_held, cap=row["credits_moved"]),
                 "test_key": KeyNeverSpends(),
-                "unknown_type": TransactionTypeInvalid(transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type),
+                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },
         )
 
@@ -161,10 +161,10 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda row: {
-                "conflicting": ReferenceReused(reference),
-                "unknown_hold": HoldNotFound(reference),
-                "closed_hold": HoldIsClosed(reference),
-                "exceeds_hold": SettlementExceedsHold(credits_spent, row["credits_moved"]),
+                "conflicting": ReferenceReused(reference=reference),
+                "unknown_hold": HoldNotFound(reference=reference),
+                "closed_hold": HoldIsClosed(reference=reference),
+                "exceeds_hold": SettlementExceedsHold(spent=credits_spent, held=row["credits_moved"]),
             },
         )
 
@@ -173,8 +173,8 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda _: {
-                "unknown_hold": HoldNotFound(reference),
-                "closed_hold": HoldIsClosed(reference),
+                "unknown_hold": HoldNotFound(reference=reference),
+                "closed_hold": HoldIsClosed(reference=reference),
             },
         )
 
@@ -193,9 +193,11 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda row: {
-                "conflicting": ReferenceReused(reference),
-                "unknown_hold": HoldNotFound(hold_reference),
-                "exceeds_charge": RefundExceedsCharge(credits_refunded, row["credits_moved"]),
+                "conflicting": ReferenceReused(reference=reference),
+                "unknown_hold": HoldNotFound(reference=hold_reference),
+                "exceeds_charge": RefundExceedsCharge(
+                    wanted=credits_refunded, refundable=row["credits_moved"]
+                ),
             },
         )
 

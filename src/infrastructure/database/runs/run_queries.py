@@ -144,7 +144,7 @@ class PostgresRetries(RunRetries):
         if row["result"] == "unknown":
             return None
         if row["result"] == "not_retryable":
-            raise RunNotRetryable(row["status"])
+            raise RunNotRetryable(status=row["status"])
         raise start_refusal(row["result"], row, row["needed"] or row["bound"])
 
 

@@ -355,7 +355,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
     runs = desk.runs
     for _ in range(rounds):
         executor = str(uuid.uuid4())
-        await registry.enlist(executor, host="here", queues=[])
+        await registry.register(executor, host="here", queues=[])
         (parent,) = await desk.order(tenant, uses_concurrency_slot=False)
         children = await desk.order(tenant, 8, parent_id=parent)
         begun = [
@@ -367,7 +367,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
             runs.request_cancel(tenant.account_id, parent),
             *(runs.request_cancel(tenant.account_id, run_id) for run_id in reversed(children)),
             *(runs.finish(run, DONE) for run in begun[1:]),
-            *(registry.leave(name) for name in (executor, executor)),
+            *(registry.deregister(name) for name in (executor, executor)),
             runs.close_lost(),
         )
         for run_id in (parent, *children):

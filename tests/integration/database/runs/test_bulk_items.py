@@ -72,7 +72,7 @@ def started(items, bulk, start):
 @pytest.fixture
 async def end(session, runs):
     executor = str(uuid.uuid4())
-    await PostgresWorkerRegistry(session).enlist(executor, host="here", queues=["tests"])
+    await PostgresWorkerRegistry(session).register(executor, host="here", queues=["tests"])
 
     async def end(run, status, outcome):
         _, begun = await runs.begin(run.account_id, run.id, executor=executor, attempts_max=3)

@@ -34,7 +34,7 @@ def now(runs):
 
 async def test_a_paused_run_has_no_executor_and_all_its_attempts(pause, now, registry, executor):
     run = await now(await pause())
-    await registry.leave(executor)
+    await registry.deregister(executor)
 
     assert (run.status, run.current_step, run.progress, run.attempt) == ("paused", STEP, 50, 0)
     assert await now(run) == run

@@ -190,7 +190,7 @@ async def test_fenced_executor_neither_begins_nor_writes(runs, rich, registry, e
     run = await begun(runs, executor, new_run(rich))
     waiting = new_run(rich)
     await runs.start(waiting)
-    await registry.leave(executor)
+    await registry.deregister(executor)
 
     assert await runs.progress(run, 50, step="late") == "fenced"
     assert await runs.finish(run, DONE) == "fenced"
@@ -239,7 +239,7 @@ async def test_cancellation_of_an_active_run_reaches_its_executor(runs, rich, re
     again, _ = await runs.request_cancel(run.account_id, run.id)
 
     assert (first, again, asked.should_cancel, asked.status) == ("requested", "repeated", True, "processing")
-    pulse = await registry.beat(executor, gone_after_s=60, is_draining=False)
+    pulse = await registry.heartbeat(executor, gone_after_s=60, is_draining=False)
     assert pulse.cancels == {run.id}
 
 

@@ -47,7 +47,7 @@ def enlist(registry, look):
 
     async def enlist(*, is_steady=True):
         executor = str(uuid.uuid4())
-        await registry.enlist(executor, host="here", queues=["tests"])
+        await registry.register(executor, host="here", queues=["tests"])
         if is_steady:
             await look.execute(STEADY, executor)
         return executor
@@ -56,7 +56,7 @@ def enlist(registry, look):
 
 
 async def beat(registry, executor):
-    return await registry.beat(executor, gone_after_s=GONE_AFTER_S, is_draining=False)
+    return await registry.heartbeat(executor, gone_after_s=GONE_AFTER_S, is_draining=False)
 
 
 async def test_silent_worker_is_fenced_and_its_orphans_are_reported_until_reassigned(registry, look, enlist):
@@ -114,7 +114,7 @@ async def test_one_worker_at_a_time_fences_others(registry, look, enlist):
 async def test_worker_that_has_left_stays_fenced(registry, enlist):
     executor = await enlist()
 
-    await registry.leave(executor)
+    await registry.deregister(executor)
 
     assert not (await beat(registry, executor)).is_alive
 
@@ -122,8 +122,8 @@ async def test_worker_that_has_left_stays_fenced(registry, enlist):
 async def test_health_check_counts_accepting_workers_and_admitted_runs(client, look, registry, enlist):
     alive, silent, draining, left = [await enlist() for _ in range(4)]
     await look.execute(SILENT, silent)
-    await registry.beat(draining, gone_after_s=GONE_AFTER_S, is_draining=True)
-    await registry.leave(left)
+    await registry.heartbeat(draining, gone_after_s=GONE_AFTER_S, is_draining=True)
+    await registry.deregister(left)
     account_id = (await make_tenant(look)).account_id
     await look.execute(QUEUED, account_id, [None, 5, 90])  # one run waits for its account's limit
 
