@@ -24,7 +24,7 @@ class CloudflareGateway(msgspec.Struct, frozen=True):
         return f"{self.base}/{self.account}/{self.gateway}/{provider}"
 
     def headers(self, request: ModelRequest) -> dict[str, str]:
-        """Headers of a prompt. Cache entries are per tenant because ``completion_key`` contains the account."""
+        """Headers of a prompt. Cache entries are per tenant because ``answer_key`` contains the account."""
         headers = self.plain_headers()
         if not (request.is_fresh or request.complaint is not None or not self.cache_ttl_s):
             del headers["cf-aig-skip-cache"]
