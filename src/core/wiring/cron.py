@@ -76,7 +76,7 @@ def job_handlers(
 
 
 def cron_routine(foundation: Resources) -> SystemWorkflow:
-    """The workflow's name must equal the name under which ``cron.claim`` enqueues."""
+    """The workflow's name must equal the name under which ``scheduling.claim`` enqueues."""
     database, payments = foundation.database, foundation.payments
     ends = None if payments.records is None else StripeSubscriptions(payments.desk)
     chores = job_handlers(database, payments.records, ends)

@@ -11,10 +11,11 @@ import sys
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+import anthropic  # noqa: F401  preloaded: the imports take seconds
+import openai  # noqa: F401
 import uvloop
 
-import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
-import infrastructure.ai.providers.openai_sdk
+import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.workflow import Queue
 from core.processes.worker import WorkerFenced, work

@@ -105,7 +105,7 @@ async def test_incomplete_subscription_is_not_stored(book, owner, tenant, prices
     )
 
     assert applied.outcome == "incomplete"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
 async def test_second_subscription_is_reported_and_changes_nothing(book, owner, tenant, prices):
@@ -141,7 +141,7 @@ async def test_ended_subscription_stays_ended_and_the_own_clock_continues(book, 
 
     assert (ended.plan_before, ended.plan_after, ended.status_after) == ("growth", "free", "ended")
     assert back.outcome == "stale"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
 async def test_own_clock_resumes_in_the_current_period_without_granting_it(book, owner, tenant, prices):
@@ -158,7 +158,7 @@ async def test_own_clock_resumes_in_the_current_period_without_granting_it(book,
 
     assert await owner.fetchval(
         "select period_index = 3 and period_start <= now() and now() < period_end"
-        " from subscriptions where account_id = $1 and clock = 'own'",
+        " from subscriptions where account_id = $1 and clock = 'internal'",
         tenant.account_id,
     )
     assert await balance_of(owner, tenant.account_id) == 0
