@@ -30,7 +30,7 @@ MAKE_DUE = """
 update subscriptions as s
 set renews = true, period_index = 0, period_start = s.anchor_at,
     period_end = billing.period_start(s.anchor_at, 1)
-from accounts as a where a.id = s.account_id and a.name = 'Renewal' and s.clock = 'own'
+from accounts as a where a.id = s.account_id and a.name = 'Renewal' and s.clock = 'internal'
 """
 GRANTS = f"""
 select count(ledger.grant_credits(

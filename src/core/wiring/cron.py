@@ -80,7 +80,7 @@ def job_handlers(
 
 
 def cron_routine(foundation: Resources) -> SystemWorkflow:
-    """The workflow's name must equal the name under which ``cron.claim`` enqueues."""
+    """The workflow's name must equal the name under which ``scheduling.claim`` enqueues."""
     database, payments = foundation.database, foundation.payments
     ends = None if payments.stripe_reader is None else StripeSubscriptions(payments.api)
     chores = job_handlers(database, payments.stripe_reader, ends)

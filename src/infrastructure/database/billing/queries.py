@@ -21,7 +21,7 @@ from shared.caller import Caller, no_account
 from shared.ids import AccountId
 from shared.pagination import Cursor
 
-STANDING: LiteralString = "select * from caller.billing_standing($1, $2)"
+STANDING: LiteralString = "select * from caller.subscription($1, $2)"
 CHECKOUT: LiteralString = "select * from caller.checkout($1, $2, $3)"
 INVOICES: LiteralString = "select * from caller.invoices($1, $2, $3, $4, $5)"
 

@@ -61,7 +61,7 @@ set status = $3, last_error = $4, failures = $5, claimed_by = null, due_at = clo
 where stripe_event_id = $1 and claimed_by = $2 and status in ('pending', 'parked')
 returning true
 """
-NOTE_INVOICE: LiteralString = "select billing.note_invoice($1, $2, $3, $4, $5, $6, $7, $8) as is_noted"
+NOTE_INVOICE: LiteralString = "select billing.record_invoice($1, $2, $3, $4, $5, $6, $7, $8) as is_noted"
 IS_ACCOUNT: LiteralString = "select true from public.accounts where id = $1"
 CLAIM_FOR = timedelta(seconds=60)
 

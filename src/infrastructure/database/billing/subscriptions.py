@@ -62,20 +62,20 @@ returning not exists (
         (i.status, i.due_cents, i.paid_cents, i.number, i.period_start, i.stripe_payment_id)
 ) as is_news
 """
-NOTE_PAYMENT: LiteralString = "select billing.note_payment($1, $2, $3, $4, $5, $6)"
+NOTE_PAYMENT: LiteralString = "select billing.record_payment($1, $2, $3, $4, $5, $6)"
 GRANT_PERIOD: LiteralString = "select billing.grant_period($1, $2, $3, $4, $5) as credits"
 RETURN_PAYMENT: LiteralString = """
 select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
     coalesce(credits_short, 0) as credits_short
-from billing.return_payment($1, $2, $3)
+from billing.reverse_payment($1, $2, $3)
 """
 UNDO_RETURN: LiteralString = """
 select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
     coalesce(credits_short, 0) as credits_short
-from billing.undo_return($1)
+from billing.undo_reversal($1)
 """
 RENEWABLE: LiteralString = "select * from public.get_renewable_subscriptions($1)"
-RENEW_OWN: LiteralString = "select * from billing.renew_own($1)"
+RENEW_OWN: LiteralString = "select * from billing.renew_internal($1)"
 
 
 class PostgresSubscriptionRepository(SubscriptionStore):

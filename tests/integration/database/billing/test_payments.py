@@ -313,7 +313,7 @@ async def test_due_subscription_on_the_own_clock_is_renewed(repository, owner, t
 
     await repository.renew_own(1000)
 
-    assert [(one.plan, one.clock, one.monthly_credits) for one in due] == [("free", "own", 10)]
+    assert [(one.plan, one.clock, one.monthly_credits) for one in due] == [("free", "internal", 10)]
     assert await balance_of(owner, tenant.account_id) - before == 10
     assert tenant.account_id not in {one.account_id for one in await repository.renewable(1000)}
 

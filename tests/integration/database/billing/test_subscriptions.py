@@ -111,7 +111,7 @@ async def test_incomplete_subscription_is_not_stored(repository, owner, tenant, 
     )
 
     assert applied.outcome == "incomplete"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
 async def test_second_subscription_is_reported_and_changes_nothing(repository, owner, tenant, prices):
@@ -153,7 +153,7 @@ async def test_ended_subscription_stays_ended_and_the_own_clock_continues(reposi
 
     assert (ended.plan_before, ended.plan_after, ended.status_after) == ("growth", "free", "ended")
     assert back.outcome == "stale"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
 async def test_own_clock_resumes_in_the_current_period_without_granting_it(repository, owner, tenant, prices):
@@ -172,7 +172,7 @@ async def test_own_clock_resumes_in_the_current_period_without_granting_it(repos
 
     assert await owner.fetchval(
         "select period_index = 3 and period_start <= now() and now() < period_end"
-        " from subscriptions where account_id = $1 and clock = 'own'",
+        " from subscriptions where account_id = $1 and clock = 'internal'",
         tenant.account_id,
     )
     assert await balance_of(owner, tenant.account_id) == 0
