@@ -227,7 +227,7 @@ def _health(foundation: Resources, keys: Keys, mail: InvitationMail, traffic: Tr
             **probes(place, database, traffic.windows, providers.objects),
             **engine_probe(settings, database, foundation.engine),
             **provider_probes(settings, providers.gateway),
-            **payment_probe(settings, foundation.payments.desk),
+            **payment_probe(settings, foundation.payments.api),
             **identity_probes(settings, keys, mail),
         },
         essential=frozenset({"database", "migrations", "role_separation"}),

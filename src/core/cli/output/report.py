@@ -56,7 +56,8 @@ def _headline(analysis: AnalysisResponse) -> Panel:
         *_evidence(analysis),
         Text(_source(analysis), style="dim"),
     ]
-    return Panel(Group(*lines), title=Text(f"@{plain(analysis.username)}"), title_align="left")
+    title = f"@{plain(analysis.username)}{' (simulated)' if analysis.is_simulated else ''}"
+    return Panel(Group(*lines), title=Text(title), title_align="left")
 
 
 def _summary(analysis: AnalysisResponse) -> str:

@@ -15,9 +15,9 @@ from features.operations.domain.jobs import Report
 SOFT_DELETED = (
     *("public.ai_usage_logs", "public.scrape_logs"),
     *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
-    *("public.notices", "public.webhook_events", "public.cron_runs"),
+    *("public.webhook_messages", "public.webhook_events", "public.cron_runs"),
 )
-CACHES = ("public.ai_answers", "public.anonymous_analyses")
+CACHES = ("public.completion_cache", "public.anonymous_analyses")
 TRACES = (
     *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
     *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
