@@ -34,8 +34,8 @@ async def check_providers(application: Application) -> AsyncGenerator[ProviderCh
     yield await _checked("openai", "embeddings", gateway.embed(["check"], CostOwner()))
     look = providers.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
     yield await _checked("apify", f"profile @{USERNAME}", look)
-    if payments.records is not None:
-        yield await _checked("stripe", "prices", payments.desk.get("/v1/prices", limit=1))
+    if payments.stripe_reader is not None:
+        yield await _checked("stripe", "prices", payments.api.get("/v1/prices", limit=1))
 
 
 async def _checked(provider: str, what: str, call: Awaitable[Any]) -> ProviderCheck:

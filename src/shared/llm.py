@@ -10,10 +10,8 @@ from shared.ids import AccountId, UserId
 
 T = TypeVar("T")
 
-Cache = Literal["none", "exact", "shared", "gateway"]
-"""Source of a completion that cost nothing: our own cache ("exact"), a concurrent call with the same prompt
-("shared") or the gateway in front of the provider ("gateway").
-"""
+Cache = Literal["none", "exact", "gateway"]
+"""Source of a completion that cost nothing: our own cache ("exact") or the gateway's."""
 
 
 class CostOwner(msgspec.Struct, frozen=True, kw_only=True):

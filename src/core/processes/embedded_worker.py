@@ -16,6 +16,7 @@ async def run_worker_in_api(resources: Resources, stopping: asyncio.Event) -> No
     seconds and the server must respond meanwhile.
     """
     resources.engine.is_wanted = True
+    resources.runtime.report_step("Starting the worker and the scheduler")
     run = await asyncio.to_thread(_import_engine, resources)
     await run(stopping)
 

@@ -8,11 +8,13 @@ from contextlib import asynccontextmanager
 
 import structlog
 from granian.http import HTTP1Settings
+from litestar.types import ASGIApp
 
 from core.app import create_app
 from core.processes.embedded_worker import SideTask
 from core.processes.listen_address import own_address
 from core.processes.signals import on_termination
+from core.settings.settings import Settings
 from core.wiring.application import Application, build
 from core.wiring.bootstrap import Runtime
 from core.wiring.slice import Resources
@@ -27,10 +29,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("server")
 
 Companion = Callable[[str], Awaitable[bool]]
 """Task that receives the server's address; returns False to stop the server."""
+AppWrapper = Callable[[ASGIApp], ASGIApp]
 
 
 async def serve(
-    runtime: Runtime, companion: Companion | None = None, *, side_task: SideTask | None = None
+    runtime: Runtime,
+    companion: Companion | None = None,
+    *,
+    side_task: SideTask | None = None,
+    wrap_app: AppWrapper | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then accept no more connections, finish open requests and return. The
     side task receives the stop event at the same time and is awaited.
@@ -38,15 +45,22 @@ async def serve(
     with bind(runtime.settings.host, runtime.settings.port) as bound:
         logging.getLogger("_granian").setLevel(logging.ERROR)
         async with build(runtime) as application:
-            await _serve_on(bound, application, companion, side_task)
+            address = own_address(runtime.settings.host, bound.getsockname()[1])
+            runtime.report_step(f"Starting the API at {address}")
+            app = create_app(application)
+            server = _server(bound, app if wrap_app is None else wrap_app(app), runtime.settings)
+            application.resources.listen_address.address = address
+            await _run(bound, server, application, companion, side_task)
             log.info("server_stopped")
 
 
-async def _serve_on(
-    bound: socket.socket, application: Application, companion: Companion | None, side_task: SideTask | None
+async def _run(
+    bound: socket.socket,
+    server: HttpServer,
+    application: Application,
+    companion: Companion | None,
+    side_task: SideTask | None,
 ) -> None:
-    settings = application.settings
-    server = _server(bound, application)
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -56,9 +70,8 @@ async def _serve_on(
     on_termination(stop)
     listen(bound, BACKLOG)
     serving = asyncio.create_task(server.serve())
-    address = own_address(settings.host, bound.getsockname()[1])
-    application.resources.listen_address.address = address
-    log.info("server_started", address=address, environment=settings.environment)
+    address = application.resources.listen_address.address or ""
+    log.info("server_started", address=address, environment=application.settings.environment)
     async with _running(side_task, application.resources, stopping):
         try:
             if companion is not None and not await _unless_ended(companion(address), serving):
@@ -68,14 +81,14 @@ async def _serve_on(
             serving.cancel()
 
 
-def _server(bound: socket.socket, application: Application) -> HttpServer:
+def _server(bound: socket.socket, app: ASGIApp, settings: Settings) -> HttpServer:
     return HttpServer(
-        create_app(application),
+        app,
         bound,
         backlog=BACKLOG,
         # The server closes a connection that is idle or sends incomplete headers for this long.
         http1_settings=HTTP1Settings(
-            header_read_timeout=application.settings.client_deadline_s * 1_000,
+            header_read_timeout=settings.client_deadline_s * 1_000,
             max_buffer_size=BUFFER_BYTES_MAX,
         ),
     )

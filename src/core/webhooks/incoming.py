@@ -21,7 +21,7 @@ class StripeEventWorker:
     def __init__(self, processor: StripeEventProcessor, stored: asyncio.Event) -> None:
         self._processor = processor
         self._loop = ClaimLoop(
-            claim=processor.line.claim,
+            claim=processor.queue.claim,
             process=self._process,
             active_max=ACTIVE_MAX,
             poll_interval_s=POLL_INTERVAL_S,
@@ -34,7 +34,7 @@ class StripeEventWorker:
     async def _process(self, event: ClaimedEvent) -> None:
         """Never raises: a failure is stored in the event's row, or the lease of its claim expires."""
         try:
-            ending, error = await self._processor.consume(event)
+            ending, error = await self._processor.process(event)
         except Unavailable as unavailable:
             log.warning("event_interrupted", stripe_event=event.id, type=event.type, error=unavailable.code)
             return

@@ -30,7 +30,7 @@ class WebhookDeliveryWorker:
     async def run(self, stopping: asyncio.Event) -> None:
         """Deliver until ``stopping`` is set. Active deliveries are awaited, also after an error."""
         loop = ClaimLoop(
-            claim=partial(self.outbox.claim, apiece_max=PER_ACCOUNT_MAX, lease=LEASE),
+            claim=partial(self.outbox.claim, per_account_max=PER_ACCOUNT_MAX, lease=LEASE),
             process=self._deliver,
             active_max=ACTIVE_MAX,
             poll_interval_s=self.poll_interval_s,

@@ -1,6 +1,5 @@
 """The API of all slices as one ``Application``."""
 
-import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ from core.api.health_checks import (
     check_sentry,
 )
 from core.processes.background import running_services
-from core.settings.settings import Settings, read_settings
+from core.settings.settings import Settings
 from core.wiring.bootstrap import Runtime
 from core.wiring.providers import provider_health_checks
 from core.wiring.resources import open_resources
@@ -32,7 +31,6 @@ from infrastructure.database.http.rate_limits import PostgresLimits, PostgresWin
 from infrastructure.database.http.request_log import PostgresRequestLog
 from infrastructure.database.migrate import read_migrations
 from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.redis_windows import RedisWindows
 from infrastructure.rate_limits.windows import WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -72,13 +70,13 @@ async def build(runtime: Runtime, slices: tuple[Slice, ...] = SLICES) -> AsyncGe
 
 
 def _application(resources: Resources, parts: list[ApiParts]) -> Application:
-    database, closing = resources.database, resources.closing
-    limits, windows = PostgresLimits(database), _windows(resources)
+    settings, database, closing = resources.runtime.settings, resources.database, resources.closing
+    limits = PostgresLimits(database)
+    windows = MemoryWindows() if settings.rate_limit_store == "memory" else PostgresWindows(database)
     keys, requests = PostgresIdempotencyKeys(database), PostgresRequestLog(database)
     for store in (windows, requests, keys):
         closing.push_async_callback(store.close)
     checks = [_infrastructure_checks(resources, windows), *(part.health_checks for part in parts)]
-    settings = resources.runtime.settings
     essential = frozenset({"database", "migrations", "role_separation"})
     return Application(
         resources=resources,
@@ -90,23 +88,6 @@ def _application(resources: Resources, parts: list[ApiParts]) -> Application:
         record_request=requests.record,
         health=Health(settings.environment, merged(checks), essential),
     )
-
-
-def _windows(resources: Resources) -> WindowStore:
-    match resources.runtime.settings.rate_limit_store:
-        case "postgres":
-            return PostgresWindows(resources.database)
-        case "memory":
-            return MemoryWindows()
-        case address:
-            return RedisWindows(partial(_redis_address, resources.runtime, address))
-
-
-async def _redis_address(runtime: Runtime, address: str) -> str:
-    """Reads the settings for each connection, because the secret may have been rotated."""
-    if runtime.secrets is None:
-        return address
-    return (await asyncio.to_thread(read_settings, runtime.lookup)).rate_limit_store
 
 
 def _infrastructure_checks(resources: Resources, windows: WindowStore) -> dict[str, HealthCheck]:

@@ -60,6 +60,6 @@ def engine_config(
         listens_to=tuple(queue.name for queue in queues) if listens_to is None else listens_to,
         drain_s=max(settings.drain_s - REASSIGN_S, settings.drain_s / 2),
         warm_up=resources.providers.prepare,
-        # ``cron.claim`` enqueues under this name.
+        # ``scheduling.claim`` enqueues under this name.
         system_workflows=(SystemWorkflow("cron_job", jobs.run),),
     )

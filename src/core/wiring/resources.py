@@ -17,8 +17,11 @@ from infrastructure.monitoring.sentry import sentry
 @asynccontextmanager
 async def open_resources(runtime: Runtime, slices: tuple[Slice, ...] = SLICES) -> AsyncGenerator[Resources]:
     settings, listen_address = runtime.settings, ListenAddress()
+    if settings.embedded_database:
+        runtime.report_step(f"Starting PostgreSQL in {settings.data_dir / 'postgres'}")
     async with database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
+            runtime.report_step("Migrating the database")
             await apply_migrations(settings, addresses, migration_folders(slices))
         async with (
             sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),

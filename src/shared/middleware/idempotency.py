@@ -59,9 +59,9 @@ def effect_id(scope: Scope) -> UUID:
 
 
 class StartedAttempt(msgspec.Struct, frozen=True):
-    outcome: Literal["mine", "answered", "in_flight", "other_content"]
-    effect_id: UUID | None = None  # for "mine": shared by all attempts with the key
-    answer: bytes | None = None  # for "answered"
+    outcome: Literal["acquired", "completed", "in_flight", "mismatched"]
+    effect_id: UUID | None = None  # for "acquired": shared by all attempts with the key
+    answer: bytes | None = None  # for "completed"
 
 
 class IdempotencyKeys(Protocol):
@@ -135,7 +135,7 @@ class Idempotency:
         until = loop.time() + WAIT_S_MAX
         while True:
             begun = await self.attempts.begin(key_id, fingerprint, attempt)
-            if begun.outcome == "other_content":
+            if begun.outcome == "mismatched":
                 raise KeyReused
             if begun.outcome != "in_flight":
                 return begun

@@ -52,7 +52,9 @@ async def test_valid_rows_are_queued_and_invalid_ones_reported(bulk, owner, runs
     assert answer.headers["location"] == f"/v1/runs/{run_id}"
     assert await rows_of(owner, run_id) == [(1, "natgeo", "waiting"), (4, "nasa", "waiting")]
     assert await credits_of() == (25, 0)
-    (run,) = await runs_of("kind, queue, takes_turn, credits_held, subject ->> 'count', admitted_at is null")
+    (run,) = await runs_of(
+        "kind, queue, uses_concurrency_slot, credits_held, subject ->> 'count', admitted_at is null"
+    )
     assert tuple(run) == ("bulk_analysis", "bulk", False, 0, "2", False)
 
 
@@ -105,7 +107,7 @@ async def test_repeated_start_of_a_bulk_succeeds_without_credits(bulk, owner, ac
     extra = {"Idempotency-Key": str(uuid.uuid4())}
     first = await bulk("natgeo", extra=extra)
     # Simulates a process that died after the start and before the response was stored.
-    await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
+    await owner.execute("update traffic.idempotency_keys set response = null, locked_until = now()")
     await owner.execute("select ledger.spend($1, 25, 'all', 'admin_charge')", account)
 
     again = await bulk("natgeo", extra=extra)

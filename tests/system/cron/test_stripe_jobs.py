@@ -240,7 +240,7 @@ async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stri
     assert await state(cron_owner, account_id) == ("growth", 500)
     assert again == {"invoices": 5, "findings": 1}
     returned = await cron_owner.fetchrow(
-        "select * from billing.return_payment($1, 're_' || $1, 2900)", lost.payment_id
+        "select * from billing.reverse_payment($1, 're_' || $1, 2900)", lost.payment_id
     )
     assert (returned["outcome"], returned["credits_reclaimed"]) == ("done", 250)
 

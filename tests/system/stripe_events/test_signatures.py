@@ -105,10 +105,10 @@ async def send(application):
     async def secrets():
         return (NEW, OLD)
 
-    intake = dataclasses.replace(
-        application.dependencies["intake"], secrets=secrets, now_s=lambda: float(NOW)
+    receiver = dataclasses.replace(
+        application.dependencies["receiver"], secrets=secrets, now_s=lambda: float(NOW)
     )
-    async with client_for(application.replacing(intake=intake)) as client:
+    async with client_for(application.replacing(receiver=receiver)) as client:
 
         async def call(header, body, content_type="application/json; charset=utf-8", copies=1):
             signatures = [] if header is None else [("Stripe-Signature", header.encode())] * copies

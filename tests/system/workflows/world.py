@@ -11,10 +11,11 @@ import sys
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+import anthropic  # noqa: F401  preloaded: the imports take seconds
+import openai  # noqa: F401
 import uvloop
 
-import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
-import infrastructure.ai.providers.openai_sdk
+import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.workflow import Queue
 from core.processes.worker import WorkerFenced
@@ -22,9 +23,9 @@ from core.wiring.bootstrap import read_runtime, start_logs
 from core.wiring.engine import engine_config
 from core.wiring.resources import open_resources
 from core.wiring.slice import WorkerParts
-from core.wiring.slices.analysis import save_analysis, workflows
+from core.wiring.slices.analysis import save_result, workflows
 from features.analysis.application.profile_reader import ProfileReader
-from features.analysis.application.save_analysis import SaveAnalysis
+from features.analysis.application.save_result import SaveResult
 from infrastructure.database.runs.runs import PostgresRuns
 from tests.support import until
 from tests.system.engine.three_steps import nothing, run_until_terminated
@@ -146,9 +147,9 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
             HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
-        save = save_analysis(database)
-        save = SaveAnalysis(HaltingResults(save.results, halts), save.anonymous)
-        parts = WorkerParts(workflows=workflows(resources, profiles, analyst, save))
+        stored = save_result(database)
+        result = SaveResult(HaltingResults(stored.results, halts), stored.anonymous_results)
+        parts = WorkerParts(workflows=workflows(resources, profiles, analyst, result))
         config = engine_config(resources, parts, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
         try:

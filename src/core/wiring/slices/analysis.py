@@ -4,15 +4,15 @@ import msgspec
 
 from core.engine.workflow import Queue, Workflow
 from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
-from core.workflows.analysis import AnalysisWorkflow
+from core.workflows.analysis import AnalysisWorkflow, log_alert
 from core.workflows.bulk_analysis import BulkWorkflow
-from core.workflows.records import RunMetrics
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.anonymous import AnonymousAnalyses
 from features.analysis.application.ports import CompletionProvider
 from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.quotes import Quotes, RefundTerms
-from features.analysis.application.save_analysis import SaveAnalysis
+from features.analysis.application.run_metrics import RunMetrics
+from features.analysis.application.save_result import SaveResult
 from features.analysis.application.start_analysis import StartAnalysis
 from features.analysis.application.start_bulk import StartBulk
 from features.analysis.application.steps import AnalysisSteps
@@ -69,28 +69,27 @@ def _api(resources: Resources) -> ApiParts:
 
 def _worker(resources: Resources) -> WorkerParts:
     providers = resources.providers
-    save = save_analysis(resources.database)
-    return WorkerParts(workflows=workflows(resources, providers.profiles, providers.gateway, save))
+    result = save_result(resources.database)
+    return WorkerParts(workflows=workflows(resources, providers.profiles, providers.gateway, result))
 
 
-def save_analysis(database: Database) -> SaveAnalysis:
-    return SaveAnalysis(PostgresAnalysisResults(database.admin("leads")), PostgresAnonymousResults(database))
+def save_result(database: Database) -> SaveResult:
+    return SaveResult(PostgresAnalysisResults(database.admin("leads")), PostgresAnonymousResults(database))
 
 
 def workflows(
-    resources: Resources, profiles: ProfileReader, completions: CompletionProvider, save: SaveAnalysis
+    resources: Resources, profiles: ProfileReader, completions: CompletionProvider, result: SaveResult
 ) -> tuple[Workflow, ...]:
     session = resources.database.admin("runs")
     runs = PostgresRuns(session)
     steps = AnalysisSteps(profiles, completions, PostgresBusinesses(session))
-    metrics = RunMetrics(runs, AnalysisMetrics(resources.costs.points))
-    analysis = AnalysisWorkflow(steps, save.for_account, metrics)
-    anonymous = AnalysisWorkflow(steps, save.for_visitor, metrics)
+    metrics = RunMetrics(runs, AnalysisMetrics(resources.costs.points), log_alert)
+    analysis = AnalysisWorkflow(steps, result, metrics)
     bulk = BulkWorkflow(runs, PostgresBulkItems(session), PostgresPrices(session), session.transaction)
     return (
-        *(Workflow(f"{analysis_type}_analysis", analysis.carry_out) for analysis_type in FORMS),
-        Workflow(ANONYMOUS_KIND, anonymous.carry_out),
-        Workflow(BULK_KIND, bulk.carry_out),
+        *(Workflow(f"{analysis_type}_analysis", analysis.run) for analysis_type in FORMS),
+        Workflow(ANONYMOUS_KIND, analysis.run),
+        Workflow(BULK_KIND, bulk.run),
     )
 
 
@@ -102,7 +101,7 @@ ANALYSIS = Slice(
     queues=(Queue(name="bulk", poll_interval_s=0.5, worker_concurrency=50),),
     purged_tables={
         "daily-cleanup": ("public.analyses",),
-        "cache-expiry": ("public.ai_answers", "public.anonymous_analyses"),
+        "cache-expiry": ("public.completion_cache", "public.anonymous_analyses"),
     },
     api=_api,
     worker=_worker,

@@ -96,12 +96,12 @@ JOBS = (
 def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={**purchases(resources), **_event_inbox(resources)},
-        health_checks={"stripe": health_check(resources.runtime.settings, resources.payments.desk)},
+        health_checks={"stripe": health_check(resources.runtime.settings, resources.payments.api)},
     )
 
 
 def purchases(resources: Resources) -> dict[str, object]:
-    stripe, locks = resources.payments.desk, resources.payments.locks
+    stripe, locks = resources.payments.api, resources.payments.locks
     session = resources.database.admin("billing")
     queries = PostgresBillingQueries(resources.database)
     reader, checkout = StripeQueries(stripe), StripeCheckout(stripe)
@@ -109,7 +109,7 @@ def purchases(resources: Resources) -> dict[str, object]:
     frontend_url = resources.runtime.settings.frontend_url
     subscriptions = PostgresSubscriptionRepository(session)
     return {
-        "catalogue": catalog,
+        "catalog": catalog,
         "checkouts": Checkouts(queries, PostgresOrders(session), catalog, checkout, reader, frontend_url),
         "subscriptions": Subscriptions(queries),
         "changes": PlanChanges(queries, catalog, reader, StripeSubscriptions(stripe), subscriptions, locks),
@@ -121,8 +121,8 @@ def _event_inbox(resources: Resources) -> dict[str, object]:
     events = PostgresStripeEvents(resources.database)
     secrets = WebhookSecrets(resources.runtime)
     return {
-        "intake": StripeEventReceiver(events, secrets.current, time.time, resources.event_stored.set),
-        "inbox": StripeEventAdmin(events, resources.payments.records),
+        "receiver": StripeEventReceiver(events, secrets.current, time.time, resources.event_stored.set),
+        "inbox": StripeEventAdmin(events, resources.payments.stripe_reader),
     }
 
 
@@ -132,52 +132,56 @@ def health_check(settings: Settings, stripe: StripeApi) -> HealthCheck:
 
 
 def _worker(resources: Resources) -> WorkerParts:
-    records = resources.payments.records
-    ends = None if records is None else StripeSubscriptions(resources.payments.desk)
+    stripe_reader = resources.payments.stripe_reader
+    ends = None if stripe_reader is None else StripeSubscriptions(resources.payments.api)
     return WorkerParts(
-        job_handlers=job_handlers(resources.database, records, ends), services=event_worker(resources)
+        job_handlers=job_handlers(resources.database, stripe_reader, ends), services=event_worker(resources)
     )
 
 
 def job_handlers(
-    database: Database, records: StripeReader | None, ends: SubscriptionEnds | None
+    database: Database, stripe_reader: StripeReader | None, ends: SubscriptionEnds | None
 ) -> dict[str, JobHandler]:
-    """``records`` and ``ends`` are None if Stripe is not configured."""
+    """``stripe_reader`` and ``ends`` are None if Stripe is not configured."""
     session = database.admin("cron")
     subscriptions = PostgresSubscriptionRepository(session)
     queries = PostgresReconciliationQueries(session)
-    events = StripeEventAdmin(PostgresStripeEvents(database), records)
-    renewals = summarized(Renewals(subscriptions, records).carry_out)
-    sync = SubscriptionSync(subscriptions, queries, records, ends)
-    invoices = InvoiceReconciliation(subscriptions, queries, records)
+    events = StripeEventAdmin(PostgresStripeEvents(database), stripe_reader)
+    renewals = summarized(Renewals(subscriptions, stripe_reader).run)
+    sync = SubscriptionSync(subscriptions, queries, stripe_reader, ends)
+    invoices = InvoiceReconciliation(subscriptions, queries, stripe_reader)
     return {
         "monthly-renewal": renewals,
         "renewal-sweep": renewals,
-        "subscription-sync": summarized(sync.carry_out),
-        "invoice-reconciliation": summarized(invoices.carry_out),
-        "missing-events": summarized(StripeEventBackfill(events, utc_now).carry_out),
+        "subscription-sync": summarized(sync.run),
+        "invoice-reconciliation": summarized(invoices.run),
+        "missing-events": summarized(StripeEventBackfill(events, utc_now).run),
     }
 
 
 def event_worker(resources: Resources) -> dict[str, BackgroundService]:
     """Returns no service if Stripe is not configured: processing an event fetches from Stripe."""
-    records = resources.payments.records
-    if records is None:
+    stripe_reader = resources.payments.stripe_reader
+    if stripe_reader is None:
         return {}
     is_live = "_live_" in resources.runtime.settings.providers.keys.get("stripe", "")
-    processor = event_processor(resources.database.admin("billing"), records, is_live=is_live)
+    processor = stripe_event_processor(resources.database.admin("billing"), stripe_reader, is_live=is_live)
     return {"stripe_events": StripeEventWorker(processor, resources.event_stored).run}
 
 
-def event_processor(
-    session: AdminClient, records: StripeReader, *, is_live: bool = False, claim_for: timedelta = CLAIM_FOR
+def stripe_event_processor(
+    session: AdminClient,
+    stripe_reader: StripeReader,
+    *,
+    is_live: bool = False,
+    claim_for: timedelta = CLAIM_FOR,
 ) -> StripeEventProcessor:
-    book = PostgresSubscriptionRepository(session)
+    repository = PostgresSubscriptionRepository(session)
     return StripeEventProcessor(
-        line=PostgresStripeEventQueue(session, claim_for=claim_for),
-        looks=StateFetcher(records, book, is_live),
-        events=StripeEventEffects(book, PostgresPaymentRecords(session)),
-        book=book,
+        queue=PostgresStripeEventQueue(session, claim_for=claim_for),
+        state_fetcher=StateFetcher(stripe_reader, repository, is_live),
+        events=StripeEventEffects(repository, PostgresPaymentRecords(session)),
+        repository=repository,
         random=random.random,
     )
 

@@ -67,7 +67,7 @@ def _secrets(settings: Settings) -> SigningSecrets:
 WEBHOOKS = Slice(
     name="webhooks",
     controllers=(EndpointsController, SecretsController, DeliveriesController, EndpointDeliveriesController),
-    purged_tables={"daily-cleanup": ("public.notices",)},
+    purged_tables={"daily-cleanup": ("public.webhook_messages",)},
     api=_api,
     worker=_worker,
 )

@@ -9,7 +9,7 @@ from features.operations.domain.jobs import CronRun, Job, Report, Trigger
 from shared.ids import UserId
 from shared.pagination import Cursor
 
-ClaimOutcome = Literal["claimed", "known", "before_us"]
+ClaimOutcome = Literal["claimed", "existing", "before_installation"]
 CronBeginOutcome = Literal["begun", "ended", "unknown", "fenced", "exhausted"]
 
 

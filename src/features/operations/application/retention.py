@@ -11,17 +11,6 @@ from features.operations.application.ports import (
 )
 from features.operations.domain.jobs import Report
 
-# Dependent rows come before the rows they reference.
-SOFT_DELETED = (
-    *("public.ai_usage_logs", "public.scrape_logs"),
-    *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
-    *("public.notices", "public.webhook_events", "public.cron_runs"),
-)
-CACHES = ("public.ai_answers", "public.anonymous_analyses")
-TRACES = (
-    *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
-    *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
-)
 ROWS_PER_BATCH = 1_000
 ACCOUNTS_PER_BATCH = 20  # small, because each account's dependent rows are deleted with it
 

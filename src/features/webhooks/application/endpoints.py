@@ -66,11 +66,11 @@ class Endpoints:
         if not await self.store.remove(_account(caller), endpoint_id):
             raise EndpointNotFound
 
-    async def test(self, caller: Caller, endpoint_id: EndpointId, notice_id: UUID) -> Delivery:
+    async def test(self, caller: Caller, endpoint_id: EndpointId, message_id: UUID) -> Delivery:
         endpoint = await self.get(caller, endpoint_id)
         if not endpoint.is_active:
             raise EndpointDisabled
-        return await self.deliveries.test(endpoint, notice_id)
+        return await self.deliveries.test(endpoint, message_id)
 
     def _checked(self, content: EndpointContent) -> tuple[EndpointContent, str]:
         content = content.checked()

@@ -30,7 +30,7 @@ FAILING_MAX = timedelta(days=5)  # the endpoint is disabled after this time with
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     account_id: AccountId
     id: DeliveryId
-    notice_id: UUID
+    message_id: UUID
     endpoint_id: EndpointId
     type: str
     status: DeliveryStatus
@@ -81,7 +81,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 
     account_id: AccountId
     id: DeliveryId
-    notice_id: UUID
+    message_id: UUID
     endpoint_id: EndpointId
     type: str
     data: str  # JSON text

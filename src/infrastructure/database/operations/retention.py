@@ -4,10 +4,10 @@ from features.operations.application.ports import Retention, RetentionPreview
 from infrastructure.database.clients import AdminClient
 from infrastructure.database.runs.runs import LOST_AFTER, STUCK_AFTER
 
-REMOVE: LiteralString = "select cron.remove($1, $2) as removed"
-COUNT: LiteralString = "select cron.count_removable($1) as found"
-LOST_RUNS: LiteralString = "select cron.count_lost_runs($1, $2) as found"
-LAPSED_LOTS: LiteralString = "select accounts, credits from cron.count_lapsed_lots()"
+REMOVE: LiteralString = "select scheduling.purge($1, $2) as removed"
+COUNT: LiteralString = "select scheduling.count_purgeable($1) as found"
+LOST_RUNS: LiteralString = "select scheduling.count_stalled_runs($1, $2) as found"
+LAPSED_LOTS: LiteralString = "select accounts, credits from scheduling.count_expired_lots()"
 
 
 class PostgresRetention(Retention, RetentionPreview):

@@ -17,7 +17,7 @@ def due(**fields):
         **{
             "account_id": uuid.uuid4(),
             "id": uuid.uuid4(),
-            "notice_id": uuid.uuid4(),
+            "message_id": uuid.uuid4(),
             "endpoint_id": uuid.uuid4(),
             "type": "run.completed",
             "data": '{"b": 1, "a": [1.50, "é"]}',
