@@ -16,6 +16,8 @@ from simulators.ai.schema_values import SchemaValues
 from simulators.faults.json_access import Document, Value
 
 QUOTE_LENGTH_MAX = 120
+# Each occurs in one of the schemas of an analysis.
+ANALYSIS_PROPERTIES = frozenset({"niche_fit", "messages", "communication_style", "core_values"})
 
 
 class Completions:
@@ -37,14 +39,16 @@ class Completions:
     def draft(self, schema: Document) -> Document:
         """Returns values by property for the schema of an analysis, and {} for any other schema."""
         names = frozenset[str](_root(schema).get("properties", {}))
-        profile = read_profile(self._stable, self._question)
+        if not names & ANALYSIS_PROPERTIES:
+            return {}
+        profile = read_profile(self._stable, self._question, self._facts)
         if "niche_fit" in names:
             return judgement(profile, names)
         if "messages" in names:
             return outreach(profile)
         if "communication_style" in names:
             return personality(profile)
-        return psychographic(profile) if "core_values" in names else {}
+        return psychographic(profile)
 
     def measure(self, name: str) -> float:
         """Returns 0..1, higher the more words the question shares with the stable part of the prompt. Each
