@@ -65,4 +65,4 @@ def create_simulators(
         is_gateway = scope["type"] == "http" and scope["path"].startswith(cloudflare.PATH)
         await (through_gateway if is_gateway else providers)(scope, receive, send)
 
-    return simulators, stripe.courier.run()
+    return simulators, stripe.delivery_worker.run()

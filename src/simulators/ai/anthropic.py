@@ -14,7 +14,7 @@ from litestar.handlers import BaseRouteHandler
 from simulators.ai.completions import Completions
 from simulators.ai.prompt_cache import BYTES_A_TOKEN, TOKENS_MIN, PromptCache, tokens_of
 from simulators.faults.json_access import Document, Value, list_of, part_of
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering, document_of
+from simulators.faults.provider_errors import AnyRequest, RequestRejected, document_of, error_handlers
 
 PATH = "/anthropic/v1"
 MODELS = re.compile(
@@ -184,5 +184,5 @@ def _form(refusal: RequestRejected) -> Document:
 
 def anthropic_router() -> Router:
     return Router(
-        PATH, route_handlers=[create_message], guards=[_has_key], exception_handlers=answering(_form)
+        PATH, route_handlers=[create_message], guards=[_has_key], exception_handlers=error_handlers(_form)
     )

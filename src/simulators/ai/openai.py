@@ -19,7 +19,7 @@ from simulators.ai.prompt_cache import BYTES_A_TOKEN, tokens_of
 from simulators.ai.strict_schemas import broken_rule
 from simulators.faults.corrupt_responses import openai_error
 from simulators.faults.json_access import Document, Value, list_of, part_of
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering, document_of
+from simulators.faults.provider_errors import AnyRequest, RequestRejected, document_of, error_handlers
 
 PATH = "/openai/v1"
 REMEMBERED_S = 600.0
@@ -188,5 +188,5 @@ def openai_router() -> Router:
         PATH,
         route_handlers=[create_response, create_embeddings, list_models],
         guards=[_has_key],
-        exception_handlers=answering(_form),
+        exception_handlers=error_handlers(_form),
     )

@@ -25,13 +25,13 @@ class RequestRejected(Exception):
         self.headers = dict(headers or {})
 
 
-def answering(form: ErrorForm) -> dict[Any, Any]:
+def error_handlers(form: ErrorForm) -> dict[Any, Any]:
     """Returns the exception handlers of a router."""
 
-    def answer(_: AnyRequest, refusal: RequestRejected) -> Response[dict[str, Any]]:
-        return Response(form(refusal), status_code=refusal.status, headers=refusal.headers)
+    def respond(_: AnyRequest, error: RequestRejected) -> Response[dict[str, Any]]:
+        return Response(form(error), status_code=error.status, headers=error.headers)
 
-    return {RequestRejected: answer}
+    return {RequestRejected: respond}
 
 
 async def document_of(request: AnyRequest, code: str) -> dict[str, Any]:

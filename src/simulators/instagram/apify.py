@@ -15,7 +15,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath
 
 from simulators.faults.corrupt_responses import apify_error
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering
+from simulators.faults.provider_errors import AnyRequest, RequestRejected, error_handlers
 from simulators.instagram.apify_runs import MEGABYTES_USUAL, ActorRun, RunOptions
 
 PATH = "/apify/v2"
@@ -186,5 +186,5 @@ def apify_router() -> Router:
         PATH,
         route_handlers=[start_run, list_runs, get_run, abort_run, list_items],
         guards=[_has_token],
-        exception_handlers=answering(_form),
+        exception_handlers=error_handlers(_form),
     )

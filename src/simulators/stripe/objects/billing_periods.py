@@ -1,11 +1,7 @@
-"""Billing periods as Stripe computes them: from the anchor, limited to the last day of the month."""
+"""Monthly billing periods as Stripe computes them: from the anchor, limited to the last day of the month."""
 
 import calendar
 from datetime import UTC, datetime
-
-from simulators.faults.json_access import Document
-
-MONTHS = {"month": 1, "year": 12}
 
 
 def months_later(moment: int, months: int) -> int:
@@ -16,8 +12,6 @@ def months_later(moment: int, months: int) -> int:
     return int(start.replace(year=year, month=month + 1, day=day).timestamp())
 
 
-def period(anchor: int, index: int, price: Document) -> tuple[int, int]:
+def period(anchor: int, index: int) -> tuple[int, int]:
     """Returns start and end of the period with this index since the anchor."""
-    recurring = price["recurring"]
-    months = MONTHS[recurring["interval"]] * recurring["interval_count"]
-    return months_later(anchor, index * months), months_later(anchor, (index + 1) * months)
+    return months_later(anchor, index), months_later(anchor, index + 1)
