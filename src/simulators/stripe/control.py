@@ -9,9 +9,7 @@ from litestar import Router, delete, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath, JSONBody
 
-from simulators.faults.corrupt_responses import stripe_error
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected, error_handlers
+from simulators.faults.provider_requests import Document, RequestRejected, error_handlers, stripe_error
 from simulators.stripe.objects import checkout, payments
 from simulators.stripe.objects.renewals import BATCH, run_due
 from simulators.stripe.store import Store

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 
 BUSY_TIMEOUT_S = 30.0
 LETTERS = string.ascii_letters + string.digits

@@ -11,7 +11,7 @@ import httpx
 import msgspec
 import structlog
 
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 from simulators.stripe.events.events import SECRET
 from simulators.stripe.http.api import public
 from simulators.stripe.objects.renewals import run_due

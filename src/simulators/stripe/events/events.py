@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 from simulators.stripe.http.requests import StripeRequest, paginate, parameter_missing
 from simulators.stripe.store import Store, new_id
 

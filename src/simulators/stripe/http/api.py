@@ -8,9 +8,7 @@ import msgspec
 from litestar import Response, Router, route
 from litestar.datastructures import State
 
-from simulators.faults.corrupt_responses import stripe_error
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import AnyRequest, RequestRejected
+from simulators.faults.provider_requests import AnyRequest, Document, RequestRejected, stripe_error
 from simulators.stripe.events import events
 from simulators.stripe.http.requests import Form, Operation, StripeRequest, parse_form, retrieve
 from simulators.stripe.objects import (

@@ -8,8 +8,7 @@ from litestar import MediaType, Response, Router, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import AnyRequest, RequestRejected
+from simulators.faults.provider_requests import AnyRequest, Document, RequestRejected
 from simulators.stripe.http.requests import parse_form
 from simulators.stripe.objects import checkout, subscriptions
 from simulators.stripe.objects.payments import DECLINED

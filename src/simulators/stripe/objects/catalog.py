@@ -1,7 +1,6 @@
 """Prices with their products, and customers."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import StripeRequest, paginate, parameter_missing
 from simulators.stripe.store import new_id

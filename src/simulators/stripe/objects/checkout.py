@@ -1,7 +1,6 @@
 """Checkout sessions and their payment."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import Form, StripeRequest, parameter_missing
 from simulators.stripe.objects import invoices, payments, subscriptions

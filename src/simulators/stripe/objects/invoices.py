@@ -1,6 +1,6 @@
 """Invoices with their lines and payments, from draft to paid."""
 
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import StripeRequest, paginate, whole_list
 from simulators.stripe.objects import payments

@@ -1,7 +1,6 @@
 """Payments by card, refunds by the merchant and disputes by a bank."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import StripeRequest, paginate
 from simulators.stripe.store import Store, new_id

@@ -1,10 +1,10 @@
 """Due changes: ends of periods, draft invoices and expired checkout sessions."""
 
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import whole_list
 from simulators.stripe.objects import checkout, invoices, schedules, subscriptions
-from simulators.stripe.objects.billing_periods import period
+from simulators.stripe.objects.subscriptions import period
 from simulators.stripe.store import Store
 
 BATCH = 1_000

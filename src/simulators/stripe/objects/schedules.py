@@ -1,11 +1,9 @@
 """Subscription schedules: future changes of a subscription, in phases."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import Form, StripeRequest
-from simulators.stripe.objects.billing_periods import months_later
-from simulators.stripe.objects.subscriptions import change
+from simulators.stripe.objects.subscriptions import change, months_later
 from simulators.stripe.store import Store, new_id
 
 KIND = "subscription_schedule"

@@ -1,14 +1,28 @@
 """Subscriptions from creation to cancellation, changes of their price, and the customer portal."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+import calendar
+from datetime import UTC, datetime
+
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
 from simulators.stripe.http.requests import Form, StripeRequest, paginate, whole_list
 from simulators.stripe.objects import invoices, payments
-from simulators.stripe.objects.billing_periods import period
 from simulators.stripe.store import Store, new_id
 
 PORTAL = "billing_portal.session"
+
+
+def months_later(moment: int, months: int) -> int:
+    start = datetime.fromtimestamp(moment, UTC)
+    years, month = divmod(start.month - 1 + months, 12)
+    year = start.year + years
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    return int(start.replace(year=year, month=month + 1, day=day).timestamp())
+
+
+def period(anchor: int, index: int) -> tuple[int, int]:
+    """Returns start and end of the period with this index since the anchor."""
+    return months_later(anchor, index), months_later(anchor, index + 1)
 
 
 def start(store: Store, customer: str, price: Document, metadata: Document) -> Document:
