@@ -37,7 +37,6 @@ async def open_payments(
     try:
         yield Payments(desk, None if where is None else StripeQueries(desk), LeasedSubscriptionLocks(slots))
     finally:
-        await slots.close()
         await desk.close()
 
 

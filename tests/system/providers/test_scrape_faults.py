@@ -38,7 +38,7 @@ def read(outside):
 
     async def read(fault="", often="once", analysis_type="light", **limits):
         if fault in HANGING:
-            limits = {"call_s": 0.5, "look_s": 2.0 if often == "for ever" else 10.0}
+            limits = {"call_s": 0.5, "scrape_s": 2.0 if often == "for ever" else 10.0}
         profiles = outside.profiles(**limits)
         async with asyncio.timeout(STUCK_S):
             try:
@@ -130,7 +130,7 @@ async def test_run_that_cannot_be_aborted_ends_by_its_timeout(outside, read, acc
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, "503", method="POST")
 
-    found = await read(look_s=0.5, run_s=1)
+    found = await read(scrape_s=0.5, run_s=1)
 
     (run,), _ = await accounted_for()
     assert (run["outcome"], found.provider) == ("timeout", "scraperapi")
