@@ -23,6 +23,7 @@ CALL_TIMEOUT_S = 15.0
 PAGE_ITEMS = 100
 CODE = re.compile(r"[a-z0-9-]{1,60}")
 # The account has too many active runs; the limit clears when other runs end.
+MAYBE_STARTED = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
 LIMITED = frozenset({"actor-memory-limit-exceeded", "concurrent-runs-limit-exceeded"})
 
 
@@ -115,15 +116,18 @@ def _classified_errors() -> Generator[None]:
 def _error_of(error: ApifyApiError, after_s: float | None) -> ScrapeError:
     status = error.status_code
     code = error.type if isinstance(error.type, str) and CODE.fullmatch(error.type) else ""
-    is_theirs = status >= HTTPStatus.INTERNAL_SERVER_ERROR
     kind: ErrorKind = "rejected"
     if status == HTTPStatus.TOO_MANY_REQUESTS or code in LIMITED:
         kind = "limited"
     elif status == HTTPStatus.REQUEST_TIMEOUT:
         kind = "timeout"
-    elif is_theirs or (status == HTTPStatus.NOT_FOUND and error.http_method == "GET"):
+    elif status >= HTTPStatus.INTERNAL_SERVER_ERROR or (
+        status == HTTPStatus.NOT_FOUND and error.http_method == "GET"
+    ):
         kind = "unavailable"  # a new run may not be visible everywhere yet
-    return ScrapeError(kind, detail=f"{status} {code}".strip(), retry_after_s=after_s, was_sent=is_theirs)
+    return ScrapeError(
+        kind, detail=f"{status} {code}".strip(), retry_after_s=after_s, was_sent=status in MAYBE_STARTED
+    )
 
 
 def _run(run: Any) -> ActorRun:  # noqa: ANN401  Apify's Run
