@@ -18,15 +18,13 @@ from features.billing.application.subscription_sync import SubscriptionSync
 from features.billing.domain.job_summary import JobSummary
 from features.credits.application.maintenance import CreditMaintenance
 from features.operations.application.retention import (
-    CACHES,
-    SOFT_DELETED,
-    TRACES,
     LotExpiryJob,
     ProgressExpiry,
     Purge,
     StalledRunJob,
 )
 from features.operations.domain.jobs import JobFinding, Report
+from features.operations.domain.retention import CACHES, RECORDS, REQUEST_RECORDS
 from infrastructure.database.billing.reconciliation import PostgresReconciliationQueries
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
@@ -59,7 +57,7 @@ def job_handlers(
     missing_events = StripeEventBackfill(StripeEventAdmin(PostgresStripeEvents(database), records), utc_now)
     session = database.admin("cron")
     book, looks = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
-    remains, runs = PostgresRetention(session), PostgresRuns(session)
+    retention, runs = PostgresRetention(session), PostgresRuns(session)
     renewals = JobWithSummary(Renewals(book, records).carry_out)
     return {
         "monthly-renewal": renewals,
@@ -67,11 +65,11 @@ def job_handlers(
         "subscription-sync": JobWithSummary(SubscriptionSync(book, looks, records, ends).carry_out),
         "invoice-reconciliation": JobWithSummary(InvoiceReconciliation(book, looks, records).carry_out),
         "missing-events": JobWithSummary(missing_events.carry_out),
-        "daily-cleanup": Purge(remains, SOFT_DELETED),
-        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), remains),
-        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), remains),
-        "cache-expiry": Purge(remains, CACHES),
-        "progress-expiry": ProgressExpiry(runs, Purge(remains, TRACES)),
+        "daily-cleanup": Purge(retention, RECORDS),
+        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention),
+        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), retention),
+        "cache-expiry": Purge(retention, CACHES),
+        "progress-expiry": ProgressExpiry(runs, Purge(retention, REQUEST_RECORDS)),
     }
 
 
