@@ -48,7 +48,7 @@ class StripeBooks:
     async def mark_surplus(self, subscription_id, surplus):
         self.change(subscription_id, surplus=surplus)
 
-    async def give_back(self, payment_id):
+    async def refund_payment(self, payment_id):
         if payment_id in self.refused:
             raise PaymentsRefused(reason="charge_disputed")
         self.given_back.append(payment_id)
