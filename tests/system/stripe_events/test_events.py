@@ -8,7 +8,7 @@ import pytest
 
 from features.billing.domain.errors import StripeShapeUnknown
 from features.billing.domain.stripe_snapshots import ReversalSnapshot
-from tests.integration.database.billing.snapshots import (
+from tests.support.stripe_snapshots import (
     STARTED_AT,
     changed,
     checkout,

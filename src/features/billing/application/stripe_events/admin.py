@@ -88,9 +88,9 @@ class StripeEventAdmin:
             raise BillingNotConfigured
         _check_range(since, until)
         async for chunk in _chunks(self.stripe_reader.events(since=since, until=until)):
-            known = await self.events.known([event.id for event in chunk])
+            stored = await self.events.stored([event.id for event in chunk])
             for event in chunk:
-                if event.id not in known:
+                if event.id not in stored:
                     yield event
 
 
