@@ -16,7 +16,7 @@ from infrastructure.resilience.semaphore import DistributedSemaphore, SlotLost
 from shared.cancellation import run_uncancelled
 from shared.errors import Unavailable
 
-LEASE: LiteralString = "select * from traffic.lease($1, $2, $3, $4) as holder"
+LEASE: LiteralString = "select * from traffic.acquire_leases($1, $2, $3, $4) as holder"
 RENEW: LiteralString = """
 update traffic.leases set expires_at = clock_timestamp() + make_interval(secs => $2)
 where holder = $1 and expires_at > clock_timestamp()

@@ -166,7 +166,7 @@ class Spoilsport(FlakyDatabase):
 
     async def fetch(self, statement, *args):
         rows = await super().fetch(statement, *args)
-        if self.victim is not None and "traffic.lease(" in statement:
+        if self.victim is not None and "traffic.acquire_leases(" in statement:
             asyncio.get_running_loop().call_soon(self.victim.cancel)
             if not self.is_late:
                 await asyncio.sleep(0)

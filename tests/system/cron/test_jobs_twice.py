@@ -131,7 +131,7 @@ async def test_rows_deleted_a_month_ago_are_purged_and_counted_by_table(
         "runs": 1,
         "accounts": 1,
         "cron_runs": 0,
-        "notices": 0,
+        "webhook_messages": 0,
         "webhook_events": 0,
     }
     assert foreseen.counts == removed == expected
@@ -215,8 +215,8 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
 
 
 NEW_ANSWER = """
-insert into ai_answers (
-    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+insert into completion_cache (
+    account_id, completion_key, completion, is_compressed, provider, model, is_simulated, expires_at
 ) values (
     $1, sha256(random()::text::bytea), '{}', false, 'openai', 'm', true, now() + make_interval(hours => $2)
 )
@@ -232,7 +232,7 @@ insert into traffic.request_counts values (
 )
 """
 TRACES = [
-    ("cache-expiry", NEW_ANSWER, "ai_answers"),
+    ("cache-expiry", NEW_ANSWER, "completion_cache"),
     ("progress-expiry", NEW_REQUEST, "requests"),
     ("progress-expiry", NEW_COUNT, "request_counts"),
 ]

@@ -14,7 +14,7 @@ from tests.support import until
 KEY = hashlib.sha256(b"question").digest()
 ANSWER = CachedCompletion(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
 LONG = CachedCompletion(text='"' + "word " * 1_000 + '"', provider="p", model="m", is_simulated=False)
-EXPIRE = "update ai_answers set expires_at = now() - interval '1 second' where account_id = $1"
+EXPIRE = "update completion_cache set expires_at = now() - interval '1 second' where account_id = $1"
 
 
 class Clock:
@@ -81,7 +81,8 @@ async def test_completion_is_stored_for_a_day(answers, owner, tenant):
     await answers.put(tenant.account_id, KEY, ANSWER)
 
     hours = await owner.fetchval(
-        "select extract(epoch from expires_at - created_at) / 3600 from ai_answers where account_id = $1",
+        "select extract(epoch from expires_at - created_at) / 3600 from completion_cache"
+        " where account_id = $1",
         tenant.account_id,
     )
     assert float(hours) == 24
@@ -106,7 +107,7 @@ async def test_expired_completions_are_purged_periodically(answers, owner, tenan
     clock.now_s += INTERVAL_S
     await answers.put(tenant.account_id, KEY, ANSWER)
 
-    left = "select array_agg(answer_key) from ai_answers where account_id = $1"
+    left = "select array_agg(completion_key) from completion_cache where account_id = $1"
     await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
 
 
@@ -115,7 +116,7 @@ async def test_unreadable_completion_is_not_found(answers, owner, tenant):
 
     for body, is_compressed in ((b"not zstd", True), (b"\xff\xfe", False)):
         await owner.execute(
-            "update ai_answers set answer = $2, is_compressed = $3 where account_id = $1",
+            "update completion_cache set completion = $2, is_compressed = $3 where account_id = $1",
             tenant.account_id,
             body,
             is_compressed,
