@@ -79,7 +79,7 @@ class BodyMemory:
         if not is_authenticated:
             self._free_unauthenticated -= size
 
-    def give_back(self, size: int, *, is_authenticated: bool) -> None:
+    def release(self, size: int, *, is_authenticated: bool) -> None:
         self._free += size
         if not is_authenticated:
             self._free_unauthenticated += size
@@ -169,7 +169,7 @@ class RequestBody:
 
     def release(self) -> None:
         """Return the memory of the body; the request has ended."""
-        self._memory.give_back(self._size, is_authenticated=self._is_authenticated)
+        self._memory.release(self._size, is_authenticated=self._is_authenticated)
         self._size = 0
 
     async def discard(self) -> None:

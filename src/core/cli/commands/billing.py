@@ -140,7 +140,7 @@ def publish_command() -> None:
 
     async def publish() -> list[Published]:
         async with build(runtime) as application:
-            return await application.billing.catalogue.publish()
+            return await application.billing.catalog.publish()
 
     for published in run_async(publish()):
         state = "created" if published.is_new else "unchanged"

@@ -1,15 +1,17 @@
 """Commands that run a process until SIGTERM or SIGINT."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import click
 
 from core.cli.client.connection import OPERATOR_EMAIL
-from core.cli.client.runtime import console, load_runtime, run_async, signs_tokens
+from core.cli.client.runtime import console, error_console, load_runtime, run_async, signs_tokens
 from core.cli.commands.requests import METHODS, ApiGroup, request_command
 from core.cli.demo import run_demo
+from core.cli.output.request_lines import RequestLines
 from core.processes.embedded_worker import run_worker_in_api
 from core.processes.server import serve
 from core.wiring.bootstrap import local_issuer, run_simulators
@@ -29,7 +31,10 @@ def serve_command(port: int | None, host: str | None) -> None:
     On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other processes,
     or its next start, continue the remaining runs.
     """
-    run_async(serve(load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host), beside=run_worker_in_api))
+    runtime = load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host)
+    shows_requests = runtime.settings.is_local and error_console.is_terminal
+    lines = RequestLines(error_console, is_active=True).wrap if shows_requests else None
+    run_async(serve(runtime, beside=run_worker_in_api, wrap_app=lines))
 
 
 @click.group(
@@ -103,13 +108,14 @@ def scheduler_command() -> None:
 @click.option("--once", is_flag=True, help="Stop after the demonstration.")
 def run_command(port: int | None, once: bool) -> None:
     """Serve, demonstrate one analysis over the API, and continue to serve."""
-    runtime = load_runtime(logging.ERROR, OSLIRA_PORT=port)
+    runtime = replace(load_runtime(logging.ERROR, OSLIRA_PORT=port), report_step=_report_step)
     if not signs_tokens(runtime.settings):
         raise click.ClickException(
             "The demonstration signs its own tokens. It needs a local environment without identity service."
         )
     issuer = local_issuer(runtime.settings)
-    user = f"tour-{uuid4().hex[:8]}@example.com"
+    lines = RequestLines(console, is_active=False)
+    user = f"demo-{uuid4().hex[:8]}@example.com"
 
     async def demonstrate(address: str) -> bool:
         await run_demo(
@@ -121,9 +127,14 @@ def run_command(port: int | None, once: bool) -> None:
         if not once:
             console.print(f"\nServing on [bold]{address}[/]; the API documentation is at {address}/schema")
             console.print("Press Ctrl-C to stop.")
+            lines.is_active = console.is_terminal
         return not once
 
-    run_async(serve(runtime, demonstrate, beside=run_worker_in_api))
+    run_async(serve(runtime, demonstrate, beside=run_worker_in_api, wrap_app=lines.wrap))
+
+
+def _report_step(title: str) -> None:
+    error_console.print(f"== {title}", markup=False, highlight=False, soft_wrap=True)
 
 
 @click.command("simulators")

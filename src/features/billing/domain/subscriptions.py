@@ -33,7 +33,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         return self.cancels_at is not None or self.next_plan is not None
 
 
-class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
+class AccountBilling(msgspec.Struct, frozen=True, kw_only=True):
     """An account's plan, subscription and Stripe customer."""
 
     account_id: AccountId

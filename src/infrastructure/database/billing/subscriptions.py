@@ -180,7 +180,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         )
         return bool(rows) and rows[0]["is_news"]
 
-    async def note_payment(
+    async def record_payment(
         self,
         account_id: AccountId,
         payment_id: str,
@@ -211,14 +211,14 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         )
         return row["credits"]
 
-    async def return_payment(self, returned: ReversalSnapshot) -> ReversalResult:
-        assert returned.returned_cents > 0, "nothing went back"
+    async def reverse_payment(self, reversal: ReversalSnapshot) -> ReversalResult:
+        assert reversal.returned_cents > 0, "nothing went back"
         (row,) = await self._session.fetch(
-            RETURN_PAYMENT, returned.payment_id, returned.id, returned.returned_cents
+            RETURN_PAYMENT, reversal.payment_id, reversal.id, reversal.returned_cents
         )
         return ReversalResult(**row)
 
-    async def undo_return(self, reference: str) -> ReversalResult:
+    async def undo_reversal(self, reference: str) -> ReversalResult:
         (row,) = await self._session.fetch(UNDO_RETURN, reference)
         return ReversalResult(**row)
 
@@ -226,7 +226,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         """Subscriptions of both clocks whose period is over, the longest overdue first."""
         return [Renewable(**row) for row in await self._session.fetch(RENEWABLE, subscriptions_max)]
 
-    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+    async def renew_internal(self, subscriptions_max: int) -> tuple[int, int]:
         """Renew subscriptions on our own clock; return their number and the credits granted."""
         (row,) = await self._session.fetch(RENEW_OWN, subscriptions_max)
         return row["renewed"], row["credits_granted"]

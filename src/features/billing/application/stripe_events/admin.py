@@ -33,7 +33,7 @@ class OpenedEvent(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class StripeEventAdmin:
     events: StripeEventStore
-    records: StripeReader | None  # None: billing is not configured
+    stripe_reader: StripeReader | None  # None: billing is not configured
 
     async def page(self, only: EventFilter, *, cursor: str | None, limit: int) -> Page[InboxEvent]:
         before = None if cursor is None else decode_cursor(cursor)
@@ -84,13 +84,13 @@ class StripeEventAdmin:
         return added
 
     async def _missing(self, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
-        if self.records is None:
+        if self.stripe_reader is None:
             raise BillingNotConfigured
         _check_range(since, until)
-        async for chunk in _chunks(self.records.events(since=since, until=until)):
-            known = await self.events.known([event.id for event in chunk])
+        async for chunk in _chunks(self.stripe_reader.events(since=since, until=until)):
+            stored = await self.events.stored([event.id for event in chunk])
             for event in chunk:
-                if event.id not in known:
+                if event.id not in stored:
                     yield event
 
 
