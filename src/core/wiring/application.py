@@ -1,13 +1,11 @@
 """Composition of all use cases into one ``Application``."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from core.api.health import Health
-from core.settings.settings import Settings, read_settings
+from core.settings.settings import Settings
 from core.wiring.analysis import AnalysisUseCases, open_beginnings
 from core.wiring.billing import BillingUseCases, billing_on
 from core.wiring.bootstrap import Runtime
@@ -62,7 +60,6 @@ from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.redis_windows import RedisWindows
 from infrastructure.rate_limits.windows import WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -126,7 +123,7 @@ async def build(place: Runtime) -> AsyncGenerator[Application]:
             key_ring=PostgresApiKeyLookup(database),
             attempts=PostgresIdempotencyKeys(database),
             requests=PostgresRequestLog(database),
-            windows=_windows(place, database),
+            windows=_windows(place.settings, database),
         )
         try:
             yield _application(foundation, keys, mail, traffic, beginnings, runs)
@@ -148,21 +145,8 @@ class Traffic:
             await part.close()
 
 
-def _windows(place: Runtime, database: Database) -> WindowStore:
-    match place.settings.rate_limit_store:
-        case "postgres":
-            return PostgresWindows(database)
-        case "memory":
-            return MemoryWindows()
-        case address:
-            return RedisWindows(partial(_redis_address, place, address))
-
-
-async def _redis_address(place: Runtime, address: str) -> str:
-    """Reads the settings for each connection, because the secret may have been rotated."""
-    if place.secrets is None:
-        return address
-    return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
+def _windows(settings: Settings, database: Database) -> WindowStore:
+    return MemoryWindows() if settings.rate_limit_store == "memory" else PostgresWindows(database)
 
 
 def _application(

@@ -18,15 +18,13 @@ from features.billing.application.subscription_sync import SubscriptionSync
 from features.billing.domain.job_summary import JobSummary
 from features.credits.application.maintenance import CreditMaintenance
 from features.operations.application.retention import (
-    CACHES,
-    SOFT_DELETED,
-    TRACES,
     LotExpiryJob,
     ProgressExpiry,
     Purge,
     StalledRunJob,
 )
 from features.operations.domain.jobs import JobFinding, Report
+from features.operations.domain.retention import CACHES, RECORDS, REQUEST_RECORDS
 from infrastructure.database.billing.reconciliation import PostgresReconciliationQueries
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
@@ -61,7 +59,7 @@ def job_handlers(
     )
     session = database.admin("cron")
     repository, queries = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
-    remains, runs = PostgresRetention(session), PostgresRuns(session)
+    retention, runs = PostgresRetention(session), PostgresRuns(session)
     renewals = JobWithSummary(Renewals(repository, stripe_reader).run)
     return {
         "monthly-renewal": renewals,
@@ -71,11 +69,11 @@ def job_handlers(
             InvoiceReconciliation(repository, queries, stripe_reader).run
         ),
         "missing-events": JobWithSummary(missing_events.run),
-        "daily-cleanup": Purge(remains, SOFT_DELETED),
-        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), remains),
-        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), remains),
-        "cache-expiry": Purge(remains, CACHES),
-        "progress-expiry": ProgressExpiry(runs, Purge(remains, TRACES)),
+        "daily-cleanup": Purge(retention, RECORDS),
+        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention),
+        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), retention),
+        "cache-expiry": Purge(retention, CACHES),
+        "progress-expiry": ProgressExpiry(runs, Purge(retention, REQUEST_RECORDS)),
     }
 
 

@@ -131,7 +131,7 @@ async def test_rows_deleted_a_month_ago_are_purged_and_counted_by_table(
         "runs": 1,
         "accounts": 1,
         "cron_runs": 0,
-        "notices": 0,
+        "webhook_messages": 0,
         "webhook_events": 0,
     }
     assert foreseen.counts == removed == expected

@@ -107,7 +107,7 @@ async def test_analysis_for_a_deleted_business_is_not_charged(at_work, desk):
 
     (run,) = await desk.ended(await desk.start())
 
-    assert summary(run) == ("failed", "internal_failure", "business_gone", 0)
+    assert summary(run) == ("failed", "internal_failure", "business_profile_deleted", 0)
     assert await desk.all_charged_once()
 
 

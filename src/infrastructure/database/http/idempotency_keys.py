@@ -9,7 +9,7 @@ BEGIN: LiteralString = "select * from traffic.begin_attempt($1, $2, $3, $4, $5)"
 FINISH: LiteralString = """
 update traffic.idempotency_keys set response = $3 where id = $1 and attempt = $2
 """
-GIVE_UP: LiteralString = """
+ABANDON: LiteralString = """
 update traffic.idempotency_keys set locked_until = clock_timestamp()
 where id = $1 and attempt = $2 and response is null
 """
@@ -31,12 +31,12 @@ class PostgresIdempotencyKeys(IdempotencyKeys):
         (row,) = await self._session.fetch(BEGIN, key_id, fingerprint, attempt, LOCK_S, RETENTION_S)
         return StartedAttempt(row["outcome"], row["effect_id"], row["response"])
 
-    async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None:
-        await self._session.fetch(FINISH, key_id, attempt, answer)
+    async def finish(self, key_id: bytes, attempt: UUID, response: bytes) -> None:
+        await self._session.fetch(FINISH, key_id, attempt, response)
         self._sweep.now_and_then()
 
-    async def give_up(self, key_id: bytes, attempt: UUID) -> None:
-        await self._session.fetch(GIVE_UP, key_id, attempt)
+    async def abandon(self, key_id: bytes, attempt: UUID) -> None:
+        await self._session.fetch(ABANDON, key_id, attempt)
 
     async def close(self) -> None:
         await self._sweep.close()
