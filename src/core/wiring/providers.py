@@ -135,7 +135,6 @@ def _gateway(
     answers = None
     if chosen.answers_kept_h:
         answers = PostgresCompletionCache(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
-        stack.push_async_callback(answers.close)
     try:
         catalog = read_model_catalog(chosen.models, providers=providers)
     except ModelCatalogInvalid as error:
