@@ -8,15 +8,12 @@ import asyncpg
 import pytest
 
 from features.analysis.domain.anonymous import (
-    VISITORS_ACCOUNT,
+    ANONYMOUS_ACCOUNT,
     AnonymousFacts,
     AnonymousReason,
     AnonymousResult,
 )
-from features.analysis.domain.requests import NewAnalysis
 from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
-from infrastructure.database.expiry import INTERVAL_S
-from shared.ids import RunId
 from tests.support import until
 from tests.support.calls import statuses
 from tests.support.problems import assert_problem
@@ -67,7 +64,7 @@ def results(database):
 def end(owner, run_id, status="completed", outcome="completed"):
     return owner.execute(
         "update runs set status = $3, outcome = $4, ended_at = now() where account_id = $1 and id = $2",
-        *(VISITORS_ACCOUNT, uuid.UUID(run_id), status, outcome),
+        *(ANONYMOUS_ACCOUNT, uuid.UUID(run_id), status, outcome),
     )
 
 
@@ -86,7 +83,7 @@ async def test_visitor_gets_a_run_and_a_token_for_a_day(client, ask, owner, name
         """,
         uuid.UUID(started["run_id"]),
     )
-    assert tuple(run) == (VISITORS_ACCOUNT, "anonymous_analysis", "queued", 0, "runs", name)
+    assert tuple(run) == (ANONYMOUS_ACCOUNT, "anonymous_analysis", "queued", 0, "runs", name)
     read = await client.get(started["poll_url"])
     assert read.json() == {
         "status": "queued",
@@ -145,23 +142,6 @@ async def test_expired_token_is_like_an_unknown_one(client, ask, owner):
     assert started["token"] not in expired.text
 
 
-async def test_expired_analyses_are_purged_with_their_tokens(ask, owner, database, name):
-    old, new = [(await ask(f"{name}{number}")).json() for number in (1, 2)]
-    await owner.execute(
-        "update anonymous_analyses set expires_at = now() - interval '1 second' where run_id = $1",
-        uuid.UUID(old["run_id"]),
-    )
-    times = iter([0.0, INTERVAL_S, INTERVAL_S])
-    results = PostgresAnonymousResults(database, now_s=lambda: next(times))
-    order = NewAnalysis(username=f"{name}3", analysis_type="light", business_profile_id=None)
-    await results.start(RunId(uuid.uuid4()), order, token_hash=hashlib.sha256(name.encode()).digest())
-    await results.close()
-
-    kept = {row["run_id"] for row in await owner.fetch("select run_id from anonymous_tokens")}
-    assert uuid.UUID(old["run_id"]) not in kept
-    assert uuid.UUID(new["run_id"]) in kept
-
-
 async def test_token_is_in_no_table_and_no_log(client, ask, owner, logs):
     started = (await ask()).json()
     await client.get(started["poll_url"])
@@ -218,4 +198,4 @@ async def test_invalid_username_is_rejected(ask, username):
 )
 async def test_visitors_account_cannot_be_deleted_or_joined(owner, change):
     with pytest.raises(Exception, match="visitors_"):
-        await owner.execute(change, VISITORS_ACCOUNT)
+        await owner.execute(change, ANONYMOUS_ACCOUNT)

@@ -57,13 +57,13 @@ class CheckoutsController(Controller):
             ),
         },
     )
-    async def offers(self, catalogue: NamedDependency[Catalog]) -> OffersResponse:
+    async def offers(self, catalog: NamedDependency[Catalog]) -> OffersResponse:
         """Plans bring credits every month, and limits; packs bring credits once, which do not expire. A limit
         of `null` is none. Prices are in cents; those of plans are for a month.
         """
-        packs = await catalogue.packs()
+        packs = await catalog.packs()
         return OffersResponse(
-            plans=[_plan_out(plan) for plan in await catalogue.plans()],
+            plans=[_plan_out(plan) for plan in await catalog.plans()],
             packs=[msgspec.convert(pack, PackResponse, from_attributes=True) for pack in packs],
         )
 

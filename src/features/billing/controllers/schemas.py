@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from features.billing.domain.plan_changes import Direction, PlanChangePreview
-from features.billing.domain.subscriptions import Checkout, CheckoutStatus, Invoice, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Checkout, CheckoutStatus, Invoice
 
 
 class LimitsResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,12 +109,12 @@ class InvoicesResponse(msgspec.Struct, frozen=True, kw_only=True):
     next_cursor: str | None
 
 
-def subscription_out(standing: SubscriptionStanding) -> SubscriptionResponse:
-    subscription = standing.subscription
+def subscription_out(billing: AccountBilling) -> SubscriptionResponse:
+    subscription = billing.subscription
     return SubscriptionResponse(
-        account_id=standing.account_id,
+        account_id=billing.account_id,
         plan=subscription.plan,
-        plan_in_force=standing.plan,
+        plan_in_force=billing.plan,
         status=subscription.status,
         is_paid_plan=subscription.clock == "stripe",
         monthly_credits=subscription.monthly_credits,

@@ -44,7 +44,7 @@ class StripeWebhookController(Controller):
     async def receive(
         self,
         request: Request[Any, Any, Any],
-        intake: NamedDependency[StripeEventReceiver],
+        receiver: NamedDependency[StripeEventReceiver],
         counted_refusals: NamedDependency[FailureRateLimit],
     ) -> ReceivedResponse:
         """For Stripe alone: an event as JSON, with its `Stripe-Signature`. A success means that the event is
@@ -53,7 +53,7 @@ class StripeWebhookController(Controller):
         """
         signatures = [value for name, value in request.scope["headers"] if name == SIGNATURE]
         try:
-            is_new = await intake.take(await request.body(), b",".join(signatures))
+            is_new = await receiver.receive(await request.body(), b",".join(signatures))
         except Malformed:
             await counted_refusals.count(request.scope, "stripe")
             raise

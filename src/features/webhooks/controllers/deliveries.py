@@ -141,8 +141,8 @@ class EndpointDeliveriesController(Controller):
         self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: NamedDependency[Endpoints]
     ) -> WebhookDeliveryResponse:
         """Send a notice of type `endpoint.test` to this endpoint alone, whatever types it takes."""
-        notice_id = effect_id(request.scope)
-        return delivery_out(await webhook_endpoints.test(request.user, EndpointId(endpoint_id), notice_id))
+        message_id = effect_id(request.scope)
+        return delivery_out(await webhook_endpoints.test(request.user, EndpointId(endpoint_id), message_id))
 
     @post(
         "/{endpoint_id:uuid}/replays",

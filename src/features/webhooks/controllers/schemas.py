@@ -9,7 +9,7 @@ import msgspec
 from features.webhooks.controllers.request_schemas import ENDPOINT_BODY_EXAMPLE
 from features.webhooks.domain.delivery import Delivery, DeliveryStatus, DeliveryWithAttempts
 from features.webhooks.domain.endpoint import DisabledReason, Endpoint, EndpointStatus
-from features.webhooks.domain.signature import message_id
+from features.webhooks.domain.signature import webhook_id
 
 
 class WebhookEndpointResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +105,7 @@ def secret_out(endpoint: Endpoint, secret: str) -> WebhookSecretResponse:
 
 def _told(delivery: Delivery) -> dict[str, Any]:
     taken = msgspec.structs.asdict(delivery)
-    taken["webhook_id"] = message_id(delivery.notice_id)
+    taken["webhook_id"] = webhook_id(delivery.message_id)
     taken["next_attempt_at"] = delivery.due_at if delivery.status == "pending" else None
     return {name: taken[name] for name in WebhookDeliveryResponse.__struct_fields__}
 

@@ -1,16 +1,13 @@
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import LiteralString
 
 import msgspec
 
 from features.analysis.application.ports import AnonymousAnalysis, AnonymousResults, AnonymousRun, RunPayer
-from features.analysis.domain.anonymous import VISITORS_ACCOUNT, AnonymousResult
+from features.analysis.domain.anonymous import ANONYMOUS_ACCOUNT, AnonymousResult
 from features.analysis.domain.requests import NewAnalysis
 from infrastructure.database.analysis.run_starter import start_arguments, started_run
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from shared.ids import RunId
 
 READABLE_FOR = timedelta(hours=24)
@@ -38,26 +35,15 @@ join public.anonymous_analyses as a on a.run_id = t.run_id
 join public.runs as r on r.account_id = $2 and r.id = t.run_id
 where t.token_hash = $1 and t.expires_at > clock_timestamp()
 """
-# Deleting an analysis also deletes its tokens.
-SWEEP: LiteralString = """
-delete from public.anonymous_analyses where run_id in (
-    select run_id from public.anonymous_analyses where expires_at < clock_timestamp() limit $1
-)
-returning true
-"""
 
 
 class PostgresAnonymousResults(AnonymousResults):
-    """Purges expired rows periodically in the background, started by requests."""
-
-    def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database) -> None:
         self._session = database.admin("anonymous analyses")
-        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def start(self, run_id: RunId, order: NewAnalysis, *, token_hash: bytes) -> AnonymousRun:
-        arguments = start_arguments(run_id, RunPayer(account_id=VISITORS_ACCOUNT), order, 0)
+        arguments = start_arguments(run_id, RunPayer(account_id=ANONYMOUS_ACCOUNT), order, 0)
         (row,) = await self._session.fetch(START, *arguments, READABLE_FOR, token_hash)
-        self._sweep.now_and_then()
         started = started_run(row, 0)
         return AnonymousRun(run_id=started.run_id, status=started.status, expires_at=row["expires_at"])
 
@@ -65,12 +51,9 @@ class PostgresAnonymousResults(AnonymousResults):
         await self._session.fetch(SAVE, run_id, msgspec.json.encode(result).decode())
 
     async def find(self, token_hash: bytes) -> AnonymousAnalysis | None:
-        rows = await self._session.fetch(FIND, token_hash, VISITORS_ACCOUNT)
+        rows = await self._session.fetch(FIND, token_hash, ANONYMOUS_ACCOUNT)
         if not rows:
             return None
         found = dict(rows[0])
         result = found.pop("result")
         return AnonymousAnalysis(**found, result=result and msgspec.json.decode(result, type=AnonymousResult))
-
-    async def close(self) -> None:
-        await self._sweep.close()
