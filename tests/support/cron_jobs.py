@@ -16,7 +16,7 @@ JOBS = {job.name: job for slice_ in SLICES for job in slice_.jobs}
 class JobResources:
     database: Database
     slices = SLICES
-    purged_tables = Resources.purged_tables
+    retention = Resources.retention
 
 
 def job_handlers(database, records=None, ends=None):

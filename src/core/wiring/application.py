@@ -74,7 +74,7 @@ def _application(resources: Resources, parts: list[ApiParts]) -> Application:
     limits = PostgresLimits(database)
     windows = MemoryWindows() if settings.rate_limit_store == "memory" else PostgresWindows(database)
     keys, requests = PostgresIdempotencyKeys(database), PostgresRequestLog(database)
-    for store in (windows, requests, keys):
+    for store in (windows, requests):
         closing.push_async_callback(store.close)
     checks = [_infrastructure_checks(resources, windows), *(part.health_checks for part in parts)]
     essential = frozenset({"database", "migrations", "role_separation"})

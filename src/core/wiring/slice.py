@@ -23,6 +23,7 @@ from core.wiring.cost_recorders import CostRecorders
 from core.wiring.payments import Payments
 from core.wiring.providers import Providers
 from features.operations.domain.jobs import Job
+from features.operations.domain.retention import RetentionRule
 from features.runs.domain.kinds import RunKind
 from infrastructure.database.clients import Database
 from simulators.supervisor import Simulators
@@ -50,9 +51,9 @@ class WorkerParts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """``purged_tables`` maps a retention job to the tables whose expired rows it deletes, dependent tables
-    first. ``migrations`` is the folder of the slice's own migrations. ``raw_paths`` receive the body as it
-    was sent, because its signature covers every byte.
+    """``retention`` maps a retention job to the rules of the tables that it purges, dependent tables first.
+    ``migrations`` is the folder of the slice's own migrations. ``raw_paths`` receive the body as it was sent,
+    because its signature covers every byte.
     """
 
     name: str
@@ -61,7 +62,9 @@ class Slice:
     run_kinds: tuple[RunKind, ...] = ()
     queues: tuple[Queue, ...] = ()
     jobs: tuple[Job, ...] = ()
-    purged_tables: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    retention: Mapping[str, tuple[RetentionRule, ...]] = field(
+        default_factory=dict[str, tuple[RetentionRule, ...]]
+    )
     migrations: Path | None = None
     api: "Callable[[Resources], ApiParts]" = field(default=lambda _: ApiParts())
     worker: "Callable[[Resources], WorkerParts]" = field(default=lambda _: WorkerParts())
@@ -94,9 +97,9 @@ class Resources:
     def run_kinds(self) -> dict[str, RunKind]:
         return {kind.name: kind for slice_ in self.slices for kind in slice_.run_kinds}
 
-    def purged_tables(self, job: str) -> tuple[str, ...]:
+    def retention(self, job: str) -> tuple[RetentionRule, ...]:
         """A slice is listed after the slices it depends on, so dependent tables come first in reverse."""
-        return tuple(table for slice_ in reversed(self.slices) for table in slice_.purged_tables.get(job, ()))
+        return tuple(rule for slice_ in reversed(self.slices) for rule in slice_.retention.get(job, ()))
 
 
 def queues_of(slices: Iterable[Slice]) -> tuple[Queue, ...]:

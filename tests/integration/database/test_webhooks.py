@@ -29,7 +29,7 @@ FINISH = "select runs.finish($1, $2, 1, $3, 'done', $4, $5)"
 
 @pytest.fixture
 def outbox(database):
-    return PostgresOutbox(database.admin("notices test"))
+    return PostgresOutbox(database.admin("webhooks test"))
 
 
 @pytest.fixture
@@ -470,7 +470,7 @@ async def test_old_messages_are_purged_with_their_deliveries(owner, account_id):
         account_id,
     )
 
-    removed = await owner.fetchval("select scheduling.purge('public.webhook_messages', 10)")
+    removed = await owner.fetchval("select scheduling.purge('public.webhook_messages', '30 days', 10)")
 
     assert removed == 1
     assert [data for _, data in await told(owner, account_id)] == [{"n": 1}]

@@ -1,5 +1,7 @@
 """Analyses: quotes, starts, results, and the workflows that execute them."""
 
+from datetime import timedelta
+
 import msgspec
 
 from core.engine.workflow import Queue, Workflow
@@ -21,6 +23,7 @@ from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
 from features.analysis.domain.prompting.prompts import FORMS
 from features.analysis.domain.requests import ANONYMOUS_KIND, BULK_KIND
+from features.operations.domain.retention import NO_TIME, RetentionRule
 from features.runs.application.estimates import Estimates
 from features.runs.domain.kinds import ResultLink, RunKind
 from features.runs.domain.refunds import REFUND_POLICY
@@ -54,14 +57,12 @@ def _api(resources: Resources) -> ApiParts:
     runs = PostgresAnalysisRuns(session, PostgresRuns(session), PostgresBulkItems(session))
     prices, quotas = PostgresPrices(session), PostgresAnalysisQuotas(database)
     durations = Estimates(PostgresMeasurements(database.admin("run estimates")), resources.run_kinds)
-    anonymous = PostgresAnonymousResults(database)
-    resources.closing.push_async_callback(anonymous.close)
     return ApiParts(
         dependencies={
             "analysis_starts": StartAnalysis(runs, prices),
             "quotes": Quotes(quotas, prices, quotas, durations, REFUND_TERMS, utc_now),
             "bulk_starts": StartBulk(runs, quotas, prices, quotas),
-            "anonymous_analyses": AnonymousAnalyses(anonymous),
+            "anonymous_analyses": AnonymousAnalyses(PostgresAnonymousResults(database)),
             "analyses": Analyses(PostgresAnalyses(database)),
         }
     )
@@ -99,9 +100,12 @@ ANALYSIS = Slice(
     run_kinds=RUN_KINDS,
     # A bulk run only waits for its runs, so a worker can hold many of them and poll for them less often.
     queues=(Queue(name="bulk", poll_interval_s=0.5, worker_concurrency=50),),
-    purged_tables={
-        "daily-cleanup": ("public.analyses",),
-        "cache-expiry": ("public.completion_cache", "public.anonymous_analyses"),
+    retention={
+        "daily-cleanup": (RetentionRule("public.analyses", timedelta(days=30)),),
+        "cache-expiry": (
+            RetentionRule("public.completion_cache", NO_TIME),
+            RetentionRule("public.anonymous_analyses", NO_TIME),
+        ),
     },
     api=_api,
     worker=_worker,

@@ -1,6 +1,7 @@
 """Identity and access: signing keys, authentication, accounts, members, invitations, API keys."""
 
 import asyncio
+from datetime import timedelta
 from functools import partial
 
 from core.api.health import HealthCheck
@@ -19,6 +20,7 @@ from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.identity import IdentityController
 from features.auth.controllers.invitations import InvitationsController
 from features.auth.controllers.members import MembersController
+from features.operations.domain.retention import ACCOUNTS_PER_BATCH, RetentionRule
 from infrastructure.database.auth.accounts import (
     PostgresAccounts,
     PostgresMembers,
@@ -33,7 +35,7 @@ from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvi
 from infrastructure.identity.verifier import JwtVerifier
 from shared.clock import utc_now
 from simulators.app import OUTBOX
-from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supabase import SERVICE_ROLE_KEY
 
 KEY_KINDS = {"ES256": "an ES256 (P-256) key", "RS256": "an RS256 key of 2048 bits or more"}
 
@@ -140,6 +142,6 @@ AUTH = Slice(
         InvitationsController,
         ApiKeysController,
     ),
-    purged_tables={"daily-cleanup": ("public.accounts",)},
+    retention={"daily-cleanup": (RetentionRule("public.accounts", timedelta(days=30), ACCOUNTS_PER_BATCH),)},
     api=_api,
 )

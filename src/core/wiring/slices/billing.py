@@ -37,6 +37,7 @@ from features.billing.controllers.stripe_webhook import PATH as STRIPE_WEBHOOK_P
 from features.billing.controllers.stripe_webhook import StripeWebhookController
 from features.billing.controllers.subscriptions import SubscriptionsController
 from features.operations.domain.jobs import Job
+from features.operations.domain.retention import RetentionRule
 from infrastructure.database.billing.queries import PostgresBillingQueries, PostgresOffers, PostgresOrders
 from infrastructure.database.billing.reconciliation import PostgresReconciliationQueries
 from infrastructure.database.billing.stripe_event_queue import (
@@ -208,7 +209,7 @@ BILLING = Slice(
     controllers=(CheckoutsController, SubscriptionsController, StripeWebhookController, InboxController),
     raw_paths=(STRIPE_WEBHOOK_PATH,),
     jobs=JOBS,
-    purged_tables={"daily-cleanup": ("public.webhook_events",)},
+    retention={"daily-cleanup": (RetentionRule("public.webhook_events", timedelta(days=400)),)},
     api=_api,
     worker=_worker,
 )

@@ -1,8 +1,11 @@
 """Business profiles."""
 
+from datetime import timedelta
+
 from core.wiring.slice import ApiParts, Resources, Slice
 from features.business.application.profiles import BusinessProfiles
 from features.business.controllers.profiles import BusinessProfilesController
+from features.operations.domain.retention import RetentionRule
 from infrastructure.database.business.profiles import PostgresProfiles
 
 
@@ -13,6 +16,6 @@ def _api(resources: Resources) -> ApiParts:
 BUSINESS = Slice(
     name="business",
     controllers=(BusinessProfilesController,),
-    purged_tables={"daily-cleanup": ("public.business_profiles",)},
+    retention={"daily-cleanup": (RetentionRule("public.business_profiles", timedelta(days=30)),)},
     api=_api,
 )

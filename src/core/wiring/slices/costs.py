@@ -1,10 +1,13 @@
 """Costs of provider calls: reports for operators, and the cost of a run."""
 
+from datetime import timedelta
+
 from core.wiring.slice import ApiParts, Resources, Slice
 from features.costs.application.reports import CostReports
 from features.costs.application.run_costs import RunCosts
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
+from features.operations.domain.retention import RetentionRule
 from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
 from shared.clock import utc_now
 
@@ -24,9 +27,12 @@ def _api(resources: Resources) -> ApiParts:
 COSTS = Slice(
     name="costs",
     controllers=(CostReportsController, RunCostsController),
-    purged_tables={
-        "daily-cleanup": ("public.ai_usage_logs", "public.scrape_logs"),
-        "progress-expiry": ("traffic.data_points",),
+    retention={
+        "daily-cleanup": (
+            RetentionRule("public.ai_usage_logs", timedelta(days=90)),
+            RetentionRule("public.scrape_logs", timedelta(days=90)),
+        ),
+        "progress-expiry": (RetentionRule("traffic.data_points", timedelta(days=90)),),
     },
     api=_api,
 )

@@ -1,8 +1,11 @@
 """Leads."""
 
+from datetime import timedelta
+
 from core.wiring.slice import ApiParts, Resources, Slice
 from features.leads.application.leads import Leads
 from features.leads.controllers.leads import LeadsController
+from features.operations.domain.retention import RetentionRule
 from infrastructure.database.leads.leads import PostgresLeads
 
 
@@ -13,6 +16,6 @@ def _api(resources: Resources) -> ApiParts:
 LEADS = Slice(
     name="leads",
     controllers=(LeadsController,),
-    purged_tables={"daily-cleanup": ("public.leads",)},
+    retention={"daily-cleanup": (RetentionRule("public.leads", timedelta(days=30)),)},
     api=_api,
 )

@@ -1,5 +1,7 @@
 """Operations: cron jobs, the audit log, and the retention of all slices' tables."""
 
+from datetime import timedelta
+
 from core.cron.cron_expressions import CronSchedule
 from core.cron.job_runner import HOUR_S, MINUTE_S
 from core.cron.scheduler import Scheduler
@@ -12,6 +14,7 @@ from features.operations.application.retention import ProgressExpiry, Purge, Sta
 from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
 from features.operations.domain.jobs import Job
+from features.operations.domain.retention import NO_TIME, RetentionRule
 from infrastructure.database.operations.audit_log import PostgresAuditLog
 from infrastructure.database.operations.cron import PostgresCron
 from infrastructure.database.operations.retention import PostgresRetention
@@ -66,12 +69,12 @@ def _api(resources: Resources) -> ApiParts:
 def _worker(resources: Resources) -> WorkerParts:
     session = resources.database.admin("cron")
     retention, runs = PostgresRetention(session), PostgresRuns(session)
-    traces = Purge(retention, resources.purged_tables("progress-expiry"))
+    traces = Purge(retention, resources.retention("progress-expiry"))
     return WorkerParts(
         job_handlers={
-            "daily-cleanup": Purge(retention, resources.purged_tables("daily-cleanup")).carry_out,
+            "daily-cleanup": Purge(retention, resources.retention("daily-cleanup")).carry_out,
             "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention).carry_out,
-            "cache-expiry": Purge(retention, resources.purged_tables("cache-expiry")).carry_out,
+            "cache-expiry": Purge(retention, resources.retention("cache-expiry")).carry_out,
             "progress-expiry": ProgressExpiry(runs, traces).carry_out,
         }
     )
@@ -88,11 +91,14 @@ OPERATIONS = Slice(
     controllers=(CronController, AuditLogController),
     queues=(Queue(name="cron", poll_interval_s=1.0, worker_concurrency=1),),
     jobs=JOBS,
-    purged_tables={
-        "daily-cleanup": ("public.cron_runs",),
+    retention={
+        "daily-cleanup": (RetentionRule("public.cron_runs", timedelta(days=400)),),
         "progress-expiry": (
-            *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
-            *("traffic.requests", "traffic.request_counts"),
+            RetentionRule("traffic.idempotency_keys", timedelta(hours=25)),
+            RetentionRule("traffic.rate_windows", NO_TIME),
+            RetentionRule("traffic.leases", NO_TIME),
+            RetentionRule("traffic.requests", timedelta(days=90)),
+            RetentionRule("traffic.request_counts", timedelta(days=90)),
         ),
     },
     api=_api,

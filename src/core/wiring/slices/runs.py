@@ -1,10 +1,13 @@
 """Runs: status, event streams, cancellation and retry, and the listener that reports their changes."""
 
+from datetime import timedelta
+
 from core.engine.workflow import Queue
 from core.processes.background import until_stopped
 from core.progress.run_notifications import CHANNELS, RunNotifications
 from core.wiring.bootstrap import current_addresses
 from core.wiring.slice import ApiParts, Resources, Slice
+from features.operations.domain.retention import RetentionRule
 from features.runs.application.estimates import Estimates
 from features.runs.application.event_stream import RunEventStreams
 from features.runs.application.live_runs import LiveRuns
@@ -58,6 +61,6 @@ RUNS = Slice(
     name="runs",
     controllers=(RunsController, RefundPolicyController),
     queues=(Queue(name="runs", poll_interval_s=0.1, worker_concurrency=20),),
-    purged_tables={"daily-cleanup": ("public.runs",)},
+    retention={"daily-cleanup": (RetentionRule("public.runs", timedelta(days=30)),)},
     api=_api,
 )

@@ -1,10 +1,12 @@
 """Outgoing webhooks: endpoint and delivery use cases, and the worker that sends messages."""
 
+from datetime import timedelta
 from ipaddress import ip_network
 
 from core.settings.settings import Settings
 from core.webhooks.outgoing import WebhookDeliveryWorker
 from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
+from features.operations.domain.retention import RetentionRule
 from features.webhooks.application.deliveries import Deliveries
 from features.webhooks.application.endpoints import Endpoints
 from features.webhooks.application.send_delivery import SendDelivery
@@ -67,7 +69,7 @@ def _secrets(settings: Settings) -> SigningSecrets:
 WEBHOOKS = Slice(
     name="webhooks",
     controllers=(EndpointsController, SecretsController, DeliveriesController, EndpointDeliveriesController),
-    purged_tables={"daily-cleanup": ("public.webhook_messages",)},
+    retention={"daily-cleanup": (RetentionRule("public.webhook_messages", timedelta(days=30)),)},
     api=_api,
     worker=_worker,
 )

@@ -167,82 +167,82 @@ $$;
 
 -- Retention ---------------------------------------------------------------------------------------
 
--- The condition by which rows of a table are purged; the only place that states it. Dependent rows are purged
--- first and counted; cascades delete only an account's small tables and its ledger. An account that Stripe still
--- bills is kept until that ends.
+-- The condition by which rows of a table are purged; $1 is the retention period of the domain rule. Dependent
+-- rows are purged first and counted; cascades delete only an account's small tables and its ledger. An account
+-- that Stripe still bills is kept until that ends.
 create function scheduling.purge_condition(table_name text) returns text
 language sql immutable set search_path = '' as $$
     select case table_name
-        when 'public.ai_usage_logs' then $where$ x.created_at < now() - interval '90 days' $where$
-        when 'public.scrape_logs' then $where$ x.created_at < now() - interval '90 days' $where$
+        when 'public.ai_usage_logs' then $where$ x.created_at < now() - $1 $where$
+        when 'public.scrape_logs' then $where$ x.created_at < now() - $1 $where$
         when 'public.analyses' then $where$
-            x.deleted_at < now() - interval '30 days'
+            x.deleted_at < now() - $1
             or (x.account_id, x.lead_id) in (
                 select l.account_id, l.id from public.leads as l
-                where l.deleted_at < now() - interval '30 days')
+                where l.deleted_at < now() - $1)
             or (x.account_id, x.lead_id) in (
                 select l.account_id, l.id from public.leads as l
                 join public.business_profiles as b
                     on b.account_id = l.account_id and b.id = l.business_profile_id
-                where b.deleted_at < now() - interval '30 days')
-            or x.account_id in (select scheduling.accounts_to_purge()) $where$
+                where b.deleted_at < now() - $1)
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
         when 'public.leads' then $where$
-            x.deleted_at < now() - interval '30 days'
+            x.deleted_at < now() - $1
             or (x.account_id, x.business_profile_id) in (
                 select b.account_id, b.id from public.business_profiles as b
-                where b.deleted_at < now() - interval '30 days')
-            or x.account_id in (select scheduling.accounts_to_purge()) $where$
+                where b.deleted_at < now() - $1)
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
         when 'public.business_profiles' then $where$
-            x.deleted_at < now() - interval '30 days'
-            or x.account_id in (select scheduling.accounts_to_purge()) $where$
-        when 'public.runs' then $where$ x.account_id in (select scheduling.accounts_to_purge()) $where$
-        when 'public.accounts' then $where$ x.id in (select scheduling.accounts_to_purge()) $where$
-        when 'public.webhook_messages' then $where$ x.created_at < now() - interval '30 days' $where$
+            x.deleted_at < now() - $1
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.runs' then $where$ x.account_id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.accounts' then $where$ x.id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.webhook_messages' then $where$ x.created_at < now() - $1 $where$
         when 'public.webhook_events' then $where$
-            x.status in ('applied', 'ignored') and x.received_at < now() - interval '400 days' $where$
-        when 'public.cron_runs' then $where$ x.slot < now() - interval '400 days' $where$
-        when 'public.completion_cache' then $where$ x.expires_at < now() $where$
-        when 'public.anonymous_analyses' then $where$ x.expires_at < now() $where$
-        when 'traffic.idempotency_keys' then $where$ x.created_at < now() - interval '25 hours' $where$
-        when 'traffic.rate_windows' then $where$ x.expires_at < now() $where$
-        when 'traffic.leases' then $where$ x.expires_at < now() $where$
-        when 'traffic.requests' then $where$ x.at < now() - interval '90 days' $where$
-        when 'traffic.request_counts' then $where$ x.minute < now() - interval '90 days' $where$
-        when 'traffic.data_points' then $where$ x.at < now() - interval '90 days' $where$
+            x.status in ('applied', 'ignored') and x.received_at < now() - $1 $where$
+        when 'public.cron_runs' then $where$ x.slot < now() - $1 $where$
+        when 'public.completion_cache' then $where$ x.expires_at < now() - $1 $where$
+        when 'public.anonymous_analyses' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.idempotency_keys' then $where$ x.created_at < now() - $1 $where$
+        when 'traffic.rate_windows' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.leases' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.requests' then $where$ x.at < now() - $1 $where$
+        when 'traffic.request_counts' then $where$ x.minute < now() - $1 $where$
+        when 'traffic.data_points' then $where$ x.at < now() - $1 $where$
     end
 $$;
 
-create function scheduling.accounts_to_purge() returns setof uuid
+create function scheduling.accounts_to_purge(retention interval) returns setof uuid
 language sql stable set search_path = '' as $$
     select a.id from public.accounts as a
-    where a.deleted_at < now() - interval '30 days' and not exists (
+    where a.deleted_at < now() - retention and not exists (
         select from public.subscriptions as s
         where s.account_id = a.id and s.clock = 'stripe' and s.ended_at is null)
 $$;
 
 -- Purges at most rows_max rows and returns their number. Locked rows are left for the next time.
-create function scheduling.purge(table_name text, rows_max integer) returns bigint
+create function scheduling.purge(table_name text, retention interval, rows_max integer) returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare
     purged bigint;
 begin
     execute format(
         'delete from %1$s where ctid = any (array('
-        'select x.ctid from %1$s as x where %2$s limit $1 for update skip locked))',
-        table_name::regclass, scheduling.purge_condition(table_name)) using rows_max;
+        'select x.ctid from %1$s as x where %2$s limit $2 for update skip locked))',
+        table_name::regclass, scheduling.purge_condition(table_name)) using retention, rows_max;
     get diagnostics purged = row_count;
     return purged;
 end;
 $$;
 
-create function scheduling.count_purgeable(table_name text) returns bigint
+create function scheduling.count_purgeable(table_name text, retention interval) returns bigint
 language plpgsql stable security definer set search_path = '' as $$
 declare
     found bigint;
 begin
     execute format(
         'select count(*) from %s as x where %s', table_name::regclass, scheduling.purge_condition(table_name))
-    into found;
+    into found using retention;
     return found;
 end;
 $$;
@@ -281,8 +281,8 @@ grant execute on function
     scheduling.begin(text, timestamptz, text, integer),
     scheduling.finish(text, timestamptz, integer, text, jsonb, jsonb, text),
     scheduling.fail_stalled(),
-    scheduling.purge(text, integer),
-    scheduling.count_purgeable(text),
+    scheduling.purge(text, interval, integer),
+    scheduling.count_purgeable(text, interval),
     scheduling.count_stalled_runs(interval, interval),
     scheduling.count_expired_lots()
 to service_role;
