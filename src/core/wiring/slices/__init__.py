@@ -15,8 +15,8 @@ from core.wiring.slices.webhooks import WEBHOOKS
 SLICES: tuple[Slice, ...] = (
     AUTH,
     CREDITS,
-    BUSINESS,
     RUNS,
+    BUSINESS,
     COSTS,
     LEADS,
     ANALYSIS,
