@@ -32,7 +32,7 @@ from infrastructure.tls import default_ssl_context
 from shared.cancellation import run_uncancelled
 from shared.clock import Clock
 from shared.llm import CostOwner
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 
 PROVIDER = "scraperapi"
 API_URL = "https://api.scraperapi.com"
