@@ -1,6 +1,4 @@
 import sys
-import time
-from collections.abc import Callable
 from typing import LiteralString, NamedTuple
 
 from asyncpg import Record
@@ -12,7 +10,6 @@ else:
 
 from infrastructure.ai.completion_cache import CachedCompletion, CompletionStore
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from infrastructure.resilience.micro_batcher import MicroBatcher
 from shared.ids import AccountId
 
@@ -39,13 +36,6 @@ on conflict (account_id, completion_key) do update set
     model = excluded.model, is_simulated = excluded.is_simulated,
     created_at = statement_timestamp(), expires_at = excluded.expires_at
 """
-SWEEP: LiteralString = """
-delete from public.completion_cache where (account_id, completion_key) in (
-    select account_id, completion_key from public.completion_cache where expires_at < now()
-    order by expires_at limit $1 for update skip locked
-)
-returning true
-"""
 REMEMBERED_FOR_S = 24 * 3600.0
 COMPRESSED_ABOVE_BYTES = 1_000
 TEXT_BYTES_MAX = 1_000_000
@@ -59,27 +49,17 @@ class _Key(NamedTuple):
 class PostgresCompletionCache(CompletionStore):
     """Cache of completions; concurrent reads and writes are micro-batched."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        remembered_for_s: float = REMEMBERED_FOR_S,
-        now_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, database: Database, *, remembered_for_s: float = REMEMBERED_FOR_S) -> None:
         self._session = database.admin("remembered answers")
         self._remembered_for_s = remembered_for_s
         self._finding: MicroBatcher[_Key, CachedCompletion | None] = MicroBatcher(self._find_all)
         self._keeping: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._keep_all)
-        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def find(self, account_id: AccountId, completion_key: bytes) -> CachedCompletion | None:
         return await self._finding.ask(_Key(account_id, completion_key))
 
     async def put(self, account_id: AccountId, completion_key: bytes, completion: CachedCompletion) -> None:
         await self._keeping.ask((_Key(account_id, completion_key), completion))
-
-    async def close(self) -> None:
-        await self._sweep.close()
 
     async def _find_all(self, keys: list[_Key]) -> list[CachedCompletion | None]:
         asked = list(set(keys))
@@ -103,7 +83,6 @@ class PostgresCompletionCache(CompletionStore):
             [answer.is_simulated for answer in kept.values()],
             self._remembered_for_s,
         )
-        self._sweep.now_and_then()
         return [None] * len(answers)
 
 

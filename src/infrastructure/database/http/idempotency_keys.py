@@ -2,7 +2,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from shared.middleware.idempotency import LOCK_S, RETENTION_S, IdempotencyKeys, StartedAttempt
 
 BEGIN: LiteralString = "select * from traffic.begin_attempt($1, $2, $3, $4, $5)"
@@ -13,19 +12,11 @@ ABANDON: LiteralString = """
 update traffic.idempotency_keys set locked_until = clock_timestamp()
 where id = $1 and attempt = $2 and response is null
 """
-SWEEP: LiteralString = """
-delete from traffic.idempotency_keys where id in (
-    select id from traffic.idempotency_keys where created_at < now() - interval '25 hours'
-    order by created_at limit $1 for update skip locked
-)
-returning true
-"""
 
 
 class PostgresIdempotencyKeys(IdempotencyKeys):
     def __init__(self, database: Database) -> None:
         self._session = database.admin("idempotency keys")
-        self._sweep = PeriodicPurge(self._session, SWEEP)
 
     async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt:
         (row,) = await self._session.fetch(BEGIN, key_id, fingerprint, attempt, LOCK_S, RETENTION_S)
@@ -33,10 +24,6 @@ class PostgresIdempotencyKeys(IdempotencyKeys):
 
     async def finish(self, key_id: bytes, attempt: UUID, response: bytes) -> None:
         await self._session.fetch(FINISH, key_id, attempt, response)
-        self._sweep.now_and_then()
 
     async def abandon(self, key_id: bytes, attempt: UUID) -> None:
         await self._session.fetch(ABANDON, key_id, attempt)
-
-    async def close(self) -> None:
-        await self._sweep.close()
