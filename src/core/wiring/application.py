@@ -59,8 +59,7 @@ from infrastructure.database.http.request_log import PostgresRequestLog
 from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
-from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.windows import WindowStore
+from infrastructure.rate_limits.windows import MemoryWindows, WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
 from shared.middleware.request_log import Record
