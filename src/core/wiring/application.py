@@ -30,8 +30,7 @@ from infrastructure.database.http.idempotency_keys import PostgresIdempotencyKey
 from infrastructure.database.http.rate_limits import PostgresLimits, PostgresWindows
 from infrastructure.database.http.request_log import PostgresRequestLog
 from infrastructure.database.migrate import read_migrations
-from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.windows import WindowStore
+from infrastructure.rate_limits.windows import MemoryWindows, WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
 from shared.middleware.request_log import Record

@@ -8,7 +8,7 @@ from features.costs.application.run_costs import RunCosts
 from features.costs.controllers.reports import CostReportsController
 from features.costs.controllers.runs import RunCostsController
 from features.operations.domain.retention import RetentionRule
-from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
+from infrastructure.database.costs.reports import PostgresCostFigures
 from shared.clock import utc_now
 
 CENT_NANODOLLARS = 10_000_000
@@ -19,7 +19,7 @@ def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={
             "cost_reports": CostReports(PostgresCostFigures(resources.database), utc_now),
-            "run_costs": RunCosts(PostgresRunLedger(resources.database), price_nanodollars),
+            "run_costs": RunCosts(resources.costs.costs, price_nanodollars),
         }
     )
 
