@@ -50,7 +50,7 @@ from infrastructure.database.auth.invitations import PostgresInvitations
 from infrastructure.database.business.profiles import PostgresProfiles
 from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import PostgresMetrics
-from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
+from infrastructure.database.costs.reports import PostgresCostFigures
 from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
 from infrastructure.database.health_checks import DatabaseHealthChecks
 from infrastructure.database.http.idempotency_keys import PostgresIdempotencyKeys
@@ -203,7 +203,7 @@ def _application(
         price_book=books.prices,
         call_log=books.calls,
         data_points=books.points,
-        run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
+        run_costs=RunCosts(books.costs, settings.credit_price_cents * CENT_NANODOLLARS),
         cost_reports=CostReports(PostgresCostFigures(database), utc_now),
         runs=runs,
         gateway=providers.gateway,
