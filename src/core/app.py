@@ -13,8 +13,8 @@ from litestar.types import ASGIApp
 
 from core.api.docs_page import CONTENT_SECURITY_POLICY, DocumentationPage
 from core.api.health import VERSION, HealthController
-from core.api.openapi import complete
-from core.api.route_policy import document_marks, require_route_policies, roles_table
+from core.api.openapi import complete, describe_handlers
+from core.api.route_policy import require_route_policies, roles_table
 from core.api.strict_schemas import StrictStructs
 from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import Application
@@ -23,15 +23,12 @@ from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
 from features.analysis.controllers.lead_export import LeadExportController
 from features.analysis.controllers.leads import LeadsController
-from features.auth.controllers.accounts import AccountsController
+from features.auth.controllers.accounts import AccountsController, IdentityController
 from features.auth.controllers.api_keys import ApiKeysController
-from features.auth.controllers.identity import IdentityController
-from features.auth.controllers.invitations import InvitationsController
-from features.auth.controllers.members import MembersController
+from features.auth.controllers.members import InvitationsController, MembersController
 from features.billing.controllers.checkouts import CheckoutsController
-from features.billing.controllers.stripe_events import InboxController
-from features.billing.controllers.stripe_webhook import PATH as STRIPE_WEBHOOK_PATH
-from features.billing.controllers.stripe_webhook import StripeWebhookController
+from features.billing.controllers.stripe_events import PATH as STRIPE_WEBHOOK_PATH
+from features.billing.controllers.stripe_events import InboxController, StripeWebhookController
 from features.billing.controllers.subscriptions import SubscriptionsController
 from features.business.controllers.profiles import BusinessProfilesController
 from features.costs.controllers.reports import CostReportsController
@@ -44,9 +41,8 @@ from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
 from features.runs.controllers.runs import RunsController
-from features.webhooks.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.webhooks.controllers.deliveries import DeliveriesController
 from features.webhooks.controllers.endpoints import EndpointsController
-from features.webhooks.controllers.secrets import SecretsController
 from shared.errors import DomainError
 from shared.http.problems import broken, refused, refused_by_framework
 from shared.http.route_policy import PUBLIC
@@ -84,9 +80,7 @@ CONTROLLERS = (
     StripeWebhookController,
     InboxController,
     EndpointsController,
-    SecretsController,
     DeliveriesController,
-    EndpointDeliveriesController,
 )
 DESCRIPTION = f"""\
 Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
@@ -133,8 +127,8 @@ def create_app(application: Application) -> ASGIApp:
         request_max_body_size=settings.body_bytes_max,
     )
     require_route_policies(litestar)
-    document_marks(litestar)
-    complete(litestar.openapi_schema, litestar.routes)
+    describe_handlers(litestar)
+    complete(litestar)
     return HttpBoundary(
         RunPollMiddleware(
             litestar, application.runs.live, application.authenticator, application.poll_limits

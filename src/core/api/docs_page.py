@@ -11,7 +11,6 @@ from typing import Any
 from litestar import Request
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 
-from core.api.route_policy import ACCESS, told
 from shared.http.problems import MEDIA_TYPE
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -70,7 +69,6 @@ def _operation(document: dict[str, Any], path: str, method: str, operation: dict
     yield f"<h3 id='{operation['operationId']}'>{escape(operation['summary'])}</h3>"
     yield f"<div class=route><span class=method>{method}</span> {escape(path)}</div>"
     yield f"<p>{_prose(operation.get('description', ''))}</p>"
-    yield f"<p class=access>{_prose(told(operation[ACCESS]))}</p>"
     if parameters := operation.get("parameters"):
         yield "<h4>Parameters</h4><table>"
         for parameter in parameters:

@@ -32,7 +32,7 @@ from features.analysis.controllers.start_schemas import (
 from features.analysis.domain.leads import BusinessProfileId, LeadId
 from features.analysis.domain.profile.profile import AnalysisType
 from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.problems import problem_responses
 from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
 from shared.http.route_policy import counts_as, needs

@@ -24,7 +24,7 @@ from features.analysis.controllers.bulk_schemas import (
 from features.analysis.controllers.request_schemas import BulkBody
 from features.analysis.controllers.start_schemas import POLL_AFTER_S
 from shared.caller import Caller
-from shared.http.pagination_parameters import Limit, PositionCursor
+from shared.http.parameters import Limit, PositionCursor
 from shared.http.problems import problem_responses
 from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
 from shared.http.route_policy import counts_as, needs

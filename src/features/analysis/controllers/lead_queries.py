@@ -10,7 +10,7 @@ from features.analysis.application.ports import LeadFilter
 from features.analysis.domain.leads import SORTS, BusinessProfileId
 from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.scoring.scoring import Tier
-from shared.http.pagination_parameters import cursor_of
+from shared.http.parameters import cursor_parameter
 from shared.pagination import sorted_pattern
 
 WORDS_LENGTH_MAX = 100
@@ -52,7 +52,7 @@ Words = Annotated[
 ]
 OfBusiness = Annotated[UUID | None, QueryParameter(description="Of this business profile alone.")]
 OfType = Annotated[AnalysisType | None, QueryParameter(description="The last analysis's type.")]
-SortedCursor = Annotated[str | None, cursor_of(sorted_pattern(SORTS))]
+SortedCursor = Annotated[str | None, cursor_parameter(sorted_pattern(SORTS))]
 
 
 def lead_filter(

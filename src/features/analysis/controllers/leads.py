@@ -21,7 +21,7 @@ from features.analysis.controllers.lead_queries import FILTERED, Only, SortedCur
 from features.analysis.domain.leads import LeadId, Sort
 from shared.caller import Caller
 from shared.http.etag import REVALIDATED, IfNoneMatch, entity_tag, is_known
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.problems import problem_responses
 from shared.http.response_headers import ENTITY_TAG
 from shared.http.route_policy import needs

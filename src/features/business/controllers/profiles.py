@@ -28,7 +28,7 @@ from shared.http.etag import (
     expected_versions,
     is_known,
 )
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.problems import problem_responses
 from shared.http.response_headers import ENTITY_TAG, LOCATION
 from shared.http.route_policy import needs

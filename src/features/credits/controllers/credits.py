@@ -19,7 +19,7 @@ from features.credits.application.statements import Statements
 from features.credits.controllers.csv_export import csv_line
 from features.credits.domain.ledger import Entry, Kind
 from shared.caller import Caller
-from shared.http.pagination_parameters import Limit, PositionCursor
+from shared.http.parameters import Limit, PositionCursor
 from shared.http.route_policy import needs
 from shared.timestamps import as_utc
 

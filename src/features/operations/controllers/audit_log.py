@@ -11,7 +11,7 @@ from litestar.params import QueryParameter
 
 from features.operations.application.audit_log import AuditEntries
 from features.operations.domain.audit_log import AuditLogFilter, StoredAuditEntry
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId, UserId
 

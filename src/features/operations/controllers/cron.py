@@ -21,7 +21,7 @@ from features.operations.controllers.cron_schemas import (
     job_out,
 )
 from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.route_policy import OPERATORS_ONLY, SHOWS_NO_TENANT
 from shared.middleware.idempotency import effect_id
 from shared.timestamps import as_utc

@@ -30,7 +30,7 @@ from features.runs.domain.errors import WaitInvalid
 from features.runs.domain.run import Status
 from features.runs.domain.view import RunResponse
 from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
+from shared.http.parameters import Cursor, Limit
 from shared.http.problems import problem_responses
 from shared.http.response_headers import ENTITY_TAG, LOCATION
 from shared.http.route_policy import counts_as, needs
