@@ -21,12 +21,13 @@ from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
-from tests.one_document import share_documents
-from tests.optional_programs import probe
-from tests.simulated import simulated_providers
-from tests.supabase_defaults import API_ROLES, DEFAULT_PRIVILEGES
 from tests.support import Tenant, claims_of, dual_client, somebody_works
+from tests.support.optional_programs import probe
+from tests.support.shared_openapi_document import share_documents
+from tests.support.simulated import simulated_providers
+from tests.support.supabase_defaults import API_ROLES, DEFAULT_PRIVILEGES
 
+pytest_plugins = ["tests.support.application"]
 PROJECT = Path(__file__).parents[1]
 # A test database may lose data in a power cut.
 QUICK = ("max_connections=600", "fsync=off", "synchronous_commit=off", "full_page_writes=off")

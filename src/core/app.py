@@ -21,8 +21,6 @@ from core.wiring.application import Application
 from features.analysis.controllers.analyses import AnalysesController
 from features.analysis.controllers.anonymous import AnonymousController
 from features.analysis.controllers.bulk import BulkController
-from features.analysis.controllers.lead_export import LeadExportController
-from features.analysis.controllers.leads import LeadsController
 from features.auth.controllers.accounts import AccountsController, IdentityController
 from features.auth.controllers.api_keys import ApiKeysController
 from features.auth.controllers.members import InvitationsController, MembersController
@@ -37,6 +35,7 @@ from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
 from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
+from features.leads.controllers.leads import LeadsController
 from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
 from features.runs.controllers.refund_policy import RefundPolicyController
@@ -64,7 +63,6 @@ CONTROLLERS = (
     BulkController,
     AnonymousController,
     LeadsController,
-    LeadExportController,
     CreditsController,
     CreditsAdministrationController,
     CheckoutsController,

@@ -13,9 +13,9 @@ from place import BenchFailed, Place
 from world import World
 
 from features.analysis.domain.profile.facts import facts_of
-from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.prompting.prompts import questions
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
+from shared.ids import AnalysisType
 from simulators.instagram.profiles import kind_of
 
 PATH = "/v1/analyses"

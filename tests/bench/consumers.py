@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from tests.core.webhooks.consuming_process import consume
+from tests.system.stripe_events.consuming_process import consume
 
 while True:
     worker = os.fork()

@@ -10,7 +10,7 @@ import uvloop
 from runs import KIND
 
 from core.engine.run_context import RunContext
-from core.engine.run_executor import RunResult, Workflow
+from core.engine.workflow import RunResult, Workflow
 from core.processes.worker import Duties, work
 from core.wiring.bootstrap import Runtime, runtime, start_logs
 from core.wiring.engine import opened_duties

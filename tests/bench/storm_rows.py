@@ -56,7 +56,7 @@ async def storm_and_what_is_demanded(place: Place) -> AsyncGenerator[Round]:
 
 
 def purchase_of(account_id: uuid.UUID, credits_bought: int) -> bytes:
-    """Same format as tests.core.webhooks.storm_world, whose Stripe reads everything from the session's id."""
+    """Same format as tests.system.stripe_events.storm_world, which reads everything from the session's id."""
     session = {
         "id": f"cs_{account_id.hex}_{credits_bought}_{uuid.uuid4().hex}",
         "object": "checkout.session",

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import structlog
 
-from core.engine.retry import RetryPolicy, until_database_answers
 from features.operations.application.ports import CronExecutions
 from features.operations.domain.jobs import FINDINGS_MAX, CronRun, Job, Report
 from shared.errors import DomainError, Unavailable
+from shared.retry import RetryPolicy, until_database_answers
 
 # Counts crashes and deployments.
 ATTEMPTS_MAX = 10

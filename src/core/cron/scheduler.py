@@ -16,10 +16,10 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
 from core.cron.cron_expressions import CronSchedule
-from core.engine.retry import until_database_answers
 from features.operations.application.ports import Claim, CronClaims
 from features.operations.domain.jobs import Job, Trigger
 from shared.clock import Clock
+from shared.retry import until_database_answers
 
 # A slot counts as missed when it was due longer ago than this.
 MISSED_AFTER = timedelta(minutes=5)

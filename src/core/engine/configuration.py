@@ -1,10 +1,12 @@
-"""DBOS configuration: measured settings, with the reason for each deviation from the defaults."""
+"""DBOS configuration, with the reason for each deviation from the defaults, and its log."""
 
+import logging
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import psycopg
+import structlog
 from dbos import DBOSConfig, DBOSPortableJSONSerializer
 
 NAME = "oslira"
@@ -13,7 +15,11 @@ NAME = "oslira"
 VERSION = "oslira"
 CONNECTIONS_MAX = 10
 CONNECT_TIMEOUT_S = 5
+MESSAGE_LENGTH_MAX = 300  # of a log record of DBOS
 THREADS_MAX = 64  # for the whole process: asyncio.to_thread uses the pool of DBOS while DBOS runs
+
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +68,21 @@ def _connect(database: EngineDatabase) -> psycopg.Connection[Any]:
     except psycopg.OperationalError as error:
         # DBOS retries only errors with this text; the text of the current psycopg is different.
         raise psycopg.OperationalError(f"connection failed: {type(error).__name__}") from error
+
+
+class _Relay(logging.Handler):
+    """Relays the first line and the type of the error only: further text may contain tenants' data."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        lines = record.getMessage().splitlines() or [""]
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        log.log(record.levelno, "dbos_logged", message=lines[0][:MESSAGE_LENGTH_MAX], error=kind)
+
+
+def relay_log() -> None:
+    """Idempotent. Call before DBOS starts: it adds its own handler when the logger has none."""
+    logger = logging.getLogger("dbos")
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(_Relay())

@@ -16,12 +16,12 @@ class ReplayBarrier:
     def __init__(self, names: Iterable[str]) -> None:
         self.ended_count = 0
         self._unknown = set(names)
-        self._entered: set[str] = set()
+        self._started: set[str] = set()
         self._all_known = asyncio.Event()
         self._is_over = False
 
     @asynccontextmanager
-    async def settling(self, name: str) -> AsyncGenerator[None]:
+    async def track(self, name: str) -> AsyncGenerator[None]:
         """Raise a failure only after all steps are known: replay must raise the same error as the first
         execution.
         """
@@ -29,27 +29,27 @@ class ReplayBarrier:
             yield
         except Exception:
             self._is_over = True
-            self._tell(name)
+            self._mark_known(name)
             await self._all_known.wait()
             raise
         else:
             self.ended_count += 1
         finally:
-            self._tell(name)
+            self._mark_known(name)
 
-    async def enter(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
-        self._entered.add(name)
-        self._tell(name)
+    async def wait_then_run(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+        self._started.add(name)
+        self._mark_known(name)
         await self._all_known.wait()
         if self._is_over:
             await asyncio.Event().wait()  # the task group is about to cancel this step
         return await call()
 
-    def has_entered(self, name: str) -> bool:
+    def has_run(self, name: str) -> bool:
         """False when the result of the step was replayed."""
-        return name in self._entered
+        return name in self._started
 
-    def _tell(self, name: str) -> None:
+    def _mark_known(self, name: str) -> None:
         self._unknown.discard(name)
         if not self._unknown:
             self._all_known.set()

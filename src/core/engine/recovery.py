@@ -14,7 +14,7 @@ from dbos._dbos import _get_dbos_instance
 from dbos._utils import INTERNAL_QUEUE_NAME, GlobalParams
 
 
-def hand_on(executors: Iterable[str]) -> None:
+def reassign(executors: Iterable[str]) -> None:
     """Re-enqueue the workflows of dead executors. Idempotent: a workflow that another executor has claimed
     since then is not touched. Blocks.
     """
@@ -35,15 +35,15 @@ class OrphanedWorkflows:
     def __init__(self) -> None:
         self._suspects: frozenset[str] = frozenset()
 
-    def hand_on(self) -> list[str]:
+    def reassign(self) -> list[str]:
         """Re-enqueue workflows that were idle at the previous call and still are; returns the ids. Blocks."""
         dbos = _get_dbos_instance()
         executor = GlobalParams.executor_id
         claimed = dbos._sys_db.get_pending_workflows(executor, GlobalParams.app_version)
         active = frozenset(dbos._active_workflows_set.activeList())
         idle = frozenset(workflow.workflow_id for workflow in claimed) - active
-        strays = sorted(idle & self._suspects)
-        for workflow_id in strays:
+        orphans = sorted(idle & self._suspects)
+        for workflow_id in orphans:
             dbos._sys_db.reenqueue_for_recovery(workflow_id, [executor], INTERNAL_QUEUE_NAME)
         self._suspects = idle
-        return strays
+        return orphans

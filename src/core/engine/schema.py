@@ -63,7 +63,7 @@ def _migrate(owner_url: str) -> None:
     # Importing DBOS takes three seconds of CPU time, which is not needed when the tables are current.
     from dbos import DBOS  # noqa: PLC0415
 
-    from core.engine.log import relay_log  # noqa: PLC0415
+    from core.engine.configuration import relay_log  # noqa: PLC0415
 
     relay_log()
     DBOS.migrate(owner_url)

@@ -6,14 +6,14 @@ from contextlib import suppress
 import structlog
 
 from core.engine.engine import EngineConfig, running_engine
-from core.engine.state import EngineState
+from core.engine.workflow import EngineState
 
 RETRY_INTERVAL_S = 1.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("engine")
 
 
-async def supervise_engine(parts: EngineConfig, stopping: asyncio.Event, state: EngineState) -> None:
+async def supervise_engine(config: EngineConfig, stopping: asyncio.Event, state: EngineState) -> None:
     """Run an engine until ``stopping`` is set. A fenced engine is replaced by one with a new executor id. An
     engine that fails to start, for example without its database, is retried, so that the other tasks of the
     process continue.
@@ -21,12 +21,12 @@ async def supervise_engine(parts: EngineConfig, stopping: asyncio.Event, state: 
     state.is_wanted = True
     while not stopping.is_set():
         try:
-            async with running_engine(parts) as engine:
+            async with running_engine(config) as engine:
                 state.executor = engine.executor
-                await wait_any(stopping, engine.given_up)
+                await wait_any(stopping, engine.fenced)
                 state.executor = None
         except Exception:
-            log.exception("engine_not_running", next_attempt_s=RETRY_INTERVAL_S)
+            log.exception("engine_start_failed", next_attempt_s=RETRY_INTERVAL_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), RETRY_INTERVAL_S)
 

@@ -26,9 +26,9 @@ async def work(opened_duties: AbstractAsyncContextManager[Duties]) -> None:
         loop.add_signal_handler(number, told_to_stop.set)
     async with opened_duties as (parts, attendants), running_engine(parts) as engine:
         attending = asyncio.create_task(run_services(attendants, told_to_stop))
-        await wait_any(told_to_stop, engine.given_up)
-        is_given_up = engine.given_up.is_set()
+        await wait_any(told_to_stop, engine.fenced)
+        is_given_up = engine.fenced.is_set()
         told_to_stop.set()
         await attending
-    if is_given_up or engine.given_up.is_set():
+    if is_given_up or engine.fenced.is_set():
         raise WorkerFenced

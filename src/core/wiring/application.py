@@ -20,7 +20,6 @@ from core.wiring.resources import Resources, open_foundation
 from core.wiring.runs import RunUseCases, open_runs
 from core.wiring.webhooks import WebhookUseCases, notices_of
 from features.analysis.application.analyses import Analyses
-from features.analysis.application.leads import Leads
 from features.analysis.application.profile_reader import ProfileReader
 from features.auth.application.accounts import Accounts, CurrentUser
 from features.auth.application.api_keys import ApiKeys
@@ -39,6 +38,7 @@ from features.credits.application.grants import Grants
 from features.credits.application.holds import Holds
 from features.credits.application.maintenance import CreditMaintenance
 from features.credits.application.statements import Statements
+from features.leads.application.leads import Leads
 from infrastructure.ai.gateway import Gateway
 from infrastructure.database.analysis.analyses import PostgresAnalyses
 from infrastructure.database.auth.accounts import (
@@ -215,7 +215,7 @@ def _application(
         adjustments=Adjustments(ledger),
         upkeep=CreditMaintenance(ledger),
         business_profiles=BusinessProfiles(PostgresProfiles(database)),
-        leads=Leads(PostgresLeads(database), PostgresAnalyses(database)),
+        leads=Leads(PostgresLeads(database)),
         analyses=Analyses(PostgresAnalyses(database)),
         price_book=books.prices,
         call_log=books.calls,

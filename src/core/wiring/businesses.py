@@ -5,12 +5,11 @@ from dataclasses import dataclass
 import msgspec
 
 from features.analysis.application.ports import Businesses
-from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
 from features.business.domain.profile import ProfileId
 from features.business.domain.prompt import prompt_prefix
 from infrastructure.database.business.profile_lookup import PostgresBusinessLookup
-from shared.ids import AccountId
+from shared.ids import AccountId, BusinessProfileId
 
 
 @dataclass(frozen=True, slots=True)

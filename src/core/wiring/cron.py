@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.cron.job_runner import JobHandler, JobRunner
 from core.cron.jobs import JOBS
-from core.engine.system_workflows import SystemWorkflow
+from core.engine.workflow import SystemWorkflow
 from core.wiring.providers import utc_now
 from core.wiring.resources import Resources
 from features.billing.application.invoice_reconciliation import InvoiceReconciliation

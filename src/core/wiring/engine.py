@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 
 from core.engine.configuration import EngineDatabase
 from core.engine.engine import EngineConfig
-from core.engine.queues import Queue
-from core.engine.run_executor import Workflow
+from core.engine.workflow import Queue, Workflow
 from core.processes.background import BackgroundService
 from core.wiring.attendants import attendants_on
 from core.wiring.bootstrap import Runtime, current_addresses
@@ -71,5 +70,5 @@ def parts_on(
         listens_to=tuple(queue.name for queue in queues) if listens_to is None else listens_to,
         drain_s=max(drain_s - HAND_ON_S, drain_s / 2),
         warm_up=foundation.providers.prepare,
-        routines=(cron_routine(foundation),),
+        system_workflows=(cron_routine(foundation),),
     )

@@ -3,7 +3,7 @@
 from functools import partial
 
 from core.api.health import HealthCheckFailed, Mode, Probe
-from core.engine.state import EngineState
+from core.engine.workflow import EngineState
 from core.settings.providers import MODELS, PAYMENTS, PROVIDERS
 from core.settings.settings import Settings
 from core.wiring.bootstrap import Runtime

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from core.api.health import VERSION
-from core.engine.state import EngineState
+from core.engine.workflow import EngineState
 from core.processes.listen_address import ListenAddress
 from core.wiring.bootstrap import (
     DatabaseUrls,

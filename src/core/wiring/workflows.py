@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from core.engine.run_executor import Workflow
+from core.engine.workflow import Workflow
 from core.wiring.businesses import DescribedBusinesses
 from core.wiring.costs import CostRecorders
 from core.wiring.providers import Providers

@@ -6,9 +6,8 @@ from functools import partial
 
 import msgspec
 
-from core.engine.retry import RetryPolicy
 from core.engine.run_context import RunCancelled, RunContext, StepFailed
-from core.engine.run_executor import RunResult
+from core.engine.workflow import RunResult
 from core.workflows.endings import SAVE, SCRAPE, cancelled, ended, refused
 from core.workflows.records import RunMetrics
 from features.analysis.application.assemble_result import (
@@ -22,6 +21,7 @@ from features.analysis.domain.analysis import Analysis
 from features.analysis.domain.prompting.prompts import FORMS
 from features.analysis.domain.requests import NewAnalysis
 from features.runs.domain.run import Run
+from shared.retry import RetryPolicy
 
 # Provider clients retry internally, so the step must not.
 ONCE = RetryPolicy(attempts_max=1)
@@ -40,7 +40,7 @@ class AnalysisWorkflow:
         request = _request(work.run)
         finished, score = await self._carry_out(work, request)
         noting = partial(self.records.analysis_ended, request, score)
-        return RunResult(finished.ending, finished.deliver, noting)
+        return RunResult(finished.end, finished.deliver, noting)
 
     async def _carry_out(self, work: RunContext, request: AnalysisRequest) -> tuple[RunResult, int | None]:
         try:
@@ -56,7 +56,7 @@ class AnalysisWorkflow:
             partial(self.steps.look, request),
             returns=ScrapedProfile,
             percent=SCRAPE_PERCENT,
-            patience=ONCE,
+            retry=ONCE,
         )
         if looked.verdict.outcome != "ok":
             outcome = looked.verdict.outcome
@@ -64,16 +64,16 @@ class AnalysisWorkflow:
         subject = await self.steps.consider(request, looked)
         analysis = assemble(subject, await self._ask(work, subject))
         await work.report(SAVE, SAVE_PERCENT)
-        work.heed(SAVE)
+        work.check_cancelled(SAVE)
         ending = ended(work.run, "completed", "completed_from_cache" if analysis.is_cached else "completed")
         return RunResult(ending, partial(self.save, analysis)), analysis.score.total
 
     async def _ask(self, work: RunContext, subject: AnalysisInput) -> list[CompletedPrompts]:
-        answered = await work.together(
+        answered = await work.parallel(
             {name: partial(self.steps.ask, name, subject) for name in FORMS[subject.request.analysis_type]},
             returns=CompletedPrompts,
             percents=(ASK_PERCENT, SAVE_PERCENT),
-            patience=ONCE,
+            retry=ONCE,
         )
         return list(answered.values())
 

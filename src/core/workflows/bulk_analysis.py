@@ -16,9 +16,8 @@ from uuid import uuid5
 
 import msgspec
 
-from core.engine.retry import until_database_answers
 from core.engine.run_context import RunCancelled, RunContext
-from core.engine.run_executor import SUSPENDED, RunResult, Suspended
+from core.engine.workflow import SUSPENDED, RunResult, Suspended
 from core.workflows.endings import cancelled, ended
 from features.analysis.application.ports import BulkItems, Prices
 from features.analysis.domain.bulk import BulkItem, Counts
@@ -26,6 +25,7 @@ from features.analysis.domain.requests import NewBulkAnalysis
 from features.runs.application.ports import RunStarts
 from features.runs.domain.run import NewRun, Run
 from shared.ids import RunId
+from shared.retry import until_database_answers
 
 RUNS_QUEUE = "runs"
 TRANSACTION_TYPE = "analysis"
@@ -66,7 +66,7 @@ class BulkWorkflow:
         order = await self._priced(work.run)
         now, told = Progress(), None
         while (counts := await self._settle(work.run)).ended < counts.total:
-            work.heed(now.place)
+            work.check_cancelled(now.place)
             now = _progress(counts, is_short=now.is_short)
             filling = await self._fill(work, order, counts, now)
             if filling == "paused":
@@ -75,7 +75,7 @@ class BulkWorkflow:
             if now != told:
                 await work.report(now.place, now.percent)
                 told = now
-            await work.pause(CREDITS_INTERVAL_S if now.is_short else LOOK_INTERVAL_S, place=now.place)
+            await work.pause(CREDITS_INTERVAL_S if now.is_short else LOOK_INTERVAL_S, step=now.place)
         return False
 
     async def _fill(self, work: RunContext, order: "PricedOrder", counts: Counts, now: "Progress") -> Filling:
@@ -123,7 +123,7 @@ class BulkWorkflow:
         await until_database_answers(lambda: self._give_up(work))
         while (counts := await self._settle(work.run)).at_work:
             await work.report(CANCELLING, _progress(counts).percent)
-            await work.rest(LOOK_INTERVAL_S)
+            await work.wait(LOOK_INTERVAL_S)
 
     async def _give_up(self, work: RunContext) -> None:
         run = work.run

@@ -4,11 +4,13 @@ import csv
 import io
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar
 
+import msgspec
 from litestar.response import Stream
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 MEDIA_TYPE = "text/csv"
 # Spreadsheets treat a text with one of these first characters, or its full-width form, as a formula.
@@ -16,25 +18,27 @@ FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "
 
 
 async def csv_response(
-    filename: str,
-    columns: Sequence[str],
-    chunks: AsyncIterator[list[T]],
-    cells: Callable[[T], Sequence[object]],
+    filename: str, kind: type[T], columns: Sequence[str], chunks: AsyncIterator[list[T]]
 ) -> Stream:
-    """Read the first chunk before the response starts, so that an error still becomes a problem document."""
+    """Stream the fields named by the columns, by their names in JSON.
+
+    The first chunk is read before the response starts, so that an error still becomes a problem document.
+    """
+    attributes = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+    cells = attrgetter(*(attributes[column] for column in columns))
     first = await anext(chunks)
     return Stream(
-        _lines(columns, first, chunks, cells),
+        _lines(cells, columns, first, chunks),
         media_type=MEDIA_TYPE,
         headers={"Content-Disposition": f'attachment; filename="{filename}"'},
     )
 
 
 async def _lines(
+    cells: Callable[[T], Sequence[object]],
     columns: Sequence[str],
     first: list[T],
     rest: AsyncIterator[list[T]],
-    cells: Callable[[T], Sequence[object]],
 ) -> AsyncIterator[str]:
     yield csv_line(columns)
     yield "".join(csv_line(cells(row)) for row in first)

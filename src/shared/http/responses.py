@@ -1,4 +1,4 @@
-"""Documentation of responses, and response structs built from domain structs."""
+"""Documentation of responses, and conversion between structs."""
 
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from litestar.openapi.datastructures import ResponseSpec
 
 from shared.http.problems import MEDIA_TYPE, Problem
 
-ResponseStruct = TypeVar("ResponseStruct", bound=msgspec.Struct)
+TargetStruct = TypeVar("TargetStruct", bound=msgspec.Struct)
 
 LOCATION = ResponseHeader(
     name="Location", documentation_only=True, required=True, description="The URL of the new resource."
@@ -38,7 +38,10 @@ def problems(*statuses: int) -> dict[int, ResponseSpec]:
 NOT_MODIFIED = {304: ok(None, "The version in `If-None-Match` is current")}
 
 
-def response_from(kind: type[ResponseStruct], source: object, **computed: object) -> ResponseStruct:
-    """Copy the fields of a response from a domain object; computed fields are passed by keyword."""
+def struct_from(kind: type[TargetStruct], source: object, **computed: object) -> TargetStruct:
+    """Copy the fields with equal names, for example from a domain struct to a response.
+
+    Computed and renamed fields are passed by keyword.
+    """
     fields = {name: getattr(source, name) for name in kind.__struct_fields__ if name not in computed}
     return kind(**fields, **computed)

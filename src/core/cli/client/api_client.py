@@ -11,8 +11,8 @@ import click
 import httpx
 import msgspec
 
-from features.analysis.domain.profile.text import plain
 from shared.retry_after import retry_after_s
+from shared.text import plain
 
 T = TypeVar("T")
 Parameters = Mapping[str, str | int | bool]

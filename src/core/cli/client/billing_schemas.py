@@ -5,7 +5,7 @@ from datetime import datetime
 from core.cli.client.checkout import money
 from core.cli.client.schemas import Answer
 from core.cli.output.run_text import counted
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 
 class Plan(Answer, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ import click
 
 from core.cli.client.api_client import Api
 from core.cli.client.schemas import Business, Businesses
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 PATH = "/v1/business-profiles"
 SHOWN_MAX = 20

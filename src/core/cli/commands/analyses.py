@@ -20,7 +20,7 @@ from core.cli.output.run_text import ending_of, whom_of
 from core.cli.output.run_watcher import EXIT_CODES, attended
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile.profile import username_of
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 TYPES = click.Choice(("light", "deep", "xray"))
 START = "/v1/analyses"

@@ -21,8 +21,8 @@ from core.cli.client.runtime import console, read_surroundings, run_to_the_end
 from core.cli.client.schemas import Balance
 from core.cli.output.run_text import cell
 from core.wiring.application import build
-from features.analysis.domain.profile.text import plain
 from features.billing.domain.catalog import Published
+from shared.text import plain
 
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print it as the API gives it.")
 PAY = click.option(

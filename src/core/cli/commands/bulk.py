@@ -21,7 +21,7 @@ from core.cli.output.progress_bars import bulk_bars
 from core.cli.output.run_text import cell, counted
 from core.cli.output.run_watcher import EXIT_CODES, Show, attended
 from core.cli.output.usernames import RejectedRow, Usernames, read_usernames
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 PATH = "/v1/analyses/bulk"
 REJECTED_SHOWN_MAX = 20

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from core.cli.client.schemas import Answer, Run, RunCosts
 from core.cli.output.run_text import cell, counted, settlement_of
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 TIER_COLOURS = {"hot": "red", "warm": "yellow", "cool": "cyan", "cold": "blue"}
 TRAITS = ("openness", "conscientiousness", "extraversion", "agreeableness", "emotional_stability")

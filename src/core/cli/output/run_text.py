@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from rich.text import Text
 
 from core.cli.client.schemas import Run
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 STEPS = {
     "scrape": "Looking at the profile",

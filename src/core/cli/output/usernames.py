@@ -11,7 +11,7 @@ import msgspec
 
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile.profile import username_of
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 BYTES_MAX = 10_000_000
 DELIMITERS = ",;\t"

@@ -20,7 +20,7 @@ class Analyses:
         self, caller: Caller, only: AnalysisFilter, *, cursor: str | None, limit: int
     ) -> Page[AnalysisEntry]:
         found = await self.store.list(caller, only, after=decode_place(cursor), analyses_max=limit + 1)
-        return page_of(found or [], limit, lambda entry: Cursor(entry.created_at, entry.id))
+        return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))
 
     async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis:
         kept = await self.store.get(caller, analysis_id)

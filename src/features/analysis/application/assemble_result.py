@@ -10,10 +10,8 @@ from uuid import UUID
 import msgspec
 
 from features.analysis.application.profile_reader import ReadProfile
-from features.analysis.domain.analysis import Analysis, ModelOutputs
-from features.analysis.domain.leads import BusinessProfileId, LeadKey
+from features.analysis.domain.analysis import Analysis, LeadKey, ModelOutputs
 from features.analysis.domain.profile.facts import Facts, facts_of
-from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.prompting.evidence import evidence_of
 from features.analysis.domain.prompting.excerpts import Excerpt, excerpt_of
 from features.analysis.domain.prompting.model_outputs import Judgement, ModelOutput
@@ -22,7 +20,7 @@ from features.analysis.domain.prompting.prompts import questions_about
 from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
 from features.analysis.domain.scoring.ideal_customer import Business
 from features.analysis.domain.scoring.scoring import Score, score_of
-from shared.ids import AccountId, RunId, UserId
+from shared.ids import AccountId, AnalysisType, BusinessProfileId, RunId, UserId
 from shared.llm import CostOwner, StructuredPrompt
 
 # Stands in for the business profile of an anonymous run.

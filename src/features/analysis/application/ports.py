@@ -7,19 +7,17 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.analysis import Analysis, AnalysisEntry, ExistingLead, SavedLead, StoredAnalysis
+from features.analysis.domain.analysis import Analysis, AnalysisEntry, SavedLead, StoredAnalysis
 from features.analysis.domain.anonymous import AnonymousResult
 from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
 from features.analysis.domain.eligibility import OwnFetch
-from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, Sort
-from features.analysis.domain.profile.profile import AnalysisType, Scrape
+from features.analysis.domain.profile.profile import Scrape
 from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
 from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
-from features.analysis.domain.scoring.scoring import Tier
 from shared.caller import Caller
-from shared.ids import AccountId, RunId, UserId
+from shared.ids import AccountId, AnalysisType, BusinessProfileId, LeadId, RunId, UserId
 from shared.llm import Completion, CostOwner, StructuredPrompt
-from shared.pagination import Cursor, SortedCursor
+from shared.pagination import Cursor
 
 T = TypeVar("T")
 GivenUp = Literal["cancelled", "skipped"]  # states of an item that was never started
@@ -62,56 +60,21 @@ class CacheRecord(Protocol):
     ) -> None: ...
 
 
-class LeadFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Filter for leads. A field that is None or empty does not restrict the list."""
-
-    business_profile_id: BusinessProfileId | None = None
-    tiers: tuple[Tier, ...] = ()
-    score_min: int | None = None
-    score_max: int | None = None
-    niche: str | None = None  # case-insensitive
-    words: str | None = None  # matched in username, name or biography
-    analysis_type: AnalysisType | None = None  # of the latest analysis
-    is_deleted: bool = False  # True lists only deleted leads that can be restored
-
-
 class AnalysisFilter(msgspec.Struct, frozen=True, kw_only=True):
     lead_id: LeadId | None = None
     business_profile_id: BusinessProfileId | None = None
     analysis_type: AnalysisType | None = None
 
 
-class LeadStore(Protocol):
-    """Leads that the caller may read and change. Raises AccountNotFound or AccountNotChosen."""
-
-    async def list(
-        self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
-    ) -> list[Lead]: ...
-
-    async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead | None:
-        """Returns None when the lead does not exist or is deleted."""
-        ...
-
-    async def delete(self, caller: Caller, lead_id: LeadId) -> bool:
-        """Soft-deletes the lead and its analyses; a cron job purges them when the restore period ends.
-        Returns False when there is no such lead.
-        """
-        ...
-
-    async def restore(self, caller: Caller, lead_id: LeadId) -> Lead | None:
-        """A lead that is not deleted stays unchanged. Returns None when there is no such lead or its restore
-        period is over. Raises LeadAlreadyExists.
-        """
-        ...
-
-
 class AnalysisStore(Protocol):
-    """Analyses that the caller may read, without those of deleted leads. Raises the same as LeadStore."""
+    """Analyses that the caller may read, without those of deleted leads. Raises AccountNotFound or
+    AccountNotChosen.
+    """
 
     async def list(
         self, caller: Caller, only: AnalysisFilter, *, after: Cursor | None, analyses_max: int
-    ) -> list[AnalysisEntry] | None:
-        """Newest first, as far back as the account's plan allows. Returns None when there is no such lead."""
+    ) -> list[AnalysisEntry]:
+        """Newest first, as far back as the account's plan allows."""
         ...
 
     async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis | None: ...

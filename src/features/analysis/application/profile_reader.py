@@ -13,7 +13,6 @@ from features.analysis.domain.errors import ProfileIsPrivate, ProfileNotFound, P
 from features.analysis.domain.profile.freshness import DEPTHS, Change, Verdict, age_s, changes, judge
 from features.analysis.domain.profile.profile import (
     POSTS_NEEDED,
-    AnalysisType,
     Outcome,
     Profile,
     Scrape,
@@ -21,6 +20,7 @@ from features.analysis.domain.profile.profile import (
 )
 from shared.clock import Clock
 from shared.errors import DomainError
+from shared.ids import AnalysisType
 from shared.llm import CostOwner
 from shared.single_flight import SingleFlight
 

@@ -13,11 +13,9 @@ from features.analysis.application.ports import (
 from features.analysis.application.start_analysis import payer_of
 from features.analysis.domain.bulk import BulkPage, Checked, checked
 from features.analysis.domain.errors import BulkAnalysisNotFound, BulkTooLarge, NothingToAnalyse
-from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.requests import NewBulkAnalysis
 from shared.caller import Caller
-from shared.ids import RunId
+from shared.ids import AnalysisType, BusinessProfileId, RunId
 from shared.pagination import decode_cursor, encode_cursor
 
 

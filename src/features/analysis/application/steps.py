@@ -21,9 +21,10 @@ from features.analysis.domain.errors import (
     ProfileNotFound,
     ProfileRestricted,
 )
-from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.profile.profile import POSTS_NEEDED, Scrape
 from features.analysis.domain.prompting.output_sanitizer import clean_answer
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, Business
+from shared.ids import AnalysisType
 
 # Letters times search terms. Above this number the comparison runs in a thread, to keep the event loop free.
 COMPARISONS_MAX = 500_000

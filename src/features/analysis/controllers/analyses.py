@@ -20,7 +20,6 @@ from features.analysis.controllers.analysis_schemas import (
     entry_out,
 )
 from features.analysis.controllers.examples import ANALYSIS_EXAMPLE, ENTRY_EXAMPLE
-from features.analysis.controllers.lead_queries import OfBusiness
 from features.analysis.controllers.quote_schemas import QUOTE_EXAMPLE, QuoteResponse, quote_out
 from features.analysis.controllers.request_schemas import AnalysisBody
 from features.analysis.controllers.start_schemas import (
@@ -29,18 +28,17 @@ from features.analysis.controllers.start_schemas import (
     StartedResponse,
     started_out,
 )
-from features.analysis.domain.leads import BusinessProfileId, LeadId
-from features.analysis.domain.profile.profile import AnalysisType
 from shared.caller import Caller
 from shared.http.parameters import Cursor, Limit
 from shared.http.problems import problem_responses
 from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
 from shared.http.route_policy import counts_as, needs
-from shared.ids import RunId
+from shared.ids import AnalysisType, BusinessProfileId, LeadId, RunId
 from shared.middleware.idempotency import effect_id
 
 OfLead = Annotated[UUID | None, QueryParameter(description="Of this lead alone.")]
 OfType = Annotated[AnalysisType | None, QueryParameter(name="type", description="Of this type alone.")]
+OfBusiness = Annotated[UUID | None, QueryParameter(description="Of this business profile alone.")]
 Kept = NamedDependency[Analyses]
 Asked = Request[Caller, Any, Any]
 

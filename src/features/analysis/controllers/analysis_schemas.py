@@ -9,10 +9,10 @@ import msgspec
 from features.analysis.controllers.model_output_schemas import AnswersResponse, ReasonResponse, ResponseBody
 from features.analysis.domain.analysis import AnalysisEntry, EvidencePost, StoredAnalysis
 from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import AnalysisType, Platform
 from features.analysis.domain.prompting.output_sanitizer import Removal
 from features.analysis.domain.scoring.icp_match import IcpMatch, Match
-from features.analysis.domain.scoring.scoring import Component, Tier
+from features.analysis.domain.scoring.scoring import Component
+from shared.ids import AnalysisType, Platform, Tier
 
 
 class AnalysisEntryResponse(ResponseBody, frozen=True, kw_only=True):

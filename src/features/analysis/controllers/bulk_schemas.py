@@ -11,7 +11,7 @@ from features.analysis.application.start_bulk import BulkReport
 from features.analysis.controllers.request_schemas import BUSINESS_EXAMPLE
 from features.analysis.controllers.start_schemas import RUN_EXAMPLE
 from features.analysis.domain.bulk import BulkPage, ItemStatus, PageItem, Rejection
-from features.analysis.domain.profile.profile import AnalysisType
+from shared.ids import AnalysisType
 
 
 class RejectedResponse(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,48 +22,6 @@ ENTRY_EXAMPLE: dict[str, Any] = {
     "created_at": "2026-11-01T09:30:00Z",
 }
 
-LEAD_EXAMPLE: dict[str, Any] = {
-    "id": ENTRY_EXAMPLE["lead_id"],
-    "business_profile_id": ENTRY_EXAMPLE["business_profile_id"],
-    "platform": "instagram",
-    "username": "ana.bakes",
-    "full_name": "Ana Novak",
-    "biography": "Bread from a small oven in Vienna.",
-    "followers": 12_000,
-    "following": 300,
-    "posts_count": 90,
-    "is_verified": False,
-    "is_business": True,
-    "category": "Bakery",
-    "picture_url": "https://pictures.example/ana.bakes.jpg",
-    "external_urls": ["https://ana-bakes.example"],
-    "tier": "warm",
-    "score": 72,
-    "niche": "home baking",
-    "last_analysis_id": ENTRY_EXAMPLE["id"],
-    "last_analysis_type": "light",
-    "last_analysed_at": "2026-11-01T09:30:00Z",
-    "scraped_at": "2026-11-01T09:29:41Z",
-    "created_at": "2026-10-02T08:12:30Z",
-    "updated_at": "2026-11-01T09:30:00Z",
-    "deleted_at": None,
-    "version": 2,
-}
-
-COMPARISON_EXAMPLE: dict[str, Any] = {
-    "days_between": 30,
-    "is_same_type": True,
-    "score_delta": 6,
-    "tier_before": "warm",
-    "tier_after": "warm",
-    "followers_delta": 2_000,
-    "followers_delta_percent": 20.0,
-    "engagement_rate_delta": 0.4,
-    "components": [{"name": "engagement", "before": 64, "after": 72, "delta": 8}],
-    "hashtags_new": ["rye"],
-    "hashtags_lost": ["oven"],
-}
-
 _REASON = {"effect": "for", "text": "Bakes with rye every week.", "evidence": ["p1"]}
 _POST_ID = "3141592653589793238"
 

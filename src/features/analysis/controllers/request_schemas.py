@@ -9,9 +9,9 @@ from litestar.params import BodyKwarg
 
 from features.analysis.application.start_bulk import BulkRows
 from features.analysis.domain.bulk import USERNAMES_MAX
-from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile.profile import AnalysisType, username_of
+from features.analysis.domain.profile.profile import username_of
 from features.analysis.domain.requests import NewAnalysis
+from shared.ids import AnalysisType, BusinessProfileId
 
 USERNAME_LENGTH_MAX = 300  # a URL with the parameters that sharing adds
 USERNAME_TEXT = "An Instagram username, with or without `@`, or the address of a profile."

@@ -6,10 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.comparison import Comparison
-from features.analysis.domain.leads import BusinessProfileId, Lead, LeadId, LeadKey
 from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import AnalysisType, Profile
+from features.analysis.domain.profile.profile import Profile
 from features.analysis.domain.prompting.model_outputs import (
     CommercialOutput,
     DeepCoreOutput,
@@ -20,10 +18,21 @@ from features.analysis.domain.prompting.model_outputs import (
 )
 from features.analysis.domain.prompting.output_sanitizer import Removal
 from features.analysis.domain.scoring.icp_match import IcpMatch
-from features.analysis.domain.scoring.scoring import Score, Tier
-from shared.ids import RunId
+from features.analysis.domain.scoring.scoring import Score
+from shared.ids import AccountId, AnalysisType, BusinessProfileId, LeadId, Platform, RunId, Tier
 
 CAPTION_LENGTH_MAX = 280
+
+
+class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
+    """Identity of the lead that an analysis belongs to. The same profile is a different lead for another
+    business.
+    """
+
+    account_id: AccountId
+    business_profile_id: BusinessProfileId
+    platform: Platform = "instagram"
+    username: str  # normalized by username_of
 
 
 class ModelOutputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,14 +106,6 @@ class StoredAnalysis(msgspec.Struct, frozen=True, kw_only=True):
     analysis: Analysis
     lead_id: LeadId
     created_at: datetime
-
-
-class ExistingLead(msgspec.Struct, frozen=True, kw_only=True):
-    """``comparison`` is with the previous analysis by ``scraped_at``; None when there is none."""
-
-    lead: Lead
-    latest: AnalysisEntry
-    comparison: Comparison | None
 
 
 class SavedLead(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,8 @@ import msgspec
 from features.analysis.domain.profile.facts import Facts
 from features.analysis.domain.profile.profile import Profile
 from features.analysis.domain.prompting.model_outputs import Judgement, Reason
-from features.analysis.domain.scoring.scoring import Score, Tier
-from shared.ids import AccountId
+from features.analysis.domain.scoring.scoring import Score
+from shared.ids import AccountId, Tier
 
 # The migrations insert this account.
 VISITORS_ACCOUNT = AccountId(UUID("00000000-0000-4000-8000-000000000000"))

@@ -6,8 +6,9 @@ from typing import Literal
 import msgspec
 
 from features.analysis.domain.profile.facts import Facts, facts_of
-from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Scrape
+from features.analysis.domain.profile.profile import POSTS_NEEDED, Scrape
 from features.analysis.domain.scoring.ideal_customer import IdealCustomer, Violation
+from shared.ids import AnalysisType
 
 CheckOutcome = Literal["ok", "private", "not_found", "restricted", "icp_violation"]
 

@@ -141,27 +141,6 @@ class AnonymousAnalysisNotFound(NotFound):
         return "There is no analysis for this token, or its 24 hours are over."
 
 
-class LeadNotFound(NotFound):
-    code = "lead_not_found"
-
-    def __str__(self) -> str:
-        return "There is no such lead, or it is not yours."
-
-
-class LeadAlreadyExists(Conflict):
-    code = "lead_taken"
-
-    def __init__(self, username: str) -> None:
-        super().__init__(username)
-        self.username = username
-
-    def __str__(self) -> str:
-        return (
-            f"@{self.username} was analysed again for the same business since: that is another lead now."
-            " Delete it first to bring this one back."
-        )
-
-
 class AnalysisNotFound(NotFound):
     """The same problem for a run in progress, a failed run and an unknown id."""
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from features.analysis.domain.profile.profile import AnalysisType
+from shared.ids import AnalysisType
 
 LOOK = "scrape"  # the step that a cached profile skips
 # Used until completed analyses provide durations.

@@ -4,8 +4,7 @@ from typing import Any
 
 import msgspec
 
-from features.analysis.domain.leads import BusinessProfileId
-from features.analysis.domain.profile.profile import AnalysisType
+from shared.ids import AnalysisType, BusinessProfileId
 
 BULK_KIND = "bulk_analysis"
 ANONYMOUS_KIND = "anonymous_analysis"

@@ -12,7 +12,7 @@ from features.auth.application.accounts import Accounts, CurrentUser
 from features.auth.domain.memberships import NAME_LENGTH_MAX, NAME_PATTERN, Account
 from shared.caller import PrincipalKind
 from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, RequestBody
-from shared.http.responses import LOCATION, problems, response_from
+from shared.http.responses import LOCATION, problems, struct_from
 from shared.http.route_policy import SIGNED_IN, USERS_ONLY, needs
 from shared.ids import AccountId
 from shared.middleware.idempotency import effect_id
@@ -52,7 +52,7 @@ class IdentityController(Controller):
     @get("/auth/verify", sync_to_thread=False)
     def verify_token(self, request: AuthenticatedRequest) -> VerifiedResponse:
         """Verify an access token or API key and return its owner."""
-        return response_from(VerifiedResponse, request.user, email=request.user.email or None)
+        return struct_from(VerifiedResponse, request.user, email=request.user.email or None)
 
     @get("/me")
     async def get_me(self, request: AuthenticatedRequest, me: NamedDependency[CurrentUser]) -> MeResponse:
@@ -62,7 +62,7 @@ class IdentityController(Controller):
         """
         caller = request.user
         account, permissions = await me.account_and_permissions(caller)
-        return response_from(
+        return struct_from(
             MeResponse, caller, email=caller.email or None, account=account, permissions=permissions
         )
 

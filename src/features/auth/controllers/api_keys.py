@@ -16,7 +16,7 @@ from features.auth.controllers.accounts import Name
 from features.auth.domain.api_keys import ApiKey, Mode
 from features.auth.domain.roles import Scope
 from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, RequestBody, TimeField
-from shared.http.responses import LOCATION, problems, response_from
+from shared.http.responses import LOCATION, problems, struct_from
 from shared.http.route_policy import needs
 from shared.middleware.idempotency import effect_id
 from shared.pagination import Page
@@ -81,11 +81,11 @@ class NewApiKeyResponse(ApiKeyResponse, frozen=True, kw_only=True):
 
 
 def api_key_response(key: ApiKey) -> ApiKeyResponse:
-    return response_from(ApiKeyResponse, key)
+    return struct_from(ApiKeyResponse, key)
 
 
 def _new_key_response(new: NewKey) -> Response[NewApiKeyResponse]:
-    created = response_from(NewApiKeyResponse, new.key, key=new.text)
+    created = struct_from(NewApiKeyResponse, new.key, key=new.text)
     return Response(created, headers={"Location": f"/v1/api-keys/{new.key.id}"})
 
 
@@ -106,7 +106,7 @@ class ApiKeysController(Controller):
         in `scopes` and no others. `credits_per_month_max` limits what it can spend in a calendar month
         (UTC). A `test` key never spends credits.
         """
-        settings = response_from(KeySettings, data, expires_at=as_utc(data.expires_at))
+        settings = struct_from(KeySettings, data, expires_at=as_utc(data.expires_at))
         return _new_key_response(
             await api_keys.create(request.user, effect_id(request.scope), data.mode, settings)
         )
@@ -133,7 +133,7 @@ class ApiKeysController(Controller):
         """Get an API key, with the credits that it and the keys it replaced spent this month."""
         key = await api_keys.get(request.user, key_id)
         credits_spent = await api_keys.credits_spent(key)
-        return response_from(ApiKeyDetailResponse, key, credits_spent_this_month=credits_spent)
+        return struct_from(ApiKeyDetailResponse, key, credits_spent_this_month=credits_spent)
 
     @patch("/{key_id:uuid}", opt=MANAGE, responses=problems(409))
     async def change_api_key(

@@ -16,7 +16,7 @@ from features.auth.domain.invitations import EMAIL_LENGTH_MAX, EMAIL_PATTERN, In
 from features.auth.domain.memberships import Account, Member
 from features.auth.domain.roles import Role
 from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, RequestBody
-from shared.http.responses import problems, response_from
+from shared.http.responses import problems, struct_from
 from shared.http.route_policy import USERS_ONLY, needs
 from shared.ids import AccountId, UserId
 from shared.middleware.idempotency import effect_id
@@ -66,7 +66,7 @@ class MemberRemovalResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _invitation_response(invitation: Invitation) -> InvitationResponse:
-    return response_from(InvitationResponse, invitation)
+    return struct_from(InvitationResponse, invitation)
 
 
 class MembersController(Controller):

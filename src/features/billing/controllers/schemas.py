@@ -10,7 +10,7 @@ from features.billing.domain.catalog import Pack, Plan
 from features.billing.domain.plan_changes import PREVIEW_PATTERN, Direction, PlanChangePreview
 from features.billing.domain.subscriptions import Checkout, CheckoutStatus, SubscriptionStanding
 from shared.http.parameters import RequestBody
-from shared.http.responses import response_from
+from shared.http.responses import struct_from
 
 Name = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$", examples=["growth"])]
 ReturnUrl = Annotated[
@@ -112,11 +112,11 @@ class PreviewResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_response(plan: Plan) -> PlanResponse:
-    return response_from(PlanResponse, plan, limits=response_from(LimitsResponse, plan))
+    return struct_from(PlanResponse, plan, limits=struct_from(LimitsResponse, plan))
 
 
 def subscription_response(standing: SubscriptionStanding) -> SubscriptionResponse:
-    return response_from(
+    return struct_from(
         SubscriptionResponse,
         standing.subscription,
         account_id=standing.account_id,
@@ -126,7 +126,7 @@ def subscription_response(standing: SubscriptionStanding) -> SubscriptionRespons
 
 
 def checkout_response(checkout: Checkout) -> CheckoutResponse:
-    return response_from(CheckoutResponse, checkout, checkout_id=checkout.id)
+    return struct_from(CheckoutResponse, checkout, checkout_id=checkout.id)
 
 
 def preview_response(preview: PlanChangePreview, expires_at: datetime) -> PreviewResponse:

@@ -16,7 +16,7 @@ from features.billing.domain.event_queue import EventStatus, InboxEvent
 from features.billing.domain.stripe_events import ID_PATTERN, TYPE_PATTERN
 from shared.errors import Malformed
 from shared.http.parameters import Limit, PositionCursor, RequestBody, Time, TimeField
-from shared.http.responses import problems, response_from
+from shared.http.responses import problems, struct_from
 from shared.http.route_policy import OPERATORS_ONLY, PUBLIC, UNCOUNTED
 from shared.ids import AccountId
 from shared.middleware.failure_rate_limit import FailureRateLimit
@@ -76,7 +76,7 @@ class ReplaysResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _event_response(event: InboxEvent) -> EventResponse:
-    return response_from(EventResponse, event, due_at=_due_at(event))
+    return struct_from(EventResponse, event, due_at=_due_at(event))
 
 
 def _due_at(event: InboxEvent) -> datetime | None:
@@ -152,7 +152,7 @@ class InboxController(Controller):
         `effects` has one entry for each time that the event was applied.
         """
         opened = await inbox.open(event_id)
-        return response_from(
+        return struct_from(
             EventDetailResponse,
             opened.event,
             due_at=_due_at(opened.event),

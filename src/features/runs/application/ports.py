@@ -116,12 +116,12 @@ class HeartbeatReply(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerRegistry(Protocol):
     """Registered workers. ``executor`` identifies one start of one process."""
 
-    async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None: ...
+    async def register(self, executor: str, *, host: str, queues: list[str]) -> None: ...
 
-    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply: ...
+    async def heartbeat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply: ...
 
-    async def leave(self, executor: str) -> None:
-        """Unregisters the worker; its runs can be reassigned at once."""
+    async def deregister(self, executor: str) -> None:
+        """Deregisters the worker; its runs can be reassigned at once."""
         ...
 
 

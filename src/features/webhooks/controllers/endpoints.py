@@ -17,7 +17,7 @@ from features.webhooks.controllers.schemas import (
 )
 from features.webhooks.domain.endpoint import Endpoint, EndpointId
 from shared.http.parameters import AuthenticatedRequest, Cursor, Limit
-from shared.http.responses import LOCATION, response_from
+from shared.http.responses import LOCATION, struct_from
 from shared.http.route_policy import needs
 from shared.middleware.idempotency import effect_id
 from shared.pagination import Page
@@ -52,9 +52,7 @@ class EndpointsController(Controller):
         endpoint = await webhook_endpoints.create(
             request.user, EndpointId(effect_id(request.scope)), data.content
         )
-        created = response_from(
-            NewWebhookEndpointResponse, endpoint, secret=webhook_endpoints.secret(endpoint)
-        )
+        created = struct_from(NewWebhookEndpointResponse, endpoint, secret=webhook_endpoints.secret(endpoint))
         return Response(created, headers={"Location": f"{PATH}/{endpoint.id}"})
 
     @get("/")
@@ -168,4 +166,4 @@ class EndpointsController(Controller):
 
 
 def _secret_response(endpoint: Endpoint, secret: str) -> WebhookSecretResponse:
-    return response_from(WebhookSecretResponse, endpoint, endpoint_id=endpoint.id, secret=secret)
+    return struct_from(WebhookSecretResponse, endpoint, endpoint_id=endpoint.id, secret=secret)

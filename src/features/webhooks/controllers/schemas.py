@@ -19,7 +19,7 @@ from features.webhooks.domain.endpoint import (
 )
 from features.webhooks.domain.signature import message_id
 from shared.http.parameters import RequestBody, TimeField, text_field
-from shared.http.responses import response_from
+from shared.http.responses import struct_from
 
 URL_PATTERN = r"^https?://[A-Za-z0-9.\[\]:-]+([/?][!-~]*)?$"
 LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]*$"
@@ -107,15 +107,15 @@ class WebhookReplaysResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def endpoint_response(endpoint: Endpoint) -> WebhookEndpointResponse:
-    return response_from(WebhookEndpointResponse, endpoint)
+    return struct_from(WebhookEndpointResponse, endpoint)
 
 
 def delivery_response(delivery: Delivery) -> WebhookDeliveryResponse:
-    return response_from(WebhookDeliveryResponse, delivery, **_computed(delivery))
+    return struct_from(WebhookDeliveryResponse, delivery, **_computed(delivery))
 
 
 def delivery_detail_response(stored: DeliveryWithAttempts) -> WebhookDeliveryDetailResponse:
-    return response_from(
+    return struct_from(
         WebhookDeliveryDetailResponse,
         stored.delivery,
         **_computed(stored.delivery),

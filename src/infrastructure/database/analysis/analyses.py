@@ -1,9 +1,6 @@
-from __future__ import annotations  # asyncpg's classes are generic in their stubs only
-
 from typing import LiteralString
 
 import msgspec
-from asyncpg import Record
 
 from features.analysis.application.ports import AnalysisFilter, AnalysisStore
 from features.analysis.domain.analysis import Analysis, AnalysisEntry, StoredAnalysis
@@ -22,7 +19,7 @@ class PostgresAnalyses(AnalysisStore):
 
     async def list(
         self, caller: Caller, only: AnalysisFilter, *, after: Cursor | None, analyses_max: int
-    ) -> list[AnalysisEntry] | None:
+    ) -> list[AnalysisEntry]:
         rows = await self._database.user(caller.claims).call(
             LIST,
             caller.chosen_account,
@@ -35,9 +32,7 @@ class PostgresAnalyses(AnalysisStore):
         )
         if not rows:
             raise no_account(caller)
-        if only.lead_id is not None and rows[0]["known_lead"] is None:
-            return None
-        return [analysis_entry(row["entry"]) for row in rows if row["entry"] is not None]
+        return [AnalysisEntry(**row["entry"]) for row in rows if row["entry"] is not None]
 
     async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis | None:
         rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, analysis_id)
@@ -51,7 +46,3 @@ class PostgresAnalyses(AnalysisStore):
             lead_id=row["lead_id"],
             created_at=row["created_at"],
         )
-
-
-def analysis_entry(row: Record) -> AnalysisEntry:
-    return AnalysisEntry(**row)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import LiteralString
 
 from features.analysis.application.ports import Prices
-from features.analysis.domain.profile.profile import AnalysisType
 from infrastructure.database.clients import AdminClient
 from shared.errors import Unavailable
+from shared.ids import AnalysisType
 
 COSTS: LiteralString = "select type, credits from public.analysis_costs"
 REMEMBERED_FOR_S = 60.0

@@ -7,14 +7,13 @@ import msgspec
 from features.analysis.application.ports import AnalysisQuotaReader, AnalysisQuotas, BulkReader, FetchReader
 from features.analysis.domain.bulk import BulkPage, ItemStatus, PageItem, Rejection
 from features.analysis.domain.eligibility import OwnFetch
-from features.analysis.domain.leads import BusinessProfileId
 from features.analysis.domain.profile.facts import Facts
 from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
 from features.analysis.domain.scoring.ideal_customer import IdealCustomer
 from features.business.domain.errors import BusinessProfileNotFound
 from infrastructure.database.clients import Database
 from shared.caller import Caller, no_account
-from shared.ids import RunId
+from shared.ids import BusinessProfileId, RunId
 
 TERMS: LiteralString = "select * from caller.analysis_terms($1, $2, $3, $4)"
 FETCHES: LiteralString = "select * from caller.profile_fetches($1, $2, $3, $4)"

@@ -1,4 +1,4 @@
-"""Postgres adapter for subscriptions, invoices and payments. The money rules are SQL functions, see 0016."""
+"""Postgres adapter for subscriptions, invoices and payments; schema billing has the rules."""
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime

@@ -5,21 +5,23 @@ from typing import Any, LiteralString
 import msgspec
 from asyncpg import Record
 
-from features.analysis.application.ports import AnalysisResults, LeadFilter, LeadStore
-from features.analysis.domain.analysis import Analysis, ExistingLead, SavedLead
-from features.analysis.domain.comparison import Snapshot, compared
-from features.analysis.domain.errors import LeadAlreadyExists
-from features.analysis.domain.leads import RESTORABLE_FOR, Lead, LeadId, LeadKey, Sort, searchable
-from infrastructure.database.analysis.analyses import analysis_entry
+from features.analysis.application.ports import AnalysisResults
+from features.analysis.domain.analysis import Analysis, SavedLead
+from features.leads.application.ports import LeadFilter, LeadStore
+from features.leads.domain.comparison import Snapshot, compare
+from features.leads.domain.errors import LeadAlreadyExists
+from features.leads.domain.leads import RESTORABLE_FOR, Lead, LeadAnalysis, LeadDetails, Sort, searchable
 from infrastructure.database.clients import AdminClient, Database
 from shared.caller import Caller, no_account
-from shared.pagination import SortedCursor
+from shared.ids import LeadId
+from shared.pagination import Cursor, SortedCursor
 
 SAVE: LiteralString = "select lead_id, is_new from leads.save($1, $2)"
 LIST: LiteralString = (
     "select * from caller.leads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 )
 GET: LiteralString = "select * from caller.lead($1, $2, $3)"
+HISTORY: LiteralString = "select * from caller.analyses($1, $2, $3, null, null, $4, $5, $6)"
 DELETE: LiteralString = "select * from caller.delete_lead($1, $2, $3)"
 RESTORE: LiteralString = "select * from caller.restore_lead($1, $2, $3, $4)"
 
@@ -38,19 +40,19 @@ class PostgresLeads(LeadStore):
         self._database = database
 
     async def list(
-        self, caller: Caller, only: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
+        self, caller: Caller, filters: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
     ) -> list[Lead]:
         rows = await self._database.user(caller.claims).call(
             LIST,
             caller.chosen_account,
-            only.business_profile_id,
-            only.tiers or None,
-            only.score_min,
-            only.score_max,
-            only.niche and searchable(only.niche),
-            only.words and searchable(only.words),
-            only.analysis_type,
-            RESTORABLE_FOR if only.is_deleted else None,
+            filters.business_profile_id,
+            filters.tiers or None,
+            filters.score_min,
+            filters.score_max,
+            filters.niche and searchable(filters.niche),
+            filters.words and searchable(filters.words),
+            filters.analysis_type,
+            RESTORABLE_FOR if filters.is_deleted else None,
             sort,
             after and str(after.value),
             after and after.id,
@@ -60,15 +62,15 @@ class PostgresLeads(LeadStore):
             raise no_account(caller)
         return [_lead(row) for row in rows if row["id"] is not None]
 
-    async def get(self, caller: Caller, lead_id: LeadId) -> ExistingLead | None:
+    async def get(self, caller: Caller, lead_id: LeadId) -> LeadDetails | None:
         row = await self._one(caller, GET, lead_id)
         if row["lead"] is None:
             return None
         before, after = _snapshot(row["before"]), _snapshot(row["after"])
-        return ExistingLead(
-            lead=_lead(row["lead"]),
-            latest=analysis_entry(row["latest"]),
-            comparison=compared(before, after) if before and after else None,
+        return LeadDetails(
+            **msgspec.structs.asdict(_lead(row["lead"])),
+            latest_analysis=LeadAnalysis(**row["latest"]),
+            comparison=compare(before, after) if before and after else None,
         )
 
     async def delete(self, caller: Caller, lead_id: LeadId) -> bool:
@@ -80,6 +82,19 @@ class PostgresLeads(LeadStore):
             raise LeadAlreadyExists(row["lead"]["username"])
         return _lead(row["lead"]) if row["outcome"] == "done" else None
 
+    async def history(
+        self, caller: Caller, lead_id: LeadId, *, after: Cursor | None, analyses_max: int
+    ) -> list[LeadAnalysis] | None:
+        at, analysis_id = (after.at, after.id) if after else (None, None)
+        rows = await self._database.user(caller.claims).call(
+            HISTORY, caller.chosen_account, lead_id, at, analysis_id, analyses_max
+        )
+        if not rows:
+            raise no_account(caller)
+        if rows[0]["known_lead"] is None:
+            return None
+        return [LeadAnalysis(**row["entry"]) for row in rows if row["entry"] is not None]
+
     async def _one(self, caller: Caller, statement: LiteralString, *args: object) -> Record:
         rows = await self._database.user(caller.claims).call(statement, caller.chosen_account, *args)
         if not rows:
@@ -88,12 +103,8 @@ class PostgresLeads(LeadStore):
 
 
 def _lead(row: Record) -> Lead:
-    names = (name for name in Lead.__struct_fields__ if name not in {"key", "external_urls"})
-    return Lead(
-        key=LeadKey(**{name: row[name] for name in LeadKey.__struct_fields__}),
-        external_urls=tuple(row["external_urls"]),
-        **{name: row[name] for name in names},
-    )
+    names = (name for name in Lead.__struct_fields__ if name != "external_urls")
+    return Lead(external_urls=tuple(row["external_urls"]), **{name: row[name] for name in names})
 
 
 def _snapshot(text: str | None) -> Snapshot | None:

@@ -1,5 +1,5 @@
--- The businesses on whose behalf an account works. The first table that members write themselves: row
--- level security lets them insert and update in their own accounts, and only what a tenant may change.
+-- The businesses for which an account works. Members write this table themselves: row level security lets them insert
+-- and update in their own accounts, and only the columns that a tenant may change.
 
 create table public.business_profiles (
     account_id uuid not null references public.accounts (id) on delete cascade,
@@ -36,30 +36,16 @@ create index business_profiles_by_age on public.business_profiles (account_id, c
     where deleted_at is null;
 create index business_profiles_deleted_by_age
     on public.business_profiles (account_id, created_at desc, id desc) where deleted_at is not null;
+
 -- For the cron that removes what can no longer be restored.
 create index business_profiles_by_deletion on public.business_profiles (deleted_at)
     where deleted_at is not null;
 
-alter table public.business_profiles enable row level security;
-alter table public.business_profiles force row level security;
-
-create policy members_read on public.business_profiles for select to app_user
-    using (account_id = any (array(select private.member_account_ids())));
-create policy members_insert on public.business_profiles for insert to app_user
-    with check (account_id = any (array(select private.member_account_ids())));
-create policy members_update on public.business_profiles for update to app_user
-    using (account_id = any (array(select private.member_account_ids())))
-    with check (account_id = any (array(select private.member_account_ids())));
-
-revoke all on public.business_profiles from public, anon, authenticated, service_role;
-grant select, insert on public.business_profiles to app_user;
--- A profile never changes hands: its account, id and origin are not among what may be updated.
-grant update (
-    version, name, website, industry, summary, offering, target_audience, value_proposition, tone,
-    outreach_goal, language, followers_min, followers_max, engagement_rate_min_hundredths, niches,
-    content_themes, geographies, exclusions, updated_at, deleted_at
-) on public.business_profiles to app_user;
-grant select, insert, update, delete on public.business_profiles to service_role;
+-- A profile never changes its account, id or origin.
+call private.protect_table('public.business_profiles', 'select, insert, update, delete',
+    'select, insert, update (version, name, website, industry, summary, offering, target_audience, value_proposition,
+        tone, outreach_goal, language, followers_min, followers_max, engagement_rate_min_hundredths, niches,
+        content_themes, geographies, exclusions, updated_at, deleted_at)');
 
 -- No row: the account cannot be seen. A row without an id: the account has no such profile.
 create function caller.business_profile(claims text, chosen uuid, profile uuid)
@@ -114,10 +100,6 @@ begin
 end;
 $$;
 
-revoke all on function
-    caller.business_profile(text, uuid, uuid),
-    caller.business_profiles(text, uuid, interval, timestamptz, uuid, integer)
-from public, anon, authenticated, service_role;
 grant execute on function
     caller.business_profile(text, uuid, uuid),
     caller.business_profiles(text, uuid, interval, timestamptz, uuid, integer)

@@ -1,5 +1,5 @@
--- What work costs us: what providers charge, every call that somebody charges for, and data points. The
--- service's alone: costs and margins are ours, not the tenants'.
+-- Costs of work: provider prices, every call that a provider charges for, and the cache that avoids paying twice. The
+-- service role alone: costs and margins are not shown to tenants.
 
 -- Prices ------------------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ create table public.unit_prices (
     primary key (provider, unit, effective_from)
 );
 
--- Calls -------------------------------------------------------------------------------------------
+-- Provider calls ----------------------------------------------------------------------------------
 
 -- No checks on what is written down: the money is spent already, and a row that is refused is lost. No
 -- account: spent for the system itself, or for an anonymous visitor.
@@ -86,41 +86,25 @@ create index scrape_logs_by_account on public.scrape_logs (account_id, created_a
 create index scrape_logs_by_run on public.scrape_logs (run_id) where run_id is not null;
 create index scrape_logs_unpriced on public.scrape_logs (created_at) where cost_nanodollars is null;
 
--- Data points -------------------------------------------------------------------------------------
+-- Cached completions ------------------------------------------------------------------------------
 
--- kind says what the texts and the numbers are: see infrastructure/database/data_points.py.
-create table traffic.data_points (
-    at timestamptz not null,
-    kind text not null,
-    account_id uuid,
-    user_id uuid,
-    blobs text[] not null,
-    doubles double precision[] not null
+create table public.ai_answers (
+    account_id uuid not null references public.accounts (id) on delete cascade,
+    answer_key bytea not null check (octet_length(answer_key) = 32),
+    answer bytea not null check (octet_length(answer) <= 1048576),
+    is_compressed boolean not null,  -- zstd
+    provider text not null check (length(provider) <= 100),
+    model text not null check (length(model) <= 200),
+    is_simulated boolean not null,
+    created_at timestamptz not null default statement_timestamp(),
+    expires_at timestamptz not null,
+    primary key (account_id, answer_key)
 );
 
-create index data_points_by_time on traffic.data_points using brin (at);
-create index data_points_by_kind on traffic.data_points (kind, at);
-create index data_points_by_account on traffic.data_points (account_id, at) where account_id is not null;
+create index ai_answers_by_expiry on public.ai_answers (expires_at);
 
--- Every refused request is classified by its problem's code.
-alter table traffic.requests add column code text;
-
--- Who may do what ---------------------------------------------------------------------------------
-
-alter table public.token_prices enable row level security;
-alter table public.token_prices force row level security;
-alter table public.unit_prices enable row level security;
-alter table public.unit_prices force row level security;
-alter table public.ai_usage_logs enable row level security;
-alter table public.ai_usage_logs force row level security;
-alter table public.scrape_logs enable row level security;
-alter table public.scrape_logs force row level security;
-alter table traffic.data_points enable row level security;
-alter table traffic.data_points force row level security;
-
-revoke all on
-    public.token_prices, public.unit_prices, public.ai_usage_logs, public.scrape_logs, traffic.data_points
-from public, anon, authenticated, service_role;
-grant select, insert, update, delete on
-    public.token_prices, public.unit_prices, public.ai_usage_logs, public.scrape_logs, traffic.data_points
-to service_role;
+call private.protect_table('public.token_prices', 'select, insert, update, delete');
+call private.protect_table('public.unit_prices', 'select, insert, update, delete');
+call private.protect_table('public.ai_usage_logs', 'select, insert, update, delete');
+call private.protect_table('public.scrape_logs', 'select, insert, update, delete');
+call private.protect_table('public.ai_answers', 'select, insert, update, delete');

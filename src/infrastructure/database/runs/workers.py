@@ -4,9 +4,9 @@ from typing import LiteralString
 from features.runs.application.ports import HeartbeatReply, WorkerRegistry
 from infrastructure.database.clients import AdminClient
 
-ENLIST: LiteralString = "select traffic.enlist($1, $2, $3)"
-BEAT: LiteralString = "select * from traffic.beat($1, $2, $3)"
-LEAVE: LiteralString = "select traffic.leave($1)"
+REGISTER: LiteralString = "select traffic.enlist($1, $2, $3)"
+HEARTBEAT: LiteralString = "select * from traffic.beat($1, $2, $3)"
+DEREGISTER: LiteralString = "select traffic.leave($1)"
 
 
 class PostgresWorkerRegistry(WorkerRegistry):
@@ -15,14 +15,14 @@ class PostgresWorkerRegistry(WorkerRegistry):
     def __init__(self, session: AdminClient) -> None:
         self._session = session
 
-    async def enlist(self, executor: str, *, host: str, queues: list[str]) -> None:
-        await self._session.fetch(ENLIST, executor, host, queues)
+    async def register(self, executor: str, *, host: str, queues: list[str]) -> None:
+        await self._session.fetch(REGISTER, executor, host, queues)
 
-    async def beat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply:
-        (row,) = await self._session.fetch(BEAT, executor, timedelta(seconds=gone_after_s), is_draining)
+    async def heartbeat(self, executor: str, *, gone_after_s: float, is_draining: bool) -> HeartbeatReply:
+        (row,) = await self._session.fetch(HEARTBEAT, executor, timedelta(seconds=gone_after_s), is_draining)
         return HeartbeatReply(
             is_alive=row["is_alive"], cancels=frozenset(row["cancels"]), orphans=frozenset(row["orphans"])
         )
 
-    async def leave(self, executor: str) -> None:
-        await self._session.fetch(LEAVE, executor)
+    async def deregister(self, executor: str) -> None:
+        await self._session.fetch(DEREGISTER, executor)

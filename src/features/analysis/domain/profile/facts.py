@@ -15,7 +15,7 @@ from features.analysis.domain.profile.counts import known
 from features.analysis.domain.profile.engagement import Engagement, Size, engagement_of, size_of
 from features.analysis.domain.profile.profile import Profile
 from features.analysis.domain.profile.rhythm import Rhythm, rhythm_of
-from features.analysis.domain.profile.text import plain
+from shared.text import plain
 
 TALLIES_MAX = 10
 TAG_LENGTH_MAX = 100

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
-from features.analysis.domain.profile.profile import POSTS_NEEDED, AnalysisType, Profile, Scrape
+from features.analysis.domain.profile.profile import POSTS_NEEDED, Profile, Scrape
+from shared.ids import AnalysisType
 
 Verdict = Literal["hit", "expired", "too_shallow", "ahead_of_clock"]
 Change = Literal["outcome", "privacy", "verification", "followers", "biography", "ahead_of_clock"]

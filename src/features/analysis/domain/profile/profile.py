@@ -7,9 +7,8 @@ from typing import Literal
 import msgspec
 
 from features.analysis.domain.errors import UsernameInvalid
+from shared.ids import AnalysisType, Platform
 
-Platform = Literal["instagram"]
-AnalysisType = Literal["light", "deep", "xray"]
 Outcome = Literal["ok", "private", "not_found", "restricted"]
 
 POSTS_NEEDED: dict[AnalysisType, int] = {"light": 12, "deep": 50, "xray": 50}

@@ -7,8 +7,8 @@ import msgspec
 
 from features.analysis.domain.analysis import CAPTION_LENGTH_MAX, EvidencePost, ModelOutputs
 from features.analysis.domain.profile.profile import Profile
-from features.analysis.domain.profile.text import plain
 from features.analysis.domain.scoring.scoring import Score, plain_label
+from shared.text import plain
 
 
 def evidence_of(

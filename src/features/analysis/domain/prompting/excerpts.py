@@ -7,9 +7,10 @@ import msgspec
 
 from features.analysis.domain.profile.counts import known, posted_at
 from features.analysis.domain.profile.facts import Count, Facts
-from features.analysis.domain.profile.profile import AnalysisType, Post, Profile
-from features.analysis.domain.profile.text import cut, escaped, plain
+from features.analysis.domain.profile.profile import Post, Profile
 from features.analysis.domain.scoring.icp_match import IcpMatch
+from shared.ids import AnalysisType
+from shared.text import cut, escaped, plain
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ the scraped text.
 from collections.abc import Iterator
 
 from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import AnalysisType, Profile
+from features.analysis.domain.profile.profile import Profile
 from features.analysis.domain.prompting.excerpts import Excerpt, excerpt_of
 from features.analysis.domain.prompting.instructions import INSTRUCTIONS, RULES, Task
 from features.analysis.domain.prompting.model_outputs import (
@@ -22,6 +22,7 @@ from features.analysis.domain.prompting.model_outputs import (
 )
 from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
 from features.analysis.domain.scoring.ideal_customer import Business
+from shared.ids import AnalysisType
 from shared.llm import CostOwner, StructuredPrompt
 
 BYTES_PER_TOKEN = 4  # average of the common tokenizers, in any script

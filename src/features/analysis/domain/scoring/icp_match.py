@@ -8,8 +8,8 @@ import msgspec
 
 from features.analysis.domain.profile.facts import TAG_LENGTH_MAX
 from features.analysis.domain.profile.profile import Profile
-from features.analysis.domain.profile.text import comparable
 from features.analysis.domain.scoring.ideal_customer import IdealCustomer
+from shared.text import comparable
 
 TermKind = Literal["niche", "content_theme", "geography", "exclusion"]
 Field = Literal["full_name", "category", "biography", "caption", "hashtag"]

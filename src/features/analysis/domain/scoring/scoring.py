@@ -12,14 +12,13 @@ from typing import Literal
 import msgspec
 
 from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import AnalysisType
 from features.analysis.domain.prompting.model_outputs import Judgement, Point, PsychographicOutput
 from features.analysis.domain.scoring.formula import FormulaName, Share, shares_of
 from features.analysis.domain.scoring.icp_match import IcpMatch
+from shared.ids import AnalysisType, Tier
 
 OpinionName = Literal["model_overall", "model_niche_fit", "model_engagement_quality", "model_receptiveness"]
 ComponentName = FormulaName | OpinionName
-Tier = Literal["hot", "warm", "cool", "cold"]
 
 # Points by analysis type, 100 in total. A model that saw more of the profile has more weight.
 WEIGHTS: dict[AnalysisType, dict[ComponentName, int]] = {

@@ -1,0 +1,381 @@
+-- Leads: the profiles that an account has had analysed for one of its businesses, and every analysis of them. The
+-- service role writes both through leads.save; members may only delete and restore them.
+
+create schema leads;
+grant usage on schema leads to service_role;
+
+create table public.leads (
+    account_id uuid not null references public.accounts (id) on delete cascade,
+    id uuid not null default gen_random_uuid(),
+    business_profile_id uuid not null,
+    platform text not null check (platform = 'instagram'),
+    username text collate "C" not null check (username ~ '^[a-z0-9._]{1,30}$'),
+    full_name text not null,
+    biography text not null,
+    followers bigint not null check (followers >= 0),
+    following bigint not null check (following >= 0),
+    posts_count bigint not null check (posts_count >= 0),
+    is_verified boolean not null,
+    is_business boolean not null,
+    category text not null,
+    picture_url text not null,
+    external_urls text[] not null,
+    tier text not null check (tier in ('hot', 'warm', 'cool', 'cold')),
+    score integer not null check (score between 0 and 100),
+    niche text not null,
+    -- As the domain folds them: what a server's locale takes for the same letter differs from place to place.
+    search_text text not null,
+    niche_key text not null,
+    -- No foreign key: the analysis names the lead, and both are written by the same function.
+    last_analysis_id uuid not null,
+    last_analysis_type text not null check (last_analysis_type in ('light', 'deep', 'xray')),
+    last_analysed_at timestamptz not null,
+    scraped_at timestamptz not null,  -- as of when all of this was so
+    created_at timestamptz not null,
+    updated_at timestamptz not null,
+    deleted_at timestamptz,
+    version integer not null default 1 check (version > 0),
+    primary key (account_id, id),
+    foreign key (account_id, business_profile_id)
+        references public.business_profiles (account_id, id) on delete cascade
+);
+
+create unique index leads_by_key on public.leads (account_id, business_profile_id, platform, username)
+    where deleted_at is null;
+
+-- One for each order that is asked for often; an account's leads are few enough to be sorted for the rest.
+-- A search reads an account's leads, too: there is no pg_trgm in the embedded server.
+create index leads_by_analysis on public.leads (account_id, last_analysed_at desc, id desc)
+    where deleted_at is null;
+create index leads_by_score on public.leads (account_id, score desc, id desc) where deleted_at is null;
+create index leads_by_name on public.leads (account_id, username, id) where deleted_at is null;
+
+-- For the cron that removes what can no longer be restored.
+create index leads_by_deletion on public.leads (deleted_at) where deleted_at is not null;
+
+create table public.analyses (
+    account_id uuid not null references public.accounts (id) on delete cascade,
+    -- Its run's. No foreign key: a run may be removed when its time is over, and an analysis, which cannot
+    -- do without its own id, stays.
+    id uuid not null,
+    lead_id uuid not null,
+    business_profile_id uuid not null,
+    username text collate "C" not null,
+    analysis_type text not null check (analysis_type in ('light', 'deep', 'xray')),
+    status text not null default 'completed' check (status = 'completed'),  -- others leave a run, and no more
+    score integer not null check (score between 0 and 100),
+    tier text not null check (tier in ('hot', 'warm', 'cool', 'cold')),
+    niche_fit integer not null check (niche_fit between 0 and 100),
+    engagement integer not null check (engagement between 0 and 100),
+    confidence integer not null check (confidence between 0 and 100),
+    niche text not null,
+    result jsonb not null check (jsonb_typeof(result) = 'object'),  -- the whole of it
+    is_cached boolean not null,
+    is_simulated boolean not null,
+    user_id uuid,
+    scraped_at timestamptz not null,
+    created_at timestamptz not null,
+    deleted_at timestamptz,  -- with its lead
+    primary key (account_id, id),
+    foreign key (account_id, lead_id) references public.leads (account_id, id) on delete cascade
+);
+
+create index analyses_by_age on public.analyses (account_id, created_at desc, id desc)
+    where deleted_at is null;
+create index analyses_by_lead on public.analyses (account_id, lead_id, created_at desc, id desc);
+create index analyses_by_status on public.analyses (account_id, status);
+
+call private.protect_table(
+    'public.leads', 'select, insert, update, delete', 'select, update (deleted_at, updated_at, version)');
+call private.protect_table('public.analyses', 'select, insert, update, delete', 'select, update (deleted_at)');
+
+-- Both as rows of their tables, by the columns' names. The lead that is there is brought up to date, unless
+-- it was seen as it is later than now told; one that is not there, or deleted, is made. The same analysis
+-- again: the same answer, and nothing is changed.
+create function leads.save(lead jsonb, analysis jsonb, out lead_id uuid, out is_new boolean)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    told public.leads := jsonb_populate_record(null::public.leads, lead);
+    made public.analyses := jsonb_populate_record(null::public.analyses, analysis);
+    at timestamptz := clock_timestamp();
+begin
+    -- Repetitions of one analysis wait for each other here; what is looked for next cannot appear meanwhile.
+    perform pg_advisory_xact_lock(hashtextextended('analysis:' || made.account_id || made.id, 0));
+    select a.lead_id, a.created_at = l.created_at into save.lead_id, save.is_new
+    from public.analyses as a
+    join public.leads as l on l.account_id = a.account_id and l.id = a.lead_id
+    where a.account_id = made.account_id and a.id = made.id;
+    if found then
+        return;
+    end if;
+    -- Rivals for one lead wait for each other here, and the later one reads the clock again.
+    insert into public.leads as l (
+        account_id, business_profile_id, platform, username, full_name, biography, followers, following,
+        posts_count, is_verified, is_business, category, picture_url, external_urls, tier, score, niche,
+        search_text, niche_key, last_analysis_id, last_analysis_type, last_analysed_at, scraped_at,
+        created_at, updated_at
+    ) values (
+        told.account_id, told.business_profile_id, told.platform, told.username, told.full_name,
+        told.biography, told.followers, told.following, told.posts_count, told.is_verified,
+        told.is_business, told.category, told.picture_url, told.external_urls, told.tier, told.score,
+        told.niche, told.search_text, told.niche_key, made.id, made.analysis_type, at, told.scraped_at,
+        at, at
+    )
+    on conflict (account_id, business_profile_id, platform, username) where deleted_at is null
+        do update set version = l.version + 1, updated_at = clock_timestamp()
+    returning l.id, l.version = 1, l.updated_at into save.lead_id, save.is_new, at;
+    update public.leads as l
+    set full_name = told.full_name, biography = told.biography, followers = told.followers,
+        following = told.following, posts_count = told.posts_count, is_verified = told.is_verified,
+        is_business = told.is_business, category = told.category, picture_url = told.picture_url,
+        external_urls = told.external_urls, tier = told.tier, score = told.score, niche = told.niche,
+        search_text = told.search_text, niche_key = told.niche_key, last_analysis_id = made.id,
+        last_analysis_type = made.analysis_type, last_analysed_at = at, scraped_at = told.scraped_at
+    where not save.is_new and l.account_id = told.account_id and l.id = save.lead_id
+        and l.scraped_at <= told.scraped_at;
+    insert into public.analyses (
+        account_id, id, lead_id, business_profile_id, username, analysis_type, score, tier, niche_fit,
+        engagement, confidence, niche, result, is_cached, is_simulated, user_id, scraped_at, created_at
+    ) values (
+        made.account_id, made.id, save.lead_id, made.business_profile_id, made.username,
+        made.analysis_type, made.score, made.tier, made.niche_fit, made.engagement, made.confidence,
+        made.niche, made.result, made.is_cached, made.is_simulated, made.user_id, made.scraped_at, at
+    );
+end;
+$$;
+
+-- Reads of callers --------------------------------------------------------------------------------
+
+-- Without the result, which is long.
+create type caller.analysis_entry as (
+    id uuid,
+    lead_id uuid,
+    business_profile_id uuid,
+    username text,
+    analysis_type text,
+    status text,
+    score integer,
+    tier text,
+    niche_fit integer,
+    engagement integer,
+    confidence integer,
+    niche text,
+    is_cached boolean,
+    is_simulated boolean,
+    user_id uuid,
+    scraped_at timestamptz,
+    created_at timestamptz
+);
+
+-- From behind a place, in one of the orders below; null means no bound. No row: the account cannot be seen.
+-- A row without an id: there are none. With a length of time: those that were deleted no longer ago.
+-- sort and its column are ours, never a client's; it is planned anew each time, for what is asked for.
+create function caller.leads(
+    claims text, chosen uuid, of_business uuid, tiers text[], score_min integer, score_max integer,
+    of_niche text, words text, of_type text, deleted_within interval, sort text, after_value text,
+    after_id uuid, leads_max integer
+) returns setof public.leads language plpgsql set search_path = '' as $$
+declare
+    account uuid := caller.enter(claims, chosen);
+    sorted_by text := ltrim(sort, '-');
+    is_descending boolean := starts_with(sort, '-');
+    direction text := case when is_descending then 'desc' else 'asc' end;
+begin
+    assert sort in ('-last_analysed_at', '-score', 'score', 'username', '-followers'), sort;
+    return query execute format(
+        $query$
+            select l.* from public.accounts as a
+            left join lateral (
+                select * from public.leads as p
+                where p.account_id = $1
+                    and case when $2 is null then p.deleted_at is null
+                        else p.deleted_at > clock_timestamp() - $2 end
+                    and ($3 is null or p.business_profile_id = $3)
+                    and ($4 is null or p.tier = any ($4))
+                    and ($5 is null or p.score >= $5)
+                    and ($6 is null or p.score <= $6)
+                    and ($7 is null or p.niche_key = $7)
+                    and ($8 is null or strpos(p.search_text, $8) > 0)
+                    and ($9 is null or p.last_analysis_type = $9)
+                    and ($10 is null or (p.%1$I, p.id) %2$s ($10::%3$s, $11))
+                order by p.%1$I %4$s, p.id %4$s
+                limit $12
+            ) as l on true
+            where a.id = $1
+            order by l.%1$I %4$s, l.id %4$s
+        $query$,
+        sorted_by,
+        case when is_descending then '<' else '>' end,
+        case sorted_by when 'last_analysed_at' then 'timestamptz' when 'username' then 'text'
+            else 'bigint' end,
+        direction)
+    using account, deleted_within, of_business, tiers, score_min, score_max, of_niche, words, of_type,
+        after_value, after_id, leads_max;
+end;
+$$;
+
+-- The lead, its last analysis, and what two analyses are compared by: the last one's, and that of the one
+-- before it. No row: the account cannot be seen. No lead in it: there is none, or it is deleted.
+create function caller.lead(claims text, chosen uuid, wanted uuid)
+returns table (lead public.leads, latest caller.analysis_entry, after jsonb, before jsonb)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+begin
+    return query
+    select l, n.entry, n.snapshot, b.snapshot
+    from public.accounts as a
+    left join public.leads as l on l.account_id = a.id and l.id = wanted and l.deleted_at is null
+    left join lateral (
+        select
+            row(
+                s.id, s.lead_id, s.business_profile_id, s.username, s.analysis_type, s.status, s.score,
+                s.tier, s.niche_fit, s.engagement, s.confidence, s.niche, s.is_cached, s.is_simulated,
+                s.user_id, s.scraped_at, s.created_at
+            )::caller.analysis_entry as entry,
+            jsonb_build_object(
+                'analysis_type', s.analysis_type, 'analysed_at', s.scraped_at,
+                'facts', s.result -> 'facts', 'score', s.result -> 'score') as snapshot
+        from public.analyses as s
+        where s.account_id = l.account_id and s.id = l.last_analysis_id
+    ) as n on true
+    left join lateral (
+        select jsonb_build_object(
+            'analysis_type', s.analysis_type, 'analysed_at', s.scraped_at,
+            'facts', s.result -> 'facts', 'score', s.result -> 'score') as snapshot
+        from public.analyses as s
+        where s.account_id = l.account_id and s.lead_id = l.id and s.id <> l.last_analysis_id
+        order by s.scraped_at desc, s.created_at desc, s.id
+        limit 1
+    ) as b on true
+    where a.id = account;
+end;
+$$;
+
+-- Newest first, from behind a place, as far back as the account's plan goes. known_lead tells whether the
+-- lead asked for is there. Rows as above. Planned anew each time: with a lead and without are two ways.
+create function caller.analyses(
+    claims text, chosen uuid, of_lead uuid, of_business uuid, of_type text, before_at timestamptz,
+    before_id uuid, analyses_max integer
+) returns table (known_lead uuid, entry caller.analysis_entry)
+language plpgsql set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+begin
+    before_at := coalesce(before_at, 'infinity');
+    before_id := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+    return query
+    select l.id, e.entry
+    from public.accounts as a
+    join public.plans as p on p.name = a.plan
+    left join public.leads as l on l.account_id = a.id and l.id = of_lead and l.deleted_at is null
+    left join lateral (
+        select s.created_at, s.id, row(
+            s.id, s.lead_id, s.business_profile_id, s.username, s.analysis_type, s.status, s.score, s.tier,
+            s.niche_fit, s.engagement, s.confidence, s.niche, s.is_cached, s.is_simulated, s.user_id,
+            s.scraped_at, s.created_at
+        )::caller.analysis_entry as entry
+        from public.analyses as s
+        where s.account_id = account and s.deleted_at is null
+            and (s.created_at, s.id) < (before_at, before_id)
+            and (p.history_days is null
+                or s.created_at > clock_timestamp() - make_interval(days => p.history_days))
+            and (of_lead is null or s.lead_id = of_lead)
+            and (of_business is null or s.business_profile_id = of_business)
+            and (of_type is null or s.analysis_type = of_type)
+        order by s.created_at desc, s.id desc
+        limit analyses_max
+    ) as e on true
+    where a.id = account
+    order by e.created_at desc, e.id desc;
+end;
+$$;
+
+-- Rows as above; however old it is.
+create function caller.analysis(claims text, chosen uuid, wanted uuid)
+returns table (id uuid, lead_id uuid, created_at timestamptz, result jsonb)
+language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+begin
+    return query
+    select s.id, s.lead_id, s.created_at, s.result
+    from public.accounts as a
+    left join public.analyses as s on s.account_id = a.id and s.id = wanted and s.deleted_at is null
+    where a.id = account;
+end;
+$$;
+
+-- Deletion and restoration by callers -------------------------------------------------------------
+
+-- Hides the lead and its analyses. No row: the account cannot be seen.
+create function caller.delete_lead(claims text, chosen uuid, wanted uuid)
+returns table (is_deleted boolean) language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+    at timestamptz := clock_timestamp();
+begin
+    if not exists (select from public.accounts as a where a.id = account) then
+        return;
+    end if;
+    update public.leads as l set deleted_at = at, updated_at = at, version = l.version + 1
+    where l.account_id = account and l.id = wanted and l.deleted_at is null;
+    delete_lead.is_deleted := found;
+    -- A statement of its own: it sees what was saved while the one above waited for the lead.
+    update public.analyses as s set deleted_at = at
+    where delete_lead.is_deleted and s.account_id = account and s.lead_id = wanted;
+    return next;
+end;
+$$;
+
+-- outcome: done (also when it was not deleted) | unknown (or its time is over) | taken (another lead has its
+-- place). No row: the account cannot be seen.
+create function caller.restore_lead(claims text, chosen uuid, wanted uuid, deleted_within interval)
+returns table (outcome text, lead public.leads) language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account uuid := caller.enter(claims, chosen);
+    at timestamptz := clock_timestamp();
+begin
+    if not exists (select from public.accounts as a where a.id = account) then
+        return;
+    end if;
+    restore_lead.outcome := 'unknown';
+    select * into restore_lead.lead from public.leads as l
+    where l.account_id = account and l.id = wanted
+        and (l.deleted_at is null or l.deleted_at > at - deleted_within)
+    for no key update;
+    if found then
+        restore_lead.outcome := 'done';
+    end if;
+    if restore_lead.lead.deleted_at is not null then
+        begin
+            update public.leads as l set deleted_at = null, updated_at = at, version = l.version + 1
+            where l.account_id = account and l.id = wanted
+            returning * into restore_lead.lead;
+            update public.analyses as s set deleted_at = null
+            where s.account_id = account and s.lead_id = wanted;
+        exception when unique_violation then
+            restore_lead.outcome := 'taken';
+        end;
+    end if;
+    return next;
+end;
+$$;
+
+grant execute on function leads.save(jsonb, jsonb) to service_role;
+
+grant execute on function
+    caller.leads(
+        text, uuid, uuid, text[], integer, integer, text, text, text, interval, text, text, uuid, integer),
+    caller.lead(text, uuid, uuid),
+    caller.analyses(text, uuid, uuid, uuid, text, timestamptz, uuid, integer),
+    caller.analysis(text, uuid, uuid),
+    caller.delete_lead(text, uuid, uuid),
+    caller.restore_lead(text, uuid, uuid, interval)
+to app_user;

@@ -1,0 +1,543 @@
+-- Periods of subscriptions and their credits, purchases, refunds and disputes; and the reads of callers.
+
+-- Periods -----------------------------------------------------------------------------------------
+
+-- From the anchor, never from the period before: the 31st stays the 31st where there is one.
+create function billing.period_start(anchor_at timestamptz, period_index integer) returns timestamptz
+language sql immutable set search_path = '' as $$
+    select ((anchor_at at time zone 'utc') + make_interval(months => period_index)) at time zone 'utc'
+$$;
+
+-- The period that an instant lies in; the first one when it lies before the anchor.
+create function billing.period_index(anchor_at timestamptz, instant timestamptz) returns integer
+language plpgsql immutable set search_path = '' as $$
+declare
+    anchor constant timestamp := anchor_at at time zone 'utc';
+    moment constant timestamp := instant at time zone 'utc';
+    guess integer := greatest(0, (
+        (extract(year from moment) - extract(year from anchor)) * 12
+        + extract(month from moment) - extract(month from anchor))::integer);
+begin
+    if guess > 0 and billing.period_start(anchor_at, guess) > instant then
+        return guess - 1;
+    end if;
+    return guess;
+end;
+$$;
+
+-- A period's credits, once; after an upgrade within it the difference; how many are new. Who asks holds the
+-- subscription's row. A period that was paid for and is over already lives on for a week: our being late is
+-- not the customer's loss.
+create function billing.grant_period(
+    account uuid, subscription_id uuid, period_start timestamptz, period_end timestamptz, plan text
+) returns bigint language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    key constant text :=
+        subscription_id || ':' || to_char(period_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+    known public.subscription_periods;
+    credits_due bigint;
+    granted ledger.outcome;
+begin
+    -- First the credits' lock, which everybody who moves them holds.
+    perform ledger.lock_account(account);
+    select * into known from public.subscription_periods as p
+    where p.account_id = account and p.subscription_id = subscription_id and p.period_start = period_start;
+    if known.plan = plan then
+        return 0;
+    end if;
+    select p.monthly_credits - coalesce(known.credits_granted, 0) into credits_due
+    from public.plans as p where p.name = plan;
+    if known.plan is not null and credits_due <= 0 then
+        return 0;
+    end if;
+    if credits_due > 0 then
+        granted := ledger.grant_credits(
+            account, credits_due,
+            case when known.plan is null then 'renewal:' || key else 'upgrade:' || key || ':' || plan end,
+            'subscription_renewal',
+            case when period_end > clock_timestamp() then period_end
+                else clock_timestamp() + interval '7 days' end,
+            plan);
+        if granted.outcome <> 'done' then
+            raise exception 'the credits of a period were %', granted.outcome;
+        end if;
+    end if;
+    insert into public.subscription_periods as p (
+        account_id, subscription_id, period_start, period_end, plan, credits_granted
+    ) values (account, subscription_id, period_start, period_end, plan, credits_due)
+    on conflict on constraint subscription_periods_pkey do update
+    set plan = excluded.plan, credits_granted = p.credits_granted + excluded.credits_granted;
+    return credits_due;
+end;
+$$;
+
+-- Subscriptions of our own clock ------------------------------------------------------------------
+
+-- Every account has a subscription of our own clock. Free credits come to a person once a month, not once for
+-- each account that a person makes: they come to the account of the sign-up.
+create function billing.begin_own() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+    insert into public.subscriptions (
+        account_id, plan, status, clock, renews, anchor_at, period_start, period_end, seen_at
+    ) values (
+        new.id, new.plan, 'active', 'own',
+        exists (select from public.sign_ups as s where s.account_id = new.id),
+        new.created_at, new.created_at, billing.period_start(new.created_at, 1), clock_timestamp()
+    );
+    return null;
+end;
+$$;
+
+create trigger begin_own after insert on public.accounts
+    for each row execute function billing.begin_own();
+
+-- An account's own subscription goes on where its clock stands now; what it missed it does not bring.
+create function billing.resume_own(account uuid) returns public.subscriptions
+language plpgsql set search_path = '' as $$
+#variable_conflict use_variable
+declare
+    own public.subscriptions;
+    current_index integer;
+begin
+    select * into own from public.subscriptions as s
+    where s.account_id = account and s.clock = 'own' for no key update;
+    current_index := billing.period_index(own.anchor_at, clock_timestamp());
+    update public.subscriptions as s
+    set status = 'active', ended_at = null, updated_at = clock_timestamp(), seen_at = clock_timestamp(),
+        period_index = current_index,
+        period_start = billing.period_start(s.anchor_at, current_index),
+        period_end = billing.period_start(s.anchor_at, current_index + 1)
+    where s.account_id = account and s.clock = 'own'
+    returning * into own;
+    return own;
+end;
+$$;
+
+-- Subscriptions whose period is over. Those of Stripe's clock are given an hour, in which Stripe tells us.
+create function public.get_renewable_subscriptions(subscriptions_max integer default 1000)
+returns table (
+    account_id uuid, subscription_id uuid, plan text, clock text, stripe_subscription_id text,
+    period_start timestamptz, period_end timestamptz, monthly_credits bigint
+) language sql stable security definer set search_path = '' as $$
+    select s.account_id, s.id, s.plan, s.clock, s.stripe_subscription_id, s.period_start, s.period_end,
+        case when s.renews then p.monthly_credits else 0 end
+    from public.subscriptions as s
+    join public.plans as p on p.name = s.plan
+    join public.accounts as a on a.id = s.account_id and a.deleted_at is null
+    where s.ended_at is null
+        and s.period_end <= clock_timestamp()
+            - case when s.clock = 'stripe' then interval '1 hour' else interval '0' end
+    order by s.period_end, s.id
+    limit subscriptions_max
+$$;
+
+-- The next period of subscriptions of our own clock, at most subscriptions_max of them; those of whom
+-- somebody else is just now taking care are left to them. A period that was missed altogether is not made up for:
+-- free credits do not pile up.
+create function billing.renew_own(subscriptions_max integer)
+returns table (renewed bigint, credits_granted bigint)
+language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+declare
+    due public.subscriptions;
+    current_index integer;
+begin
+    renewed := 0;
+    credits_granted := 0;
+    for due in
+        select s.* from public.subscriptions as s
+        join public.accounts as a on a.id = s.account_id and a.deleted_at is null
+        where s.clock = 'own' and s.ended_at is null and s.period_end <= clock_timestamp()
+        order by s.period_end
+        limit subscriptions_max
+        for no key update of s skip locked
+    loop
+        current_index := billing.period_index(due.anchor_at, clock_timestamp());
+        update public.subscriptions as s
+        set period_index = current_index, updated_at = clock_timestamp(), seen_at = clock_timestamp(),
+            period_start = billing.period_start(s.anchor_at, current_index),
+            period_end = billing.period_start(s.anchor_at, current_index + 1)
+        where s.account_id = due.account_id and s.id = due.id
+        returning * into due;
+        if due.renews then
+            credits_granted := credits_granted + billing.grant_period(
+                due.account_id, due.id, due.period_start, due.period_end, due.plan);
+        end if;
+        renewed := renewed + 1;
+    end loop;
+    return next;
+end;
+$$;
+
+-- Subscriptions of Stripe's clock -----------------------------------------------------------------
+
+create type billing.applied as (
+    outcome text,
+    subscription_id uuid,
+    plan_before text,
+    plan_after text,
+    status_before text,
+    status_after text,
+    credits_granted bigint
+);
+
+-- A subscription as Stripe has it. seen_at: the database's time before Stripe was asked. status: Stripe's
+-- own word. is_paid: the invoice of the period is paid.
+-- outcome: done | stale (something newer is known) | incomplete (never paid; nothing is kept)
+--          | second_subscription (the account has another one) | unknown_account
+create function billing.apply_subscription(
+    account uuid, stripe_subscription_id text, stripe_item_id text, plan text, status text,
+    anchor_at timestamptz, period_start timestamptz, period_end timestamptz, next_plan text,
+    cancels_at timestamptz, seen_at timestamptz, is_paid boolean
+) returns billing.applied language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    account_row public.accounts;
+    known public.subscriptions;
+    applied billing.applied;
+    is_over constant boolean := status in ('canceled', 'incomplete_expired');
+    new_status constant text := case when is_over then 'ended' else status end;
+    plan_in_force text;
+begin
+    select * into account_row from public.accounts as a where a.id = account for no key update;
+    if not found then
+        applied.outcome := 'unknown_account';
+        return applied;
+    end if;
+    select * into known from public.subscriptions as s
+    where s.stripe_subscription_id = stripe_subscription_id for no key update;
+    applied.plan_before := account_row.plan;
+    applied.plan_after := account_row.plan;
+    applied.status_before := known.status;
+    applied.status_after := known.status;
+    applied.subscription_id := known.id;
+    applied.credits_granted := 0;
+    if known.seen_at > seen_at or (known.ended_at is not null and not is_over) then
+        applied.outcome := 'stale';
+        return applied;
+    elsif known.id is null and status in ('incomplete', 'incomplete_expired') then
+        applied.outcome := 'incomplete';
+        return applied;
+    elsif not is_over and exists (
+        select from public.subscriptions as s
+        where s.account_id = account and s.clock = 'stripe' and s.ended_at is null
+            and s.stripe_subscription_id <> stripe_subscription_id
+    ) then
+        applied.outcome := 'second_subscription';
+        return applied;
+    end if;
+    if not is_over then
+        update public.subscriptions as s
+        set status = 'ended', ended_at = clock_timestamp(), updated_at = clock_timestamp()
+        where s.account_id = account and s.clock = 'own' and s.ended_at is null;
+    end if;
+    insert into public.subscriptions as s (
+        account_id, plan, status, clock, stripe_subscription_id, stripe_item_id, anchor_at, period_start,
+        period_end, next_plan, cancels_at, seen_at, ended_at
+    ) values (
+        account, plan, new_status, 'stripe', stripe_subscription_id, stripe_item_id, anchor_at,
+        period_start, period_end, next_plan, cancels_at, seen_at,
+        case when is_over then clock_timestamp() end
+    )
+    on conflict on constraint subscriptions_stripe_subscription_id_key do update
+    set plan = excluded.plan, status = excluded.status, stripe_item_id = excluded.stripe_item_id,
+        anchor_at = excluded.anchor_at, period_start = excluded.period_start,
+        period_end = excluded.period_end, next_plan = excluded.next_plan,
+        cancels_at = excluded.cancels_at, seen_at = excluded.seen_at, updated_at = clock_timestamp(),
+        ended_at = coalesce(s.ended_at, excluded.ended_at)
+    returning s.id into applied.subscription_id;
+    applied.status_after := new_status;
+    if is_paid then
+        applied.credits_granted := billing.grant_period(
+            account, applied.subscription_id, period_start, period_end, plan);
+    end if;
+    if is_over and not exists (
+        select from public.subscriptions as s where s.account_id = account and s.ended_at is null
+    ) then
+        plan_in_force := (billing.resume_own(account)).plan;
+    elsif new_status = 'unpaid' then
+        plan_in_force := 'free';
+    elsif not is_over then
+        plan_in_force := plan;
+    end if;
+    if plan_in_force <> account_row.plan then
+        update public.accounts as a set plan = plan_in_force where a.id = account;
+        applied.plan_after := plan_in_force;
+    end if;
+    applied.outcome := 'done';
+    return applied;
+end;
+$$;
+
+-- Payments ----------------------------------------------------------------------------------------
+
+create function billing.note_payment(
+    account uuid, stripe_payment_id text, grant_reference text, credits bigint, paid_cents bigint,
+    currency text
+) returns void language sql security definer set search_path = '' as $$
+    insert into public.payments (
+        account_id, stripe_payment_id, grant_reference, credits, paid_cents, currency
+    ) values (account, stripe_payment_id, grant_reference, credits, paid_cents, currency)
+    on conflict do nothing
+$$;
+
+-- Bought credits; how many are new. Repeated, it grants nothing.
+create function billing.complete_purchase(
+    account uuid, checkout_id uuid, stripe_session_id text, stripe_payment_id text, credits bigint,
+    paid_cents bigint, currency text
+) returns bigint language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    reference constant text := 'purchase:' || stripe_session_id;
+    granted ledger.outcome;
+begin
+    granted := ledger.grant_credits(account, credits, reference, 'purchase', null, null);
+    if granted.outcome not in ('done', 'repeated') then
+        raise exception 'bought credits were %', granted.outcome;
+    end if;
+    update public.checkouts as c
+    set status = 'completed', completed_at = coalesce(c.completed_at, clock_timestamp()),
+        stripe_session_id = stripe_session_id
+    where c.account_id = account and c.id = checkout_id;
+    if stripe_payment_id is not null and paid_cents > 0 then
+        perform billing.note_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
+    end if;
+    return case granted.outcome when 'done' then credits else 0 end;
+end;
+$$;
+
+-- What an invoice of a subscription paid for: the credits of the period that it is about or, of an upgrade
+-- within one, those that were added. Whether that is known now.
+create function billing.note_invoice(
+    account uuid, subscription_id uuid, invoice_start timestamptz, plan text, is_upgrade boolean,
+    stripe_payment_id text, paid_cents bigint, currency text
+) returns boolean language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    period public.subscription_periods;
+    key text;
+    reference text;
+    credits bigint;
+begin
+    select * into period from public.subscription_periods as p
+    where p.account_id = account and p.subscription_id = subscription_id
+        and p.period_start <= invoice_start and p.period_end > invoice_start
+    order by p.period_start desc limit 1;
+    if not found then
+        return false;
+    end if;
+    key := subscription_id || ':'
+        || to_char(period.period_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+    reference := 'renewal:' || key;
+    if is_upgrade then
+        select e.reference, e.credits_delta into reference, credits from public.credit_entries as e
+        where e.account_id = account and e.kind = 'grant' and e.reference = 'upgrade:' || key || ':' || plan;
+        if not found then
+            -- We heard of the upgrade before we heard of what was there before it.
+            reference := 'renewal:' || key;
+            select greatest(0, period.credits_granted - coalesce(sum(p.credits), 0)) into credits
+            from public.payments as p where p.account_id = account and p.grant_reference = reference;
+        end if;
+    else
+        select p.monthly_credits into credits from public.plans as p where p.name = plan;
+    end if;
+    perform billing.note_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
+    return true;
+end;
+$$;
+
+-- Refunds and disputes ----------------------------------------------------------------------------
+
+create type billing.returned as (
+    outcome text,
+    account_id uuid,
+    credits_reclaimed bigint,
+    credits_short bigint
+);
+
+-- Money that went back, by refund or dispute, takes back its share of the credits it bought. reference:
+-- Stripe's id of the refund or dispute. outcome: done | repeated | unknown_payment
+create function billing.return_payment(stripe_payment_id text, reference text, returned_cents bigint)
+returns billing.returned language plpgsql security definer set search_path = ''
+set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    payment public.payments;
+    answer billing.returned;
+    credits_due bigint;
+begin
+    select p.* into payment from public.payments as p where p.stripe_payment_id = stripe_payment_id;
+    if not found then
+        answer.outcome := 'unknown_payment';
+        return answer;
+    end if;
+    perform ledger.lock_account(payment.account_id);  -- before the look: rivals wait here
+    select p.* into payment from public.payments as p where p.stripe_payment_id = stripe_payment_id;
+    answer.account_id := payment.account_id;
+    select 'repeated', r.credits_reclaimed, r.credits_short
+    into answer.outcome, answer.credits_reclaimed, answer.credits_short
+    from public.payment_returns as r
+    where r.account_id = payment.account_id and r.reference = reference;
+    if found then
+        return answer;
+    end if;
+    -- Of the whole, less what went before: shares that are rounded each by itself would not add up.
+    -- What was undone may have left more with the others than is their share; that stays.
+    credits_due := greatest(0,
+        payment.credits * least(payment.returned_cents + returned_cents, payment.paid_cents)
+        / payment.paid_cents - payment.credits_reclaimed - payment.credits_short);
+    answer.credits_reclaimed := ledger.reclaim(
+        payment.account_id, payment.grant_reference, credits_due, 'return:' || reference);
+    answer.credits_short := credits_due - answer.credits_reclaimed;
+    insert into public.payment_returns (
+        account_id, stripe_payment_id, reference, returned_cents, credits_reclaimed, credits_short
+    ) values (
+        payment.account_id, stripe_payment_id, reference, returned_cents, answer.credits_reclaimed,
+        answer.credits_short
+    );
+    update public.payments as p
+    set returned_cents = p.returned_cents + returned_cents,
+        credits_reclaimed = p.credits_reclaimed + answer.credits_reclaimed,
+        credits_short = p.credits_short + answer.credits_short
+    where p.account_id = payment.account_id and p.stripe_payment_id = stripe_payment_id;
+    answer.outcome := 'done';
+    return answer;
+end;
+$$;
+
+-- A dispute that was won or a refund that failed: what it took comes back to the lots it was taken from, and
+-- what it is still owed is owed no longer.
+-- outcome: done | repeated | unknown_payment
+create function billing.undo_return(reference text) returns billing.returned
+language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+#variable_conflict use_variable
+declare
+    undone public.payment_returns;
+    answer billing.returned;
+begin
+    select r.* into undone from public.payment_returns as r where r.reference = reference;
+    if not found then
+        answer.outcome := 'unknown_payment';
+        return answer;
+    end if;
+    answer.account_id := undone.account_id;
+    answer.credits_reclaimed := 0;
+    answer.credits_short := 0;
+    perform ledger.lock_account(undone.account_id);
+    update public.payment_returns as r set undone_at = clock_timestamp()
+    where r.account_id = undone.account_id and r.reference = reference and r.undone_at is null
+    returning * into undone;
+    if not found then
+        answer.outcome := 'repeated';
+        return answer;
+    end if;
+    answer.credits_reclaimed := -ledger.undo_reclaim(
+        undone.account_id, 'return:' || reference, 'undo:' || reference);
+    update public.payments as p
+    set returned_cents = p.returned_cents - undone.returned_cents,
+        credits_reclaimed = p.credits_reclaimed - undone.credits_reclaimed,
+        credits_short = p.credits_short - undone.credits_short
+    where p.account_id = undone.account_id and p.stripe_payment_id = undone.stripe_payment_id;
+    answer.outcome := 'done';
+    return answer;
+end;
+$$;
+
+-- Reads of callers --------------------------------------------------------------------------------
+
+-- No row: the account cannot be seen.
+create function caller.billing_standing(claims text, chosen uuid)
+returns table (
+    account_id uuid, plan_in_force text, stripe_customer_id text, plan text, status text, clock text,
+    stripe_subscription_id text, stripe_item_id text, period_start timestamptz, period_end timestamptz,
+    next_plan text, cancels_at timestamptz, monthly_credits bigint, credits_granted bigint,
+    price_cents integer, currency text
+) language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account constant uuid := caller.enter(claims, chosen);
+begin
+    return query
+    select a.id, a.plan, c.stripe_customer_id, s.plan, s.status, s.clock, s.stripe_subscription_id,
+        s.stripe_item_id, s.period_start, s.period_end, s.next_plan, s.cancels_at,
+        case when s.renews then p.monthly_credits else 0 end, coalesce(g.credits_granted, 0), p.price_cents,
+        p.currency
+    from public.accounts as a
+    join public.subscriptions as s on s.account_id = a.id and s.ended_at is null
+    join public.plans as p on p.name = s.plan
+    left join public.billing_customers as c on c.account_id = a.id
+    left join public.subscription_periods as g
+        on g.account_id = s.account_id and g.subscription_id = s.id and g.period_start = s.period_start
+    where a.id = account;
+end;
+$$;
+
+-- No row: the account cannot be seen. A row without an id: the account has no such checkout.
+create function caller.checkout(claims text, chosen uuid, checkout uuid)
+returns setof public.checkouts language plpgsql set search_path = '' as $$
+declare
+    account constant uuid := caller.enter(claims, chosen);
+begin
+    return query
+    select c.* from public.accounts as a
+    left join public.checkouts as c on c.account_id = a.id and c.id = checkout
+    where a.id = account;
+end;
+$$;
+
+-- Newest first, from behind a place; without a place from the first. Rows as above.
+create function caller.invoices(
+    claims text, chosen uuid, before_at timestamptz, before_id uuid, invoices_max integer
+) returns table (
+    id uuid, number text, status text, billing_reason text, due_cents bigint, paid_cents bigint,
+    refunded_cents bigint, currency text, period_start timestamptz, period_end timestamptz, hosted_url text,
+    pdf_url text, created_at timestamptz, paid_at timestamptz
+) language plpgsql set search_path = '' as $$
+#variable_conflict use_column
+declare
+    account constant uuid := caller.enter(claims, chosen);
+begin
+    return query
+    select i.id, i.number, i.status, i.billing_reason, i.due_cents, i.paid_cents,
+        coalesce(p.returned_cents, 0), i.currency, i.period_start, i.period_end, i.hosted_url, i.pdf_url,
+        i.created_at, i.paid_at
+    from public.accounts as a
+    left join lateral (
+        select * from public.invoices as n
+        where n.account_id = account
+            and (n.created_at, n.id) < (
+                coalesce(before_at, 'infinity'),
+                coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+        order by n.created_at desc, n.id desc
+        limit invoices_max
+    ) as i on true
+    left join public.payments as p
+        on p.account_id = i.account_id and p.stripe_payment_id = i.stripe_payment_id
+    where a.id = account
+    order by i.created_at desc, i.id desc;
+end;
+$$;
+
+grant execute on function
+    billing.period_start(timestamptz, integer),
+    billing.period_index(timestamptz, timestamptz),
+    billing.grant_period(uuid, uuid, timestamptz, timestamptz, text),
+    billing.apply_subscription(
+        uuid, text, text, text, text, timestamptz, timestamptz, timestamptz, text, timestamptz, timestamptz,
+        boolean),
+    billing.renew_own(integer),
+    billing.complete_purchase(uuid, uuid, text, text, bigint, bigint, text),
+    billing.note_payment(uuid, text, text, bigint, bigint, text),
+    billing.note_invoice(uuid, uuid, timestamptz, text, boolean, text, bigint, text),
+    billing.return_payment(text, text, bigint),
+    billing.undo_return(text),
+    public.get_renewable_subscriptions(integer)
+to service_role;
+
+grant execute on function
+    caller.billing_standing(text, uuid),
+    caller.checkout(text, uuid, uuid),
+    caller.invoices(text, uuid, timestamptz, uuid, integer)
+to app_user;

@@ -1,0 +1,62 @@
+import asyncio
+
+from features.analysis.application.ports import CacheRecord, ProfileCache, ProfileSource
+from features.analysis.domain.errors import ProfilesUnavailable
+from features.analysis.domain.profile.freshness import depth_of
+from tests.fakes.profile_reader import look_at
+
+
+class FakeSource(ProfileSource):
+    """Returns the scrape that the test has set, with the current time, after the gate opens."""
+
+    def __init__(self, now):
+        self.now = now
+        self.found = look_at
+        self.looks = []
+        self.cancelled = 0
+        self.is_down = False
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def look(self, username, *, posts_max, spender):
+        self.looks.append((username, posts_max, spender))
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.is_down:
+            raise ProfilesUnavailable(username, 60)
+        return self.found(username, posts_asked=posts_max, posts=posts_max, age=self.now.age)
+
+
+class FakeKnown(ProfileCache):
+    def __init__(self):
+        self.entries = {}
+
+    async def find(self, username, *, posts_min):
+        found = [
+            look for (name, depth), look in self.entries.items() if name == username and depth >= posts_min
+        ]
+        return max(found, key=lambda look: look.scraped_at, default=None)
+
+    async def keep(self, username, scrape):
+        self.entries[username, depth_of(scrape.posts_asked)] = scrape
+
+    async def forget(self, username):
+        self.entries = {key: look for key, look in self.entries.items() if key[0] != username}
+
+    def depths(self, username="ann"):
+        return sorted(depth for name, depth in self.entries if name == username)
+
+
+class FakeRecord(CacheRecord):
+    def __init__(self):
+        self.points = []
+
+    def __call__(self, *, is_hit, reason, username, age_s, spender):
+        self.points.append((is_hit, reason, username, age_s, spender))
+
+    @property
+    def reasons(self):
+        return [(is_hit, reason) for is_hit, reason, *_ in self.points]

@@ -1,0 +1,127 @@
+import asyncio
+
+import pytest
+
+from shared.errors import Unavailable
+from shared.llm import Usage
+from tests.fakes.ai import ALICE, BOB, NOBODY, FakeAnswers, World, reply, trouble
+from tests.fakes.virtual_time import run
+
+
+@pytest.fixture
+def answers():
+    return FakeAnswers()
+
+
+async def in_turn(world, *questions):
+    return [await world.ask(**question) for question in questions]
+
+
+def test_repeated_prompt_is_answered_from_the_cache(answers):
+    world = World(answers=answers)
+
+    first, second = run(in_turn(world, {}, {}))
+
+    assert world.asked == 1
+    assert (first.cache, second.cache) == ("none", "exact")
+    assert (second.value, second.provider, second.model) == (first.value, "openai", "first")
+    assert (second.usage, second.cost_nanodollars, second.is_simulated) == (Usage(), 0, True)
+    assert [(row.outcome, row.cache, row.cost_nanodollars, row.attempt) for row in world.rows] == [
+        ("answered", "none", 110, 1),
+        ("answered", "exact", 0, 0),
+    ]
+
+
+@pytest.mark.parametrize("other", [{"spender": BOB}, {"spender": NOBODY}, {"text": "x"}, {"task": "lonely"}])
+def test_cache_is_separate_per_tenant_and_prompt(answers, other):
+    world = World(answers=answers)
+
+    run(in_turn(world, {}, other))
+
+    assert world.asked == 2
+
+
+def test_request_without_account_is_not_cached(answers):
+    world = World(answers=answers)
+
+    run(in_turn(world, {"spender": NOBODY}, {"spender": NOBODY}))
+
+    assert world.asked == 2
+    assert answers.kept == {}
+
+
+def test_fresh_request_replaces_the_cached_completion(answers):
+    world = World(answers=answers, first=[reply('{"score": 1}'), reply('{"score": 2}')])
+
+    outcomes = run(in_turn(world, {}, {"is_fresh": True}, {}))
+
+    assert [(outcome.value.score, outcome.cache) for outcome in outcomes] == [
+        (1, "none"),
+        (2, "none"),
+        (2, "exact"),
+    ]
+    assert [request.is_fresh for request in world.first.requests] == [False, True]
+
+
+def test_cached_completion_of_the_fallback_names_the_fallback(answers):
+    world = World(answers=answers, first=[trouble("unauthorised")])
+
+    _, second = run(in_turn(world, {}, {}))
+
+    assert (second.cache, second.provider, second.model) == ("exact", "anthropic", "second")
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"score": "seven"}', "\x00"])
+def test_invalid_cached_completion_is_a_miss(answers, text):
+    world = World(answers=answers)
+
+    async def spoilt():
+        await world.ask()
+        ((key, answer),) = answers.kept.items()
+        answers.kept[key] = type(answer)(text=text, provider="p", model="m", is_simulated=False)
+        return await world.ask()
+
+    assert run(spoilt()).cache == "none"
+    assert [row.cache for row in world.rows] == ["none", "none"]
+
+
+@pytest.mark.parametrize("error", [Unavailable(), OSError("away"), ZeroDivisionError("a bug")])
+def test_failing_cache_is_a_miss(answers, error):
+    world = World(answers=answers)
+    answers.error = error
+
+    outcomes = run(in_turn(world, {}, {}))
+
+    assert [outcome.value.score for outcome in outcomes] == [7, 7]
+
+
+def test_hanging_cache_delays_by_its_timeout_only(answers):
+    world = World(answers=answers)
+    answers.latency_s = 1_000
+
+    async def one():
+        await world.ask()
+        return world.now_s()
+
+    assert run(one()) == pytest.approx(3)
+
+
+def test_failures_are_not_cached(answers):
+    world = World(answers=answers)
+    world.first.always = world.second.always = reply(end="refused")
+
+    run(world.outcome())
+
+    assert answers.kept == {}
+
+
+def test_a_thousand_concurrent_requests_release_all_slots():
+    world = World()
+    world.first.latency_s = 0.0
+
+    async def many():
+        await asyncio.gather(*(world.ask(f"{number}", spender=ALICE) for number in range(1_000)))
+        return world.gateway.questions_under_way, world.gateway.places()["openai"]
+
+    assert run(many()) == (0, (64, 0))
+    assert world.first.in_flight_max == 64

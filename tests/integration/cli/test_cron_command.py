@@ -1,0 +1,101 @@
+"""Tests of oslira cron."""
+
+import json
+
+import pytest
+
+from core.cli.commands import cron as command
+from features.operations.controllers.cron_schemas import CRON_RUN_EXAMPLE, JOB_EXAMPLE, QUEUED_EXAMPLE
+from tests.integration.cli.responses import problem
+from tests.support.scripted_server import http
+
+FAILED = {**CRON_RUN_EXAMPLE, "status": "failed", "error": "time_limit", "counts": {}}
+FOUND = {**CRON_RUN_EXAMPLE, "findings": [{"kind": "unknown_at_stripe", "subject": "sub_1"}]}
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(command, "LOOK_INTERVAL_S", 0.0)
+
+
+async def test_jobs_are_a_table(oslira, server):
+    server.script(http(200, {"items": [JOB_EXAMPLE, {**JOB_EXAMPLE, "name": "new-job", "last_run": None}]}))
+
+    answer = await oslira("cron", "list")
+
+    assert answer.exit_code == 0
+    for said in (
+        "lot-expiry",
+        "*/15 * * * *",
+        "2026-11-01 03:30",
+        "completed",
+        "340 credits expired",
+        "never",
+    ):
+        assert said in answer.stdout
+
+
+@pytest.mark.parametrize(
+    ("last", "code", "said"),
+    [
+        (CRON_RUN_EXAMPLE, 0, "lot-expiry completed: 12 accounts, 340 credits expired"),
+        (FOUND, 0, "unknown_at_stripe: sub_1"),
+        (FAILED, 1, "lot-expiry failed: time_limit"),
+    ],
+)
+async def test_wait_option_waits_for_the_end_of_the_job(oslira, server, last, code, said):
+    server.script(http(202, QUEUED_EXAMPLE), http(200, QUEUED_EXAMPLE), http(200, last))
+
+    answer = await oslira("cron", "run", "lot-expiry", "--dry-run", "--wait")
+
+    assert (answer.exit_code, said in answer.stdout) == (code, True)
+    assert [asked.path for asked in server.asked] == [
+        "/v1/admin/cron/lot-expiry/run",
+        *[f"/v1/admin/cron/lot-expiry/runs/{QUEUED_EXAMPLE['id']}"] * 2,
+    ]
+    assert json.loads(server.asked[0].body) == {"dry_run": True}
+
+
+async def test_run_without_the_wait_option_returns_at_once(oslira, server):
+    server.script(http(202, QUEUED_EXAMPLE))
+
+    answer = await oslira("cron", "run", "lot-expiry")
+
+    assert (answer.exit_code, "oslira cron history lot-expiry" in answer.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("items", "said"),
+    [([CRON_RUN_EXAMPLE, FAILED], ("244 ms", "time_limit")), ([], ("was never carried out",))],
+)
+async def test_history_is_a_table(oslira, server, items, said):
+    server.script(http(200, {"items": items, "next_cursor": None}))
+
+    answer = await oslira("cron", "history", "lot-expiry", "--limit", "5")
+
+    assert all(one in answer.stdout for one in said)
+    assert server.asked[0].path == "/v1/admin/cron/lot-expiry/runs?limit=5"
+
+
+async def test_json_option_prints_json(oslira, server):
+    server.script(http(200, {"items": [JOB_EXAMPLE]}))
+
+    answer = await oslira("cron", "list", "--json")
+
+    assert json.loads(answer.stdout)["name"] == "lot-expiry"
+
+
+async def test_missing_operator_role_is_reported(oslira, server):
+    server.script(problem(403, "operators_only", "This is for operators."))
+
+    answer = await oslira("cron", "list")
+
+    assert (answer.exit_code, "This is for operators." in answer.output) == (1, True)
+
+
+async def test_local_user_is_an_operator(locally, server):
+    server.script(http(200, {"items": []}))
+
+    answer = await locally("cron", "list")
+
+    assert answer.exit_code == 0

@@ -1,0 +1,53 @@
+import pytest
+
+import infrastructure.ai.providers.anthropic_sdk  # takes seconds: import it outside the tests' deadlines
+import infrastructure.ai.providers.openai_sdk
+import infrastructure.scraping.apify_runs  # noqa: F401
+from core.wiring.costs import open_books
+from infrastructure.database.costs.price_file import load_prices, read_price_list
+from tests.conftest import make_tenant
+from tests.system.providers.world import Outside
+
+
+@pytest.fixture(scope="session")
+async def books(addresses, database):
+    await load_prices(addresses.owner, read_price_list())
+    async with open_books(database) as books:
+        yield books
+
+
+@pytest.fixture(scope="session")
+async def account_id(owner):
+    return (await make_tenant(owner)).account_id
+
+
+@pytest.fixture
+async def outside(simulators, database, books, tmp_path, account_id):
+    outside = Outside(simulators, database, books, tmp_path / "objects", account_id)
+    yield outside
+    await outside.close()
+
+
+@pytest.fixture
+def model_rows(owner, outside):
+    """Returns a function that reads the usage records of this run's model calls, in order."""
+
+    async def rows(run_id=None):
+        return await owner.fetch(
+            "select * from ai_usage_logs where run_id = $1 order by created_at, attempt",
+            run_id or outside.spender.run_id,
+        )
+
+    return rows
+
+
+@pytest.fixture
+def scrape_rows(owner, outside):
+    """Returns a function that reads the records of this run's scrapes, in order."""
+
+    async def rows():
+        return await owner.fetch(
+            "select * from scrape_logs where run_id = $1 order by created_at", outside.spender.run_id
+        )
+
+    return rows

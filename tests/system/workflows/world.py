@@ -1,0 +1,171 @@
+"""Analysis worker on simulated providers that can halt at any place.
+
+A run's subject may name a place: `begin`, `end`, `before:STEP` or `inside:STEP`, where saving is a step too.
+A process with halts enabled creates a file there and waits until it is killed or the file `go_on` exists.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import sys
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import uvloop
+
+import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
+import infrastructure.ai.providers.openai_sdk
+import infrastructure.scraping.apify_runs  # noqa: F401
+from core.engine.workflow import Queue
+from core.processes.worker import WorkerFenced, work
+from core.wiring.bootstrap import runtime, start_logs
+from core.wiring.engine import parts_on
+from core.wiring.resources import open_foundation
+from core.wiring.workflows import AnalysisOutputs, analysis_workflows, outlets_on
+from features.analysis.application.profile_reader import ProfileReader
+from infrastructure.database.runs.runs import PostgresRuns
+from tests.support import until
+from tests.system.engine.three_steps import nothing
+from tests.system.providers.world import Outside
+
+QUEUES = (
+    Queue(name="runs", poll_interval_s=0.05, worker_concurrency=40),
+    Queue(name="bulk", poll_interval_s=0.05, worker_concurrency=10),
+)
+
+
+class Halts:
+    """``go_on``: file that ends every halt once it exists; None disables halts. A halt creates a file in the
+    same folder, which is visible also from inside an open transaction."""
+
+    def __init__(self, go_on):
+        self._go_on = go_on
+        self._places = {}
+
+    def know(self, run):
+        self._places[run.id] = run.subject.get("halt_at")
+
+    async def at(self, run_id, place):
+        if self._go_on and self._places.get(run_id) == place:
+            self._go_on.with_name(str(run_id)).touch()
+            await until(self._go_on.exists, timeout_s=300)
+
+
+class HaltingRuns(PostgresRuns):
+    def __init__(self, session, halts):
+        super().__init__(session)
+        self._halts = halts
+
+    async def begin(self, account_id, run_id, **options):
+        if run := await self.find(account_id, run_id):
+            self._halts.know(run)
+        await self._halts.at(run_id, "begin")
+        return await super().begin(account_id, run_id, **options)
+
+    async def progress(self, run, percent, *, step):
+        await self._halts.at(run.id, f"before:{step}")
+        return await super().progress(run, percent, step=step)
+
+    async def finish(self, run, ending, deliver=None):
+        outcome = await super().finish(run, ending, deliver)
+        await self._halts.at(run.id, "end")
+        return outcome
+
+
+class HaltingSource:
+    """Halts after the scrape was paid for and before its result is stored."""
+
+    def __init__(self, source, halts):
+        self._source = source
+        self._halts = halts
+
+    async def look(self, username, *, posts_max, spender):
+        found = await self._source.look(username, posts_max=posts_max, spender=spender)
+        await self._halts.at(spender.run_id, "inside:scrape")
+        return found
+
+
+class HaltingAnalyst:
+    """``refusals``: errors by task; ``held``: tasks that never get a completion."""
+
+    def __init__(self, gateway, halts):
+        self._gateway = gateway
+        self._halts = halts
+        self.refusals = {}
+        self.held = set()
+        self.asked = []
+        self.interrupted = []
+
+    async def answer(self, question):
+        self.asked.append(question.task)
+        if error := self.refusals.get(question.task):
+            await until(lambda: set(self.asked) >= self.held)
+            raise error
+        try:
+            if question.task in self.held:
+                await asyncio.Event().wait()
+            answer = await self._gateway.answer(question)
+            await self._halts.at(question.spender.run_id, f"inside:{question.task.rpartition('.')[2]}")
+        except asyncio.CancelledError:
+            self.interrupted.append(question.task)
+            raise
+        return answer
+
+    def reset(self):
+        for seen in (self.refusals, self.held, self.asked, self.interrupted):
+            seen.clear()
+
+
+class HaltingResults:
+    def __init__(self, results, halts):
+        self._results = results
+        self._halts = halts
+
+    async def save(self, analysis):
+        await self._results.save(analysis)
+        await self._halts.at(analysis.id, "inside:save")
+
+
+@asynccontextmanager
+async def opened(place, simulators_address, *, go_on=None, **limits):
+    """Yield an EngineConfig and its analyst."""
+    async with open_foundation(place) as foundation:
+        database = foundation.database
+        halts = Halts(go_on)
+        outside = Outside(
+            SimpleNamespace(address=simulators_address),
+            database,
+            foundation.books,
+            place.settings.data_dir / "objects",
+            None,
+        )
+        looked_up = outside.profiles(slot_wait_s=60.0, **limits)
+        profiles = ProfileReader(
+            HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
+        )
+        analyst = HaltingAnalyst(outside.gateway(), halts)
+        outlets = outlets_on(database)
+        outlets = AnalysisOutputs(HaltingResults(outlets.results, halts), outlets.visitors)
+        workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
+        parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
+        executions = HaltingRuns(database.admin("tests"), halts)
+        try:
+            yield dataclasses.replace(parts, executions=executions, warm_up=nothing), analyst
+        finally:
+            await outside.close()
+
+
+def run_worker(simulators_address, environ, go_on):
+    """Main function of a worker process; exits with code 1 when the worker was fenced."""
+    here = runtime(environ)
+    start_logs(here.settings, level=logging.ERROR)
+
+    @asynccontextmanager
+    async def parts():
+        async with opened(here, simulators_address, go_on=go_on) as (made, _):
+            yield made, {}
+
+    try:
+        uvloop.run(work(parts()))
+    except WorkerFenced:
+        sys.exit(1)
