@@ -29,11 +29,8 @@ from features.billing.controllers.stripe_events import PATH as STRIPE_WEBHOOK_PA
 from features.billing.controllers.stripe_events import InboxController, StripeWebhookController
 from features.billing.controllers.subscriptions import SubscriptionsController
 from features.business.controllers.profiles import BusinessProfilesController
-from features.costs.controllers.reports import CostReportsController
-from features.costs.controllers.runs import RunCostsController
-from features.credits.controllers.adjustments import AdjustmentsController
+from features.costs.controllers.reports import CostReportsController, RunCostsController
 from features.credits.controllers.administration import CreditsAdministrationController
-from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
 from features.leads.controllers.leads import LeadsController
 from features.operations.controllers.audit_log import AuditLogController
@@ -67,8 +64,6 @@ CONTROLLERS = (
     CreditsAdministrationController,
     CheckoutsController,
     SubscriptionsController,
-    AdjustmentsController,
-    AuditsController,
     CronController,
     AuditLogController,
     CostReportsController,
@@ -154,12 +149,11 @@ def _parts(application: Application, counted_refusals: FailureRateLimit) -> dict
         "api_keys": application.api_keys,
         "balances": application.balances,
         "statements": application.statements,
-        "holds": application.holds,
         "grants": application.grants,
         "adjustments": application.adjustments,
         "upkeep": application.upkeep,
         "cron": application.operations.cron,
-        "acts": application.operations.acts,
+        "audit_log": application.operations.audit_log,
         "profiles": application.business_profiles,
         "analysis_starts": application.beginnings.starts,
         "quotes": application.beginnings.quotes,

@@ -3,6 +3,7 @@
 The middleware adds headers, parameters and problem responses to all routes, so handlers do not declare them.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from inspect import cleandoc
@@ -35,7 +36,8 @@ PUBLIC_PROBLEMS = (400, 429)
 AUTHENTICATED_PROBLEMS = (400, 401, 403, 404, 422, 429, 503)
 BODY_PROBLEMS = (408, 413, 415, 503)  # every method but GET, because the middleware reads the body
 IDEMPOTENCY_PROBLEMS = (409,)
-PAGE_PREFIX = "Page_"  # Litestar names a generic struct after the full path of its argument
+# Litestar names a generic struct after the full path of its argument.
+GENERIC_NAME = re.compile(r"(?P<generic>Page|ReportResponse)_[\w.]*?(?P<item>\w+?)(Response)?_$")
 
 TEXT = Schema(type=OpenAPIType.STRING)
 SECONDS = Schema(type=OpenAPIType.INTEGER, minimum=1)
@@ -96,7 +98,7 @@ def complete(litestar: Litestar) -> None:
             _add_problems(operation, method, is_public=is_public)
             _add_headers(operation, method, handler)
             _add_examples(operation, examples)
-    _name_pages(document)
+    _shorten_generic_names(document)
 
 
 def _operations(litestar: Litestar) -> Iterator[tuple[str, str, HTTPRouteHandler]]:
@@ -177,22 +179,21 @@ def _add_examples(operation: Operation, examples: Examples) -> None:
                 media.examples = {"example": Example(value=examples.response(media.schema))}
 
 
-def _name_pages(document: OpenAPI) -> None:
+def _shorten_generic_names(document: OpenAPI) -> None:
     """Name the schema of a page of endpoints ``EndpointPage``, without the path of the module."""
     for path in (document.paths or {}).values():
         for response in ((path.get and path.get.responses) or {}).values():
             assert isinstance(response, OpenAPIResponse)
             for media in (response.content or {}).values():
                 if isinstance(media.schema, Reference):
-                    media.schema.ref = _page_name(media.schema.ref)
+                    media.schema.ref = _short_name(media.schema.ref)
     schemas = document.components.schemas
     for name in [*schemas]:
-        schemas[_page_name(name)] = schemas.pop(name)
+        schemas[_short_name(name)] = schemas.pop(name)
 
 
-def _page_name(name: str) -> str:
-    before, prefix, item = name.partition(PAGE_PREFIX)
-    return before + item.rstrip("_").rpartition(".")[2].removesuffix("Response") + "Page" if prefix else name
+def _short_name(name: str) -> str:
+    return GENERIC_NAME.sub(lambda match: match["item"] + match["generic"].removesuffix("Response"), name)
 
 
 def _remove_null(parameter: Parameter) -> None:

@@ -35,7 +35,6 @@ from features.costs.domain.prices import PriceBook
 from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
-from features.credits.application.holds import Holds
 from features.credits.application.maintenance import CreditMaintenance
 from features.credits.application.statements import Statements
 from features.leads.application.leads import Leads
@@ -89,7 +88,6 @@ class Application:
     api_keys: ApiKeys
     balances: Balances
     statements: Statements
-    holds: Holds
     grants: Grants
     adjustments: Adjustments
     upkeep: CreditMaintenance
@@ -210,7 +208,6 @@ def _application(
         api_keys=ApiKeys(api_keys, members, utc_now),
         balances=Balances(reader),
         statements=Statements(reader),
-        holds=Holds(ledger),
         grants=Grants(ledger),
         adjustments=Adjustments(ledger),
         upkeep=CreditMaintenance(ledger),

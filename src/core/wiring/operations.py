@@ -15,14 +15,14 @@ from shared.middleware.audit_log import AuditRecorder
 @dataclass(frozen=True, slots=True)
 class OperationsUseCases:
     cron: Cron
-    acts: AuditEntries
+    audit_log: AuditEntries
     audit: AuditRecorder
 
 
 def operations_on(database: Database) -> OperationsUseCases:
-    cron, acts = PostgresCron(database.admin("cron")), PostgresAuditLog(database.admin("admin acts"))
+    cron, audit_log = PostgresCron(database.admin("cron")), PostgresAuditLog(database.admin("audit log"))
     return OperationsUseCases(
         cron=Cron(JOBS, CronSchedule(), cron, cron),
-        acts=AuditEntries(acts),
-        audit=AuditRecorder(acts),
+        audit_log=AuditEntries(audit_log),
+        audit=AuditRecorder(audit_log),
     )

@@ -5,12 +5,48 @@ import json
 import pytest
 
 from core.cli.commands import cron as command
-from features.operations.controllers.cron_schemas import CRON_RUN_EXAMPLE, JOB_EXAMPLE, QUEUED_EXAMPLE
 from tests.integration.cli.responses import problem
 from tests.support.scripted_server import http
 
-FAILED = {**CRON_RUN_EXAMPLE, "status": "failed", "error": "time_limit", "counts": {}}
-FOUND = {**CRON_RUN_EXAMPLE, "findings": [{"kind": "unknown_at_stripe", "subject": "sub_1"}]}
+CRON_RUN = {
+    "id": "5b1c7c0e-8a1e-4d8e-9f39-0a6d5c1e2b11",
+    "job": "lot-expiry",
+    "slot": "2026-11-01T03:15:00Z",
+    "trigger": "schedule",
+    "status": "completed",
+    "dry_run": False,
+    "requested_by": None,
+    "attempts": 1,
+    "counts": {"accounts": 12, "credits_expired": 340},
+    "findings": [],
+    "error": None,
+    "claimed_at": "2026-11-01T03:15:00.011Z",
+    "started_at": "2026-11-01T03:15:00.702Z",
+    "ended_at": "2026-11-01T03:15:00.946Z",
+    "duration_ms": 244,
+}
+QUEUED = {
+    **CRON_RUN,
+    "trigger": "operator",
+    "status": "queued",
+    "requested_by": "0b8f3a52-6c1d-4b8e-a4e5-7d1f0c9b2a34",
+    "attempts": 0,
+    "counts": {},
+    "started_at": None,
+    "ended_at": None,
+    "duration_ms": None,
+}
+JOB = {
+    "name": "lot-expiry",
+    "title": "Credits whose time is over",
+    "schedule": "*/15 * * * *",
+    "missed": "latest",
+    "time_limit_s": 1800,
+    "next_due_at": "2026-11-01T03:30:00Z",
+    "last_run": CRON_RUN,
+}
+FAILED = {**CRON_RUN, "status": "failed", "error": "time_limit", "counts": {}}
+FOUND = {**CRON_RUN, "findings": [{"kind": "unknown_at_stripe", "subject": "sub_1"}]}
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +55,7 @@ def impatient(monkeypatch):
 
 
 async def test_jobs_are_a_table(oslira, server):
-    server.script(http(200, {"items": [JOB_EXAMPLE, {**JOB_EXAMPLE, "name": "new-job", "last_run": None}]}))
+    server.script(http(200, {"items": [JOB, {**JOB, "name": "new-job", "last_run": None}]}))
 
     answer = await oslira("cron", "list")
 
@@ -38,26 +74,26 @@ async def test_jobs_are_a_table(oslira, server):
 @pytest.mark.parametrize(
     ("last", "code", "said"),
     [
-        (CRON_RUN_EXAMPLE, 0, "lot-expiry completed: 12 accounts, 340 credits expired"),
+        (CRON_RUN, 0, "lot-expiry completed: 12 accounts, 340 credits expired"),
         (FOUND, 0, "unknown_at_stripe: sub_1"),
         (FAILED, 1, "lot-expiry failed: time_limit"),
     ],
 )
 async def test_wait_option_waits_for_the_end_of_the_job(oslira, server, last, code, said):
-    server.script(http(202, QUEUED_EXAMPLE), http(200, QUEUED_EXAMPLE), http(200, last))
+    server.script(http(202, QUEUED), http(200, QUEUED), http(200, last))
 
     answer = await oslira("cron", "run", "lot-expiry", "--dry-run", "--wait")
 
     assert (answer.exit_code, said in answer.stdout) == (code, True)
     assert [asked.path for asked in server.asked] == [
         "/v1/admin/cron/lot-expiry/run",
-        *[f"/v1/admin/cron/lot-expiry/runs/{QUEUED_EXAMPLE['id']}"] * 2,
+        *[f"/v1/admin/cron/lot-expiry/runs/{QUEUED['id']}"] * 2,
     ]
     assert json.loads(server.asked[0].body) == {"dry_run": True}
 
 
 async def test_run_without_the_wait_option_returns_at_once(oslira, server):
-    server.script(http(202, QUEUED_EXAMPLE))
+    server.script(http(202, QUEUED))
 
     answer = await oslira("cron", "run", "lot-expiry")
 
@@ -66,7 +102,7 @@ async def test_run_without_the_wait_option_returns_at_once(oslira, server):
 
 @pytest.mark.parametrize(
     ("items", "said"),
-    [([CRON_RUN_EXAMPLE, FAILED], ("244 ms", "time_limit")), ([], ("was never carried out",))],
+    [([CRON_RUN, FAILED], ("244 ms", "time_limit")), ([], ("was never carried out",))],
 )
 async def test_history_is_a_table(oslira, server, items, said):
     server.script(http(200, {"items": items, "next_cursor": None}))
@@ -78,7 +114,7 @@ async def test_history_is_a_table(oslira, server, items, said):
 
 
 async def test_json_option_prints_json(oslira, server):
-    server.script(http(200, {"items": [JOB_EXAMPLE]}))
+    server.script(http(200, {"items": [JOB]}))
 
     answer = await oslira("cron", "list", "--json")
 

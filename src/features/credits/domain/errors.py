@@ -1,4 +1,4 @@
-from shared.errors import Conflict, Invalid, NotFound, PaymentRequired
+from shared.errors import Conflict, Invalid, PaymentRequired
 
 
 class InsufficientCredits(PaymentRequired):
@@ -44,58 +44,6 @@ class ReferenceReused(Conflict):
     @property
     def facts(self) -> dict[str, int | str]:
         return {"reference": self.reference}
-
-
-class HoldNotFound(NotFound):
-    code = "hold_not_found"
-
-    def __init__(self, reference: str) -> None:
-        super().__init__(reference)
-        self.reference = reference
-
-    def __str__(self) -> str:
-        return f"No credits were held or spent under {self.reference!r}."
-
-
-class HoldIsClosed(Conflict):
-    code = "hold_is_closed"
-
-    def __init__(self, reference: str) -> None:
-        super().__init__(reference)
-        self.reference = reference
-
-    def __str__(self) -> str:
-        return f"The hold {self.reference!r} has already ended the other way."
-
-
-class SettlementExceedsHold(Invalid):
-    code = "settlement_exceeds_hold"
-
-    def __init__(self, spent: int, held: int) -> None:
-        super().__init__(spent, held)
-        self.spent, self.held = spent, held
-
-    def __str__(self) -> str:
-        return f"{self.spent} credits cannot be spent from a hold of {self.held}."
-
-    @property
-    def facts(self) -> dict[str, int | str]:
-        return {"spent": self.spent, "held": self.held}
-
-
-class RefundExceedsCharge(Invalid):
-    code = "refund_exceeds_charge"
-
-    def __init__(self, credits_wanted: int, refundable: int) -> None:
-        super().__init__(credits_wanted, refundable)
-        self.credits_wanted, self.refundable = credits_wanted, refundable
-
-    def __str__(self) -> str:
-        return f"{self.credits_wanted} credits cannot be refunded; {self.refundable} are left to refund."
-
-    @property
-    def facts(self) -> dict[str, int | str]:
-        return {"wanted": self.credits_wanted, "refundable": self.refundable}
 
 
 class TransactionTypeInvalid(Invalid):
