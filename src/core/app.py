@@ -35,8 +35,7 @@ from features.credits.controllers.credits import CreditsController
 from features.leads.controllers.leads import LeadsController
 from features.operations.controllers.audit_log import AuditLogController
 from features.operations.controllers.cron import CronController
-from features.runs.controllers.refund_policy import RefundPolicyController
-from features.runs.controllers.runs import RunsController
+from features.runs.controllers.runs import RefundPolicyController, RunsController
 from features.webhooks.controllers.deliveries import DeliveriesController
 from features.webhooks.controllers.endpoints import EndpointsController
 from shared.errors import DomainError

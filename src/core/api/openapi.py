@@ -9,6 +9,7 @@ from http import HTTPStatus
 from inspect import cleandoc
 from typing import Any
 
+import msgspec
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.spec import (
@@ -171,12 +172,17 @@ def _add_examples(operation: Operation, examples: Examples) -> None:
     if isinstance(operation.request_body, RequestBody):
         for media in operation.request_body.content.values():
             assert media.schema is not None
-            media.examples = media.examples or {"example": Example(value=examples.request(media.schema))}
+            media.examples = {"example": _example(examples.request(media.schema))}
     for response in (operation.responses or {}).values():
         assert isinstance(response, OpenAPIResponse)
         for media in (response.content or {}).values():
-            if media.schema is not None and not media.examples:
-                media.examples = {"example": Example(value=examples.response(media.schema))}
+            if media.schema is not None:
+                media.examples = {"example": _example(examples.response(media.schema))}
+
+
+def _example(value: object) -> Example:
+    # Encoded here, because Litestar removes null fields from an example.
+    return Example(value=msgspec.Raw(msgspec.json.encode(value)))
 
 
 def _shorten_generic_names(document: OpenAPI) -> None:

@@ -107,8 +107,8 @@ class Examples:
         return self._plain(resolved, name) if choices == [resolved] else self._value(choices[0], name)
 
     def _plain(self, schema: Schema, name: str) -> Any:  # noqa: ANN401  any JSON value
-        if schema.examples or schema.enum:
-            return next(iter(schema.examples or schema.enum or ()))
+        if chosen := schema.examples or schema.enum or (schema.const and [schema.const]):
+            return next(iter(chosen))
         match _types(schema)[0]:
             case "object":
                 properties = schema.properties or {}

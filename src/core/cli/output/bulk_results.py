@@ -12,7 +12,7 @@ from core.cli.client.runtime import console
 from core.cli.client.schemas import Answer, Run
 from core.cli.commands.leads import Lead, latest, leads_table
 from core.cli.output.run_text import cell, counted, settlement_of
-from features.credits.controllers.csv_export import csv_line
+from shared.http.csv_export import csv_line
 from shared.text import plain
 
 PAGE_MAX = 100
