@@ -50,16 +50,12 @@ class AuthContext(msgspec.Struct, frozen=True, kw_only=True):
 
 class AccountNotFound(NotFound):
     code = "account_not_found"
-
-    def __str__(self) -> str:
-        return "There is no such account, or it is not yours."
+    text = "There is no such account, or it is not yours."
 
 
 class AccountNotChosen(Invalid):
     code = "account_not_chosen"
-
-    def __str__(self) -> str:
-        return "You belong to several accounts, or to none. Choose one with the Oslira-Account header."
+    text = "You belong to several accounts, or to none. Choose one with the Oslira-Account header."
 
 
 def no_account(caller: Caller) -> AccountNotFound | AccountNotChosen:

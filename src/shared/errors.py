@@ -1,21 +1,36 @@
 """Kinds of errors a caller can act on. Any other exception is a bug.
 
-A slice derives its own errors from one of these kinds. Facts go to ``super().__init__`` by position, because
-a durable workflow pickles its errors; ``__str__`` builds the text. ``shared.http.problems`` maps each kind to
-an HTTP status.
+A slice derives its own errors from one of these kinds. ``shared.http.problems`` maps each kind to an HTTP
+status.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 
 class DomainError(Exception):
+    """An expected error. Its ``text`` is formatted with the facts, which are keyword arguments."""
+
     code: ClassVar[str]
+    text: ClassVar[str]
+    public: ClassVar[tuple[str, ...]] = ()  # facts that the problem document contains in addition to the text
     retry_after_s: int | None = None  # seconds until a retry can succeed, if known
+
+    def __init__(self, *, retry_after_s: int | None = None, **facts: int | str) -> None:
+        if retry_after_s is not None:
+            self.retry_after_s = retry_after_s
+        self._facts = facts
+        self.__dict__.update(facts)  # a class declares the facts that code reads
+        super().__init__(self.text.format(**facts, retry_after_s=self.retry_after_s))
+
+    def __reduce__(self) -> tuple[Callable[[], "DomainError"], tuple[()]]:
+        """Support pickling, because a durable workflow stores its errors."""
+        return partial(type(self), retry_after_s=self.retry_after_s, **self._facts), ()
 
     @property
     def facts(self) -> dict[str, int | str]:
-        """Numbers and names for the client; the problem document contains them."""
-        return {}
+        return {name: self._facts[name] for name in self.public}
 
 
 class Malformed(DomainError):

@@ -10,10 +10,8 @@ from shared.ids import AccountId, UserId
 
 T = TypeVar("T")
 
-Cache = Literal["none", "exact", "shared", "gateway"]
-"""Source of a completion that cost nothing: our own cache ("exact"), a concurrent call with the same prompt
-("shared") or the gateway in front of the provider ("gateway").
-"""
+Cache = Literal["none", "exact", "gateway"]
+"""Source of a completion that cost nothing: our own cache ("exact") or the gateway's."""
 
 
 class CostOwner(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,45 +73,21 @@ class ModelsUnavailable(Unavailable):
     """No model returned a completion within the attempts and the time of the task."""
 
     code = "models_unavailable"
-
-    def __init__(self, task: str, retry_after_s: int) -> None:
-        super().__init__(task, retry_after_s)
-        self.task, self.retry_after_s = task, retry_after_s
-
-    def __str__(self) -> str:
-        return f"No model answers for {self.task} at the moment. Try again in {self.retry_after_s} s."
+    text = "No model answers for {task} at the moment. Try again in {retry_after_s} s."
 
 
 class CompletionMalformed(UpstreamFailed):
     code = "model_answer_malformed"
-
-    def __init__(self, task: str, model: str) -> None:
-        super().__init__(task, model)
-        self.task, self.model = task, model
-
-    def __str__(self) -> str:
-        return f"The model {self.model} answered {self.task} twice in a form that cannot be used."
+    text = "The model {model} answered {task} twice in a form that cannot be used."
 
 
 class CompletionRefused(UpstreamFailed):
     code = "model_refused"
-
-    def __init__(self, task: str, model: str) -> None:
-        super().__init__(task, model)
-        self.task, self.model = task, model
-
-    def __str__(self) -> str:
-        return f"The model {self.model} declined to answer {self.task}."
+    text = "The model {model} declined to answer {task}."
 
 
 class PromptRejected(Invalid):
     """The provider rejects the prompt permanently: it is too long or not allowed."""
 
     code = "model_question_invalid"
-
-    def __init__(self, task: str, model: str) -> None:
-        super().__init__(task, model)
-        self.task, self.model = task, model
-
-    def __str__(self) -> str:
-        return f"The model {self.model} does not take this question for {self.task}; it may be too long."
+    text = "The model {model} does not take this question for {task}; it may be too long."

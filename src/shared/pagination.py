@@ -59,9 +59,7 @@ def page_of(found: list[T], limit: int, place: Callable[[T], Cursor]) -> Page[T]
 
 class CursorInvalid(Invalid):
     code = "cursor_invalid"
-
-    def __str__(self) -> str:
-        return "The cursor is not one of ours. Leave it out to start from the first page."
+    text = "The cursor is not one of ours. Leave it out to start from the first page."
 
 
 def encode_cursor(position: int) -> str:

@@ -7,9 +7,7 @@ from shared.errors import Invalid
 
 class TimestampInvalid(Invalid):
     code = "instant_invalid"
-
-    def __str__(self) -> str:
-        return "A time needs its offset and a year we can count, as in 2026-11-01T00:00:00Z."
+    text = "A time needs its offset and a year we can count, as in 2026-11-01T00:00:00Z."
 
 
 def as_utc(instant: datetime | None) -> datetime | None:

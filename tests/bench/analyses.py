@@ -13,7 +13,9 @@ from place import BenchFailed, Place
 from world import World
 
 from features.analysis.domain.profile.facts import facts_of
-from features.analysis.domain.prompting.prompts import questions
+from features.analysis.domain.prompting.excerpts import excerpt_of
+from features.analysis.domain.prompting.prompts import prompts_for
+from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
 from shared.ids import AnalysisType
 from simulators.instagram.profiles import kind_of
@@ -104,7 +106,9 @@ async def providers_ms(world: World, username: str, analysis_type: AnalysisType)
     read = await application.profiles.read(username, analysis_type, spender=spender)
     lasted_s = time.perf_counter() - began_s
     facts = facts_of(read.profile, read.scraped_at)
-    asked = questions(analysis_type, UNDESCRIBED, read.profile, facts, spender)
+    fit = fit_of(read.profile, UNDESCRIBED.ideal_customer)
+    excerpt = excerpt_of(analysis_type, read.profile, facts, fit)
+    prompts = prompts_for(analysis_type, UNDESCRIBED, facts, fit, excerpt, spender)
     began_s = time.perf_counter()
-    await asyncio.gather(*(application.gateway.answer(question) for question in asked.values()))
+    await asyncio.gather(*(application.gateway.answer(prompt) for prompt in prompts.values()))
     return (lasted_s + time.perf_counter() - began_s) * 1_000

@@ -46,11 +46,11 @@ async def gateway_and_bare_sdk(place: Place) -> AsyncGenerator[Round]:
     """The full cost of a prompt, log and cache included, against the provider's client alone."""
     from openai import AsyncOpenAI  # noqa: PLC0415  the import takes a second
 
-    from infrastructure.ai.structured.json_schema import answer_schema, for_openai  # noqa: PLC0415
+    from infrastructure.ai.response_format import for_openai, schema_of  # noqa: PLC0415
 
     async with open_world(place) as world:
         client = AsyncOpenAI(api_key="bench", base_url=f"{world.address}/openai/v1", max_retries=0)
-        name, schema = answer_schema(Verdict)
+        name, schema = schema_of(Verdict)
         form = {"type": "json_schema", "name": name, "schema": for_openai(schema)[0], "strict": True}
 
         async def bare() -> None:

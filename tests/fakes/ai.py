@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_catalog import read_model_table
+from infrastructure.ai.model_catalog import read_model_catalog
 from infrastructure.ai.providers.base import EmbeddingReply, ModelReply, ProviderError
-from infrastructure.ai.routing.time_source import TimeSource
+from infrastructure.ai.routing.timing import TimeSource
+from infrastructure.monitoring.cost_tracker import CostTracker
 from shared.ids import AccountId
 from shared.llm import CostOwner, StructuredPrompt, Usage
 
@@ -65,7 +66,7 @@ def reply(text='{"score": 7}', end="complete", **options):
     return ModelReply(text=text, end=end, usage=USAGE, model="as they call it", is_simulated=True, **options)
 
 
-def trouble(kind, *, was_sent=True, retry_after_s=None):
+def provider_error(kind, *, was_sent=True, retry_after_s=None):
     return ProviderError(
         kind, was_sent=was_sent, is_simulated=True, retry_after_s=retry_after_s, detail="503"
     )
@@ -91,9 +92,11 @@ class FakeProvider:
     async def prepare(self):
         self.is_prepared = True
 
-    async def ask(self, request, *, deadline_s):
+    async def complete(self, request, *, deadline_s):
         act = await self._follow(request, deadline_s)
-        return reply('{"is_there": true}') if request.schema_name == "ProviderAvailability" else act
+        return (
+            reply('{"is_available": true}') if request.response_format.name == "ProviderAvailability" else act
+        )
 
     async def embed(self, texts, *, model, dimensions, deadline_s):
         assert dimensions is None
@@ -117,7 +120,7 @@ class FakeProvider:
         try:
             if act == "hangs":
                 await asyncio.sleep(deadline_s)
-                raise trouble("timeout")
+                raise provider_error("timeout")
             await asyncio.sleep(10_000 if act == "hangs for ever" else latency_s)
         finally:
             self.in_flight -= 1
@@ -153,19 +156,19 @@ class FakePrices:
         return (usage.tokens_in + usage.tokens_out) * {"openai": 1, "anthropic": 2}[provider]
 
 
-class FakeAnswers:
+class FakeCompletions:
     def __init__(self):
-        self.kept = {}
+        self.stored = {}
         self.error = None
         self.latency_s = 0.0
 
-    async def find(self, account_id, answer_key):
+    async def find(self, account_id, completion_key):
         await self._work()
-        return self.kept.get((account_id, answer_key))
+        return self.stored.get((account_id, completion_key))
 
-    async def keep(self, account_id, answer_key, answer):
+    async def put(self, account_id, completion_key, completion):
         await self._work()
-        self.kept[account_id, answer_key] = answer
+        self.stored[account_id, completion_key] = completion
 
     async def _work(self):
         await asyncio.sleep(self.latency_s)
@@ -174,26 +177,26 @@ class FakeAnswers:
 
 
 class World:
-    def __init__(self, first=(), second=(), *, table=TABLE, chance=0.5, answers=None, **options):
+    def __init__(self, first=(), second=(), *, table=TABLE, chance=0.5, completions=None, **options):
         self.first = FakeProvider("openai", *first)
         self.second = FakeProvider("anthropic", *second)
         self.calls = FakeCalls()
         self.prices = FakePrices()
         self.slept_s = []
         self.chance = chance
+        clocks = TimeSource(
+            now=lambda: START + timedelta(seconds=self.now_s()),
+            monotonic_s=self.now_s,
+            sleep=self._sleep,
+            random=lambda: self.chance,
+        )
         self.gateway = Gateway(
-            table=read_model_table(text=table),
+            catalog=read_model_catalog(text=table),
             providers={"openai": self.first, "anthropic": self.second},
             embedding_providers={"openai": self.first},
-            calls=self.calls,
-            prices=self.prices,
-            answers=answers,
-            clocks=TimeSource(
-                now=lambda: START + timedelta(seconds=self.now_s()),
-                monotonic_s=self.now_s,
-                sleep=self._sleep,
-                random=lambda: self.chance,
-            ),
+            costs=CostTracker(self.calls, self.prices, now=clocks.now, monotonic_s=clocks.monotonic_s),
+            completions=completions,
+            clocks=clocks,
             **options,
         )
 
@@ -213,8 +216,9 @@ class World:
         return len(self.first.requests) + len(self.second.requests)
 
     @property
-    def free_places(self):
-        return {free for free, _ in self.gateway.places().values()}
+    def free_slots(self):
+        slots = self.gateway._attempts._slots  # noqa: SLF001  the only sign of a slot that was not released
+        return {semaphore._value for semaphore in slots.values()}  # noqa: SLF001
 
     async def ask(self, text="How good?", *, task="write", spender=ALICE, **options):
         return await self.gateway.answer(question(text, task=task, spender=spender, **options))

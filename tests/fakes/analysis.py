@@ -26,7 +26,7 @@ class FakeSource(ProfileSource):
             self.cancelled += 1
             raise
         if self.is_down:
-            raise ProfilesUnavailable(username, 60)
+            raise ProfilesUnavailable(username=username, retry_after_s=60)
         return self.found(username, posts_asked=posts_max, posts=posts_max, age=self.now.age)
 
 

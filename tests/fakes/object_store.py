@@ -26,7 +26,7 @@ class MemoryStore(ObjectStore):
         if self.outage == "hangs":
             await asyncio.Event().wait()
         if self.outage == "down":
-            raise ObjectStoreUnavailable("Down")
+            raise ObjectStoreUnavailable(reason="Down")
 
     async def get(self, key):
         check_key(key)

@@ -5,61 +5,53 @@ import asyncio
 import click
 import httpx
 from rich.console import Console
-from rich.table import Table
 
-from core.cli.client.api_client import Api, open_api
+from core.cli.client.api_client import Api, Json, Page, open_api
 from core.cli.client.businesses import EXAMPLE
 from core.cli.client.businesses import PATH as BUSINESSES
-from core.cli.client.checkout import is_simulated, money, open_checkout, pay
-from core.cli.client.schemas import Answer, Balance, Business, Run, RunCosts, StartedRun
+from core.cli.client.checkout import credits_available, is_simulated, open_checkout, pay
 from core.cli.output.progress_bars import run_bar
-from core.cli.output.report import Analysis, report_of
-from core.cli.output.run_text import counted, ending_of
-from core.cli.output.run_watcher import watched
+from core.cli.output.renderer import counted, items_table, money
+from core.cli.output.report import analysis_report
+from core.cli.output.run_text import outcome_text
+from core.cli.output.run_watcher import poll_until_ended
+from features.analysis.controllers.analysis_schemas import AnalysisResponse
+from features.analysis.controllers.start_schemas import StartedResponse
+from features.business.controllers.schemas import ProfileResponse
+from features.costs.controllers.schemas import RunCostsResponse
+from features.runs.domain.view import RunResponse
 
 USERNAME = "slow.kitchen"  # exists only in the simulators
 TYPE = "deep"
 PACK = "small"
 START_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 120
+ENTRY_COLUMNS = (
+    *("id", "kind", "transaction_type", "credits_delta", "held_delta"),
+    *("balance_after", "reference"),
+)
 
 
-class Entry(Answer, frozen=True, kw_only=True):
-    id: int
-    kind: str
-    transaction_type: str
-    credits_delta: int
-    held_delta: int
-    balance_after: int
-    reference: str
-
-
-class Statement(Answer, frozen=True, kw_only=True):
-    items: list[Entry]
-
-
-async def tour(address: str, *, token: str, operator_token: str, console: Console) -> None:
-    await _until_it_answers(address)
-    async with open_api(address, token) as api, open_api(address, operator_token) as operator:
-        balance = await api.get("/v1/credits/balance", Balance)
-        console.print(
-            f"Signed up: {counted(balance.credits_available, 'credit')} as a welcome.", markup=False
-        )
-        business = await api.post(BUSINESSES, Business, EXAMPLE)
-        console.print(f"Described a business: {business.name}.", markup=False)
-        console.print(f"A {TYPE} analysis of @{USERNAME}:", markup=False)
-        run = await _analysed(api, business.id, console)
+async def run_demo(address: str, *, token: str, operator_token: str, console: Console) -> None:
+    await _wait_until_ready(address)
+    async with open_api(address, token, operator_token=operator_token) as api:
+        available = counted(await credits_available(api), "credit")
+        console.print(f"Signed up: the account starts with {available}.", markup=False)
+        business = await api.post(BUSINESSES, ProfileResponse, EXAMPLE)
+        console.print(f"Created a business profile: {business.name}.", markup=False)
+        console.print(f"Starting a {TYPE} analysis of @{USERNAME}:", markup=False)
+        run = await _analyse(api, str(business.id), console)
         if run.status != "completed":
-            raise click.ClickException(f"The analysis: {ending_of(run)}")
-        analysis = await api.get(f"/v1/analyses/{run.run_id}", Analysis)
-        costs = await operator.get(f"/v1/admin/runs/{run.run_id}/costs", RunCosts)
-        console.print(report_of(analysis, run, costs))
-        await _buy(api, console)
-        statement = await api.get("/v1/credits/transactions", Statement, limit=10)
-        console.print(_statement(statement.items))
+            raise click.ClickException(f"The analysis: {outcome_text(run)}")
+        analysis = await api.get(f"/v1/analyses/{run.run_id}", AnalysisResponse)
+        costs = await api.get(f"/v1/admin/runs/{run.run_id}/costs", RunCostsResponse)
+        console.print(analysis_report(analysis, run, costs))
+        await _buy_credits(api, console)
+        entries = (await api.get("/v1/credits/transactions", Page[Json], limit=10)).items
+        console.print(items_table(entries, ENTRY_COLUMNS, title="Credit statement"))
 
 
-async def _until_it_answers(address: str) -> None:
+async def _wait_until_ready(address: str) -> None:
     async with asyncio.timeout(START_TIMEOUT_S), httpx.AsyncClient(base_url=address) as client:
         while True:
             try:
@@ -70,47 +62,31 @@ async def _until_it_answers(address: str) -> None:
                 return
 
 
-async def _analysed(api: Api, business_id: str, console: Console) -> Run:
+async def _analyse(api: Api, business_id: str, console: Console) -> RunResponse:
     """Also waits for the engine, which starts after the API."""
-    asked = {"username": USERNAME, "type": TYPE, "business_profile_id": business_id}
-    begun = await api.post("/v1/analyses", StartedRun, asked)
+    request = {"username": USERNAME, "type": TYPE, "business_profile_id": business_id}
+    started = await api.post("/v1/analyses", StartedResponse, request)
     try:
         async with asyncio.timeout(RUN_TIMEOUT_S):
             with run_bar(console) as show:
-                return await watched(api, begun.run_id, show)
+                return await poll_until_ended(api, str(started.run_id), show)
     except TimeoutError:
         raise click.ClickException(
-            f"The analysis has not ended within {RUN_TIMEOUT_S} s. Look at it with: oslira runs show"
-            f" {begun.run_id}"
+            f"The analysis has not ended within {RUN_TIMEOUT_S} s. Show it with: oslira runs show"
+            f" {started.run_id}"
         ) from None
 
 
-async def _buy(api: Api, console: Console) -> None:
-    before = await api.get("/v1/credits/balance", Balance)
+async def _buy_credits(api: Api, console: Console) -> None:
+    before = await credits_available(api)
     checkout = await open_checkout(api, pack=PACK)
     price = money(checkout.price_cents, checkout.currency)
     if not is_simulated(checkout.url or ""):
-        console.print(f"More credits cost money, {price}, at Stripe's till: {checkout.url}", markup=False)
+        console.print(f"More credits cost {price} of real money at Stripe: {checkout.url}", markup=False)
         return
     await pay(api, checkout)
-    after = await api.get("/v1/credits/balance", Balance)
     console.print(
-        f"Bought {counted(checkout.credits, 'credit')} for {price} at the simulated till:"
-        f" {before.credits_available} before, {after.credits_available} now.",
+        f"Bought {counted(checkout.credits, 'credit')} for {price} with simulated Stripe:"
+        f" {before} before, {await credits_available(api)} now.",
         markup=False,
     )
-
-
-def _statement(entries: list[Entry]) -> Table:
-    table = Table("#", "kind", "for", "credits", "held", "balance", "reference", title="Statement")
-    for entry in entries:
-        table.add_row(
-            str(entry.id),
-            entry.kind,
-            entry.transaction_type,
-            f"{entry.credits_delta:+d}",
-            f"{entry.held_delta:+d}",
-            str(entry.balance_after),
-            entry.reference,
-        )
-    return table

@@ -5,14 +5,18 @@ import click
 from core.cli.commands.analyses import analyze_command
 from core.cli.commands.billing import billing_group
 from core.cli.commands.bulk import bulk_command
-from core.cli.commands.costs import costs_command
-from core.cli.commands.credits import credits_group
 from core.cli.commands.cron import cron_group
-from core.cli.commands.health import health_command, providers_command
 from core.cli.commands.leads import leads_command
-from core.cli.commands.migrate import migrate_command
+from core.cli.commands.operations import (
+    costs_command,
+    credits_group,
+    health_command,
+    migrate_command,
+    providers_command,
+    token_command,
+)
 from core.cli.commands.processes import (
-    api_command,
+    api_group,
     run_command,
     scheduler_command,
     serve_command,
@@ -20,7 +24,6 @@ from core.cli.commands.processes import (
     worker_command,
 )
 from core.cli.commands.runs import runs_group
-from core.cli.commands.tokens import token_command
 from core.cli.commands.webhooks import webhooks_group
 
 
@@ -29,31 +32,16 @@ from core.cli.commands.webhooks import webhooks_group
 def main() -> None:
     """Oslira: a backend that sells AI work by credits.
 
-    Without any configuration it runs on a PostgreSQL of its own under .data/.
-    Set DATABASE_URL and OSLIRA_ENVIRONMENT for another one; docs/configuration.md lists every variable.
+    Without configuration it runs on an embedded PostgreSQL under .data/. Set DATABASE_URL and
+    OSLIRA_ENVIRONMENT to use another database; docs/configuration.md lists every variable.
     """
 
 
 for command in (
-    analyze_command,
-    api_command,
-    billing_group,
-    bulk_command,
-    costs_command,
-    credits_group,
-    cron_group,
-    health_command,
-    leads_command,
-    migrate_command,
-    providers_command,
-    run_command,
-    runs_group,
-    scheduler_command,
-    serve_command,
-    simulators_command,
-    token_command,
-    webhooks_group,
-    worker_command,
+    *(analyze_command, bulk_command, leads_command, runs_group, billing_group, webhooks_group),
+    *(serve_command, api_group, worker_command, scheduler_command, run_command, simulators_command),
+    *(migrate_command, token_command, health_command, providers_command),
+    *(costs_command, credits_group, cron_group),
 ):
     main.add_command(command)
 

@@ -42,7 +42,6 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     models: dict[str, str] = {}  # task: model, overrides the model table
     model_calls_max: int = 64
     answers_kept_h: int = 24
-    is_hedged: bool = False
     scrapes_max: int = 10
     scrape_cents_max: int = 50
     simulated_latency: float = 0.1
@@ -77,7 +76,6 @@ def read_providers(
         models=_models(lookup, wrongs),
         model_calls_max=number("OSLIRA_MODEL_CALLS_MAX", defaults.model_calls_max, 1, 10_000),
         answers_kept_h=number("OSLIRA_ANSWERS_KEPT_HOURS", defaults.answers_kept_h, 0, HOURS_MAX),
-        is_hedged=_switch(lookup, "OSLIRA_HEDGE", wrongs),
         scrapes_max=number("OSLIRA_SCRAPES_MAX", defaults.scrapes_max, 1, 1_000),
         scrape_cents_max=number("OSLIRA_SCRAPE_CENTS_MAX", defaults.scrape_cents_max, 50, CENTS_MAX),
         simulated_latency=_scale(lookup, defaults.simulated_latency, wrongs),
@@ -135,13 +133,6 @@ def _models(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
             wrongs.append(f"OSLIRA_MODELS: {entry!r} is not task=model, as analysis.light=gpt-5-mini")
         models[task] = model
     return models
-
-
-def _switch(lookup: Lookup, name: str, wrongs: list[str]) -> bool:
-    value = lookup(name) or "off"
-    if value not in ("on", "off"):
-        wrongs.append(f"{name} is {value!r}; use on or off.")
-    return value == "on"
 
 
 def _scale(lookup: Lookup, default: float, wrongs: list[str]) -> float:

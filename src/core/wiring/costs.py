@@ -8,6 +8,7 @@ from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import PostgresMetrics
 from infrastructure.database.costs.prices import PostgresPriceBook
 from infrastructure.database.costs.provider_calls import PostgresCallLog
+from infrastructure.monitoring.cost_tracker import CostTracker
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +16,14 @@ class CostRecorders:
     prices: PostgresPriceBook
     calls: PostgresCallLog
     points: PostgresMetrics
+    costs: CostTracker
 
 
 @asynccontextmanager
 async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open the recorders before the providers, so that they are closed after the last call is recorded."""
-    books = CostRecorders(PostgresPriceBook(database), PostgresCallLog(database), PostgresMetrics(database))
+    prices, calls = PostgresPriceBook(database), PostgresCallLog(database)
+    books = CostRecorders(prices, calls, PostgresMetrics(database), CostTracker(calls, prices))
     await books.prices.refresh()
     try:
         yield books

@@ -15,7 +15,7 @@ from features.analysis.application.ports import ProfileSource
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.cloudflare import CloudflareGateway
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_catalog import ModelCatalogInvalid, read_model_table
+from infrastructure.ai.model_catalog import ModelCatalogInvalid, read_model_catalog
 from infrastructure.ai.providers.anthropic import AnthropicModels
 from infrastructure.ai.providers.base import ModelProvider
 from infrastructure.ai.providers.openai import OpenAIModels
@@ -139,19 +139,17 @@ def _gateway(
         answers = PostgresCompletionCache(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
         stack.push_async_callback(answers.close)
     try:
-        table = read_model_table(chosen.models, providers=providers)
+        catalog = read_model_catalog(chosen.models, providers=providers)
     except ModelCatalogInvalid as error:
         raise InvalidSettings(settings.environment, [f"OSLIRA_MODELS: {error}"]) from None
     gateway = Gateway(
-        table=table,
+        catalog=catalog,
         providers=providers,
         embedding_providers=embeddings,
-        calls=books.calls,
-        prices=books.prices,
-        answers=answers,
+        costs=books.costs,
+        completions=answers,
         takes_simulated=outside.is_simulated("openai"),
         slots_max=chosen.model_calls_max,
-        is_hedged=chosen.is_hedged,
     )
     stack.push_async_callback(gateway.close)
     return gateway

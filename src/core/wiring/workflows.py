@@ -1,19 +1,16 @@
 """Workflows for each kind of run."""
 
-from dataclasses import dataclass
-
 from core.engine.workflow import Workflow
 from core.wiring.businesses import DescribedBusinesses
 from core.wiring.costs import CostRecorders
 from core.wiring.providers import Providers
-from core.workflows.analysis import AnalysisWorkflow
+from core.workflows.analysis import AnalysisWorkflow, log_alert
 from core.workflows.bulk_analysis import BulkWorkflow
-from core.workflows.records import RunMetrics
-from features.analysis.application.ports import AnalysisResults, AnonymousResults, CompletionProvider
+from features.analysis.application.ports import CompletionProvider
 from features.analysis.application.profile_reader import ProfileReader
+from features.analysis.application.run_metrics import RunMetrics
+from features.analysis.application.save_result import SaveResult
 from features.analysis.application.steps import AnalysisSteps
-from features.analysis.domain.analysis import Analysis
-from features.analysis.domain.anonymous import visitor_result
 from features.analysis.domain.prompting.prompts import FORMS
 from features.analysis.domain.requests import ANONYMOUS_KIND, BULK_KIND
 from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
@@ -26,55 +23,29 @@ from infrastructure.database.leads.leads import PostgresAnalysisResults
 from infrastructure.database.runs.runs import PostgresRuns
 
 
-@dataclass(frozen=True, slots=True)
-class AnalysisOutputs:
-    """Repositories for results. Each write joins the transaction that charges for the run."""
-
-    results: AnalysisResults
-    visitors: AnonymousResults
-
-    async def save(self, analysis: Analysis) -> None:
-        await self.results.save(analysis)
-
-    async def save_anonymous(self, analysis: Analysis) -> None:
-        assert analysis.answers.light is not None, "visitors are given light ones"
-        result = visitor_result(
-            analysis.profile,
-            analysis.facts,
-            analysis.score,
-            analysis.answers.light,
-            is_simulated=analysis.is_simulated,
-        )
-        await self.visitors.save(analysis.id, result)
-
-
 def workflows_of(database: Database, books: CostRecorders, providers: Providers) -> tuple[Workflow, ...]:
-    outlets = outlets_on(database)
-    return analysis_workflows(database, books, providers.profiles, providers.gateway, outlets)
+    return analysis_workflows(database, books, providers.profiles, providers.gateway, save_result(database))
 
 
-def outlets_on(database: Database) -> AnalysisOutputs:
-    return AnalysisOutputs(
-        PostgresAnalysisResults(database.admin("leads")), PostgresAnonymousResults(database)
-    )
+def save_result(database: Database) -> SaveResult:
+    return SaveResult(PostgresAnalysisResults(database.admin("leads")), PostgresAnonymousResults(database))
 
 
 def analysis_workflows(
     database: Database,
     books: CostRecorders,
     profiles: ProfileReader,
-    analyst: CompletionProvider,
-    outlets: AnalysisOutputs,
+    completions: CompletionProvider,
+    result: SaveResult,
 ) -> tuple[Workflow, ...]:
     session = database.admin("runs")
     runs = PostgresRuns(session)
-    steps = AnalysisSteps(profiles, analyst, DescribedBusinesses(PostgresBusinessLookup(session)))
-    records = RunMetrics(runs, AnalysisMetrics(books.points))
-    analysis = AnalysisWorkflow(steps, outlets.save, records)
-    anonymous = AnalysisWorkflow(steps, outlets.save_anonymous, records)
+    steps = AnalysisSteps(profiles, completions, DescribedBusinesses(PostgresBusinessLookup(session)))
+    metrics = RunMetrics(runs, AnalysisMetrics(books.points), log_alert)
+    analysis = AnalysisWorkflow(steps, result, metrics)
     bulk = BulkWorkflow(runs, PostgresBulkItems(session), PostgresPrices(session), session.transaction)
     return (
-        *(Workflow(f"{analysis_type}_analysis", analysis.carry_out) for analysis_type in FORMS),
-        Workflow(ANONYMOUS_KIND, anonymous.carry_out),
-        Workflow(BULK_KIND, bulk.carry_out),
+        *(Workflow(f"{analysis_type}_analysis", analysis.run) for analysis_type in FORMS),
+        Workflow(ANONYMOUS_KIND, analysis.run),
+        Workflow(BULK_KIND, bulk.run),
     )

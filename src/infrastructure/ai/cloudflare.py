@@ -24,20 +24,22 @@ class CloudflareGateway(msgspec.Struct, frozen=True):
         return f"{self.base}/{self.account}/{self.gateway}/{provider}"
 
     def headers(self, request: ModelRequest) -> dict[str, str]:
-        """Headers of a prompt. Cache entries are per tenant because ``answer_key`` contains the account."""
+        """Headers of a prompt. Entries are per tenant because ``completion_key`` contains the account."""
         headers = self.plain_headers()
-        if not (request.is_fresh or request.complaint is not None or not self.cache_ttl_s):
+        if not (request.is_fresh or request.validation_error is not None or not self.cache_ttl_s):
             del headers["cf-aig-skip-cache"]
-            headers |= {"cf-aig-cache-ttl": str(self.cache_ttl_s), "cf-aig-cache-key": request.answer_key}
-        known = {"account": request.spender.account_id, "run": request.spender.run_id, "task": request.task}
+            headers |= {"cf-aig-cache-ttl": str(self.cache_ttl_s), "cf-aig-cache-key": request.completion_key}
+        metadata = {"account": request.owner.account_id, "run": request.owner.run_id, "task": request.task}
         # Escaped to ASCII because header values must be ASCII.
-        headers["cf-aig-metadata"] = json.dumps({name: str(value) for name, value in known.items() if value})
+        headers["cf-aig-metadata"] = json.dumps(
+            {name: str(value) for name, value in metadata.items() if value}
+        )
         return headers
 
     def plain_headers(self) -> dict[str, str]:
         """Headers of a call that must not be answered from the cache."""
-        skipping = {"cf-aig-skip-cache": "true"}
-        return skipping | ({"cf-aig-authorization": f"Bearer {self.token}"} if self.token else {})
+        skip_cache = {"cf-aig-skip-cache": "true"}
+        return skip_cache | ({"cf-aig-authorization": f"Bearer {self.token}"} if self.token else {})
 
 
 def is_cache_hit(headers: Mapping[str, str]) -> bool:

@@ -23,9 +23,11 @@ class CachedCompletion(msgspec.Struct, frozen=True, kw_only=True):
 class CompletionStore(Protocol):
     """Completions are stored per account. Both methods may fail."""
 
-    async def find(self, account_id: AccountId, answer_key: bytes) -> CachedCompletion | None: ...
+    async def find(self, account_id: AccountId, completion_key: bytes) -> CachedCompletion | None: ...
 
-    async def keep(self, account_id: AccountId, answer_key: bytes, answer: CachedCompletion) -> None: ...
+    async def put(
+        self, account_id: AccountId, completion_key: bytes, completion: CachedCompletion
+    ) -> None: ...
 
 
 class CompletionCache:
@@ -33,26 +35,28 @@ class CompletionCache:
     cached. With ``takes_simulated=False`` completions of a simulator count as misses.
     """
 
-    def __init__(self, cache: CompletionStore | None, *, takes_simulated: bool = True) -> None:
-        self._cache = cache
+    def __init__(self, store: CompletionStore | None, *, takes_simulated: bool = True) -> None:
+        self._store = store
         self._takes_simulated = takes_simulated
 
-    async def find(self, account_id: AccountId | None, answer_key: bytes) -> CachedCompletion | None:
-        if self._cache is None or account_id is None:
+    async def find(self, account_id: AccountId | None, completion_key: bytes) -> CachedCompletion | None:
+        if self._store is None or account_id is None:
             return None
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                found = await self._cache.find(account_id, answer_key)
+                found = await self._store.find(account_id, completion_key)
         except Exception as error:  # noqa: BLE001  on any error the provider is called instead
-            log.warning("answers_not_read", cause=type(error).__name__)
+            log.warning("completion_not_read", cause=type(error).__name__)
             return None
         return None if found and found.is_simulated and not self._takes_simulated else found
 
-    async def keep(self, account_id: AccountId | None, answer_key: bytes, answer: CachedCompletion) -> None:
-        if self._cache is None or account_id is None:
+    async def put(
+        self, account_id: AccountId | None, completion_key: bytes, completion: CachedCompletion
+    ) -> None:
+        if self._store is None or account_id is None:
             return
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await self._cache.keep(account_id, answer_key, answer)
+                await self._store.put(account_id, completion_key, completion)
         except Exception as error:  # noqa: BLE001  on any error the caller still gets the completion
-            log.warning("answer_not_kept", cause=type(error).__name__)
+            log.warning("completion_not_stored", cause=type(error).__name__)

@@ -8,10 +8,15 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from infrastructure.ai.providers.base import Capabilities, Effort
+from infrastructure.ai.providers.base import Effort
+from shared.llm import ModelsUnavailable
 
 FILE = Path(__file__).with_name("models.toml")
-NOTICE = timedelta(days=30)
+RETIREMENT_NOTICE = timedelta(days=30)
+EFFORTS: tuple[Effort, ...] = ("minimal", "low", "medium", "high")
+# Reasoning tokens count as output.
+REASONING_TOKENS: dict[Effort, int] = {"minimal": 500, "low": 2_000, "medium": 8_000, "high": 24_000}
+NOT_CONFIGURED_RETRY_S = 300
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -22,7 +27,7 @@ class ModelCatalogInvalid(ValueError):
 
 class UnknownTask(LookupError):
     def __init__(self, task: str) -> None:
-        super().__init__(f"There is no task {task!r} in {FILE.name}. A question names one that is there.")
+        super().__init__(f"There is no task {task!r} in {FILE.name}. Use one of its tasks.")
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,18 +38,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     output_tokens_max: int = 0
     temperature: bool = False
     efforts: tuple[Effort, ...] = ()
-    structured_output: bool = True
     dimensions: Count | None = None  # required length of the vectors
     retires_on: date | None = None
     successor: str | None = None
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return Capabilities(
-            temperature=self.temperature,
-            efforts=frozenset(self.efforts),
-            structured_output=self.structured_output,
-        )
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,6 +56,15 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def models(self) -> tuple[str, ...]:
         return (self.model, *self.fallbacks)
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A model of a task with its parameters. Parameters that the model rejects are None."""
+
+    model: Model
+    effort: Effort | None
+    temperature: float | None
+    output_tokens_max: int
 
 
 class Retirement(NamedTuple):
@@ -103,14 +108,22 @@ class ModelCatalog:
     @property
     def models(self) -> tuple[Model, ...]:
         """Models whose provider is configured."""
-        return tuple(filter(self._is_here, self._models.values()))
+        return tuple(filter(self._is_configured, self._models.values()))
 
     def route(self, task: Task, today: date) -> tuple[Model, ...]:
         """Models in the order in which they are tried. A retired model is replaced by its successor. Empty
         when no provider of the task is configured.
         """
         route = dict.fromkeys(self._in_service(name, today) for name in task.models)
-        return tuple(filter(self._is_here, route))
+        return tuple(filter(self._is_configured, route))
+
+    def candidates(self, task_name: str, today: date) -> tuple[Candidate, ...]:
+        """The route with parameters. Raises ModelsUnavailable when no provider of the task is configured."""
+        task = self.task(task_name)
+        route = self.route(task, today)
+        if not route:
+            raise ModelsUnavailable(task=task.name, retry_after_s=NOT_CONFIGURED_RETRY_S)
+        return tuple(_candidate(task, model) for model in route)
 
     def warnings(self, today: date) -> list[Retirement]:
         """Models in use that retire within 30 days."""
@@ -119,11 +132,11 @@ class ModelCatalog:
             for model in self.models
             if model.retires_on is not None
             and model.successor is not None
-            and timedelta(0) < model.retires_on - today <= NOTICE
+            and timedelta(0) < model.retires_on - today <= RETIREMENT_NOTICE
             and (tasks := tuple(name for name, task in self._tasks.items() if self._uses(task, model, today)))
         ]
 
-    def _is_here(self, model: Model) -> bool:
+    def _is_configured(self, model: Model) -> bool:
         return self._providers is None or model.provider in self._providers
 
     def _uses(self, task: Task, model: Model, today: date) -> bool:
@@ -143,7 +156,7 @@ class ModelCatalog:
             if successor in seen:
                 raise ModelCatalogInvalid(f"The successors of {name} lead back to {successor}.")
             if successor not in self._models:
-                raise ModelCatalogInvalid(f"{successor} is named as a model and has no row among the models.")
+                raise ModelCatalogInvalid(f"{successor} is named as a model but is not defined.")
             seen.add(successor)
             model = self._models[successor]
             yield model
@@ -155,26 +168,45 @@ class ModelCatalog:
             raise ModelCatalogInvalid(f"{name} needs both retires_on and successor, or neither.")
         if model.kind == "text" and model.output_tokens_max < 1:
             raise ModelCatalogInvalid(f"{name} needs output_tokens_max.")
-        if any(heir.kind != model.kind for heir in self._lineage(name)):
+        if any(later.kind != model.kind for later in self._lineage(name)):
             raise ModelCatalogInvalid(f"{name} is succeeded by a model of another kind.")
 
     def _check_task(self, task: Task) -> None:
-        heirs = [heir for name in task.models for heir in self._lineage(name)]
-        if len({heir.kind for heir in heirs}) > 1:
-            raise ModelCatalogInvalid(f"The task {task.name} mixes models that write with models that embed.")
-        if heirs[0].kind == "embedding":
+        models = [model for name in task.models for model in self._lineage(name)]
+        if len({model.kind for model in models}) > 1:
+            raise ModelCatalogInvalid(f"The task {task.name} mixes text models with embedding models.")
+        if models[0].kind == "embedding":
             return
         if task.output_tokens_max < 1:
             raise ModelCatalogInvalid(f"The task {task.name} needs output_tokens_max.")
-        for heir in heirs:
-            if task.output_tokens_max > heir.output_tokens_max:
+        for model in models:
+            if task.output_tokens_max > model.output_tokens_max:
                 raise ModelCatalogInvalid(
-                    f"The task {task.name} wants {task.output_tokens_max} tokens of output;"
-                    f" {heir.name} gives {heir.output_tokens_max} at the most."
+                    f"The task {task.name} needs {task.output_tokens_max} tokens of output;"
+                    f" {model.name} allows at most {model.output_tokens_max}."
                 )
 
 
-def read_model_table(
+def _candidate(task: Task, model: Model) -> Candidate:
+    effort = _nearest(task.effort, model.efforts)
+    reasoning_tokens = 0 if effort is None else REASONING_TOKENS[effort]
+    return Candidate(
+        model=model,
+        effort=effort,
+        temperature=task.temperature if model.temperature else None,
+        output_tokens_max=min(task.output_tokens_max + reasoning_tokens, model.output_tokens_max),
+    )
+
+
+def _nearest(wanted: Effort | None, efforts: tuple[Effort, ...]) -> Effort | None:
+    """The same effort, otherwise the next higher one, otherwise the highest."""
+    if wanted is None or not efforts:
+        return None
+    ranks = [EFFORTS.index(effort) for effort in efforts]
+    return EFFORTS[min((rank for rank in ranks if rank >= EFFORTS.index(wanted)), default=max(ranks))]
+
+
+def read_model_catalog(
     models_by_task: Mapping[str, str] | None = None,
     *,
     providers: Collection[str] | None = None,

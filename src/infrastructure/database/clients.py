@@ -34,9 +34,7 @@ _user: ContextVar[tuple[str, Borrowed] | None] = ContextVar("user_connection", d
 
 class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
-
-    def __str__(self) -> str:
-        return "The database does not answer. Nothing was lost; try again in a moment."
+    text = "The database does not answer. Nothing was lost; try again in a moment."
 
 
 @asynccontextmanager

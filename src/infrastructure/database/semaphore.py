@@ -121,7 +121,7 @@ class PostgresSemaphore(DistributedSemaphore):
                 await run_uncancelled(self._release([lease.holder]))
         except asyncio.CancelledError:
             if lease.is_why_cancelled():
-                raise SlotLost(lease.name) from None
+                raise SlotLost(name=lease.name) from None
             raise
 
     async def close(self) -> None:

@@ -91,11 +91,11 @@ class EgressClient:
                 texts = {name: value.decode("latin-1") for name, value in names.items()}
                 return Reply(response.status, texts, body, is_whole)
         except (TimeoutError, httpcore.TimeoutException):
-            raise EgressFailed("timed_out") from None
+            raise EgressFailed(reason="timed_out") from None
         except httpcore.RemoteProtocolError:
-            raise EgressFailed("answer_malformed") from None
+            raise EgressFailed(reason="answer_malformed") from None
         except (httpcore.NetworkError, httpcore.LocalProtocolError, OSError) as error:
-            raise EgressFailed(_reason(error)) from None
+            raise EgressFailed(reason=_reason(error)) from None
         finally:
             egress_account.reset(account)
 

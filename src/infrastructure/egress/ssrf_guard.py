@@ -19,13 +19,8 @@ class EgressFailed(Unavailable):
     """
 
     code = "egress_failed"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"Somebody else's server could not be asked: {self.reason}."
+    text = "Somebody else's server could not be asked: {reason}."
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +46,9 @@ class SsrfGuard:
         try:
             target = target_of(url)
         except UrlRejected:
-            raise EgressFailed("address_forbidden") from None
+            raise EgressFailed(reason="address_forbidden") from None
         if self._objection(target) is not None:
-            raise EgressFailed("address_forbidden")
+            raise EgressFailed(reason="address_forbidden")
         return target
 
     async def addresses(self, host: str, port: int) -> list[Address]:
@@ -63,13 +58,13 @@ class SsrfGuard:
         try:
             found = [ip_address(text) for text in await self.resolve(host, port)]
         except TimeoutError:
-            raise EgressFailed("lookup_timed_out") from None
+            raise EgressFailed(reason="lookup_timed_out") from None
         except (OSError, UnicodeError):
-            raise EgressFailed("host_unknown") from None
+            raise EgressFailed(reason="host_unknown") from None
         if not found:
-            raise EgressFailed("host_unknown")
+            raise EgressFailed(reason="host_unknown")
         if not all(self.policy.permits(address) for address in found):
-            raise EgressFailed("address_forbidden")
+            raise EgressFailed(reason="address_forbidden")
         return found
 
     def _objection(self, target: RequestUrl) -> str | None:

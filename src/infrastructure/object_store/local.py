@@ -79,7 +79,7 @@ class LocalObjectStore(ObjectStore):
         except OSError as error:
             # Only the name of the error, because its text contains the path.
             reason = errno.errorcode.get(error.errno or 0, type(error).__name__)
-            raise ObjectStoreUnavailable(reason) from error
+            raise ObjectStoreUnavailable(reason=reason) from error
 
     def _path(self, key: str) -> Path:
         return self._folder.joinpath(*_place(key))

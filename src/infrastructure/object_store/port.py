@@ -18,13 +18,8 @@ _KEY = re.compile(r"[a-z0-9_][a-z0-9._-]*(?:/[a-z0-9_][a-z0-9._-]*)*")
 
 class ObjectStoreUnavailable(Unavailable):
     code = "object_store_unavailable"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason  # name of an error or a service's code, never its text
-
-    def __str__(self) -> str:
-        return f"The object store does not do its work: {self.reason}."
+    text = "The object store does not do its work: {reason}."
+    reason: str  # name of an error or a service's code, never its text
 
 
 class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,4 +67,4 @@ def check_key(key: str) -> None:
 def check_size(bytes_count: int) -> None:
     """Raises ObjectStoreUnavailable for an object that would use too much memory."""
     if bytes_count > OBJECT_BYTES_MAX:
-        raise ObjectStoreUnavailable("ObjectTooLarge")
+        raise ObjectStoreUnavailable(reason="ObjectTooLarge")

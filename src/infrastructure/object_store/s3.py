@@ -91,7 +91,7 @@ class S3ObjectStore(ObjectStore):
             async with asyncio.timeout(self._patience.deadline_s):
                 return await self._threads.run(lambda: self._call(call))
         except TimeoutError:
-            raise ObjectStoreUnavailable("Timeout") from None
+            raise ObjectStoreUnavailable(reason="Timeout") from None
 
     def _call(self, call: Callable[["_Bucket"], T]) -> T:
         try:
@@ -100,7 +100,7 @@ class S3ObjectStore(ObjectStore):
             raise
         except Exception as error:  # noqa: BLE001  botocore, urllib3 and the parsers have no common base
             # Without cause and text, because they contain URLs and a proxy's response.
-            raise ObjectStoreUnavailable(_code(error) or type(error).__name__) from None
+            raise ObjectStoreUnavailable(reason=_code(error) or type(error).__name__) from None
 
     def _connected(self) -> "_Bucket":
         with self._connecting:
@@ -147,7 +147,7 @@ class _Bucket:
             raise
         with answer["Body"] as body:
             if "ContentLength" not in answer:  # a truncated body could not be detected
-                raise ObjectStoreUnavailable("NoContentLength")
+                raise ObjectStoreUnavailable(reason="NoContentLength")
             data = body.read(OBJECT_BYTES_MAX + 1)
             check_size(len(data))
             body.read()  # raises if the body was truncated

@@ -54,5 +54,5 @@ def uuid_of(value: object) -> UUID | None:
 
 def required(value: Value | None, kind: str, field: str) -> Value:
     if value is None:
-        raise StripeShapeUnknown(kind, field)
+        raise StripeShapeUnknown(kind=kind, field=field)
     return value

@@ -100,13 +100,13 @@ def checkout_of(document: Json) -> CheckoutSnapshot:
     kind = "checkout session"
     mode, status = document.get("mode"), document.get("status")
     if mode not in ("payment", "subscription"):
-        raise StripeShapeUnknown(kind, "mode")
+        raise StripeShapeUnknown(kind=kind, field="mode")
     if status not in ("open", "complete", "expired"):
-        raise StripeShapeUnknown(kind, "status")
+        raise StripeShapeUnknown(kind=kind, field="status")
     metadata = part(document, "metadata")
     credits_promised = metadata.get("credits", "0")
     if not isinstance(credits_promised, str) or not credits_promised.isdecimal():
-        raise StripeShapeUnknown(kind, "metadata.credits")
+        raise StripeShapeUnknown(kind=kind, field="metadata.credits")
     return CheckoutSnapshot(
         id=required(text(document.get("id")), kind, "id"),
         customer_id=identifier(document.get("customer")),
@@ -186,7 +186,7 @@ def _invoice_status(invoice: Json) -> InvoiceStatus:
         return status
     if isinstance(invoice.get("paid"), bool):
         return "paid" if invoice["paid"] else "open"
-    raise StripeShapeUnknown("invoice", "status")
+    raise StripeShapeUnknown(kind="invoice", field="status")
 
 
 def _subscription_of_invoice(invoice: Json) -> str | None:

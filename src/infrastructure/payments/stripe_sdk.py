@@ -86,9 +86,9 @@ class StripeSdk(Sdk):
 def _in_our_words(error: stripe.StripeError) -> DomainError:
     code = str(error.code or "")
     if isinstance(error, stripe.CardError):
-        return PaymentFailed(code or "card_declined")
+        return PaymentFailed(reason=code or "card_declined")
     if isinstance(error, stripe.InvalidRequestError | stripe.IdempotencyError):
         is_missing = code == MISSING or error.http_status == HTTPStatus.NOT_FOUND
-        return StripeObjectMissing() if is_missing else PaymentsRefused(code or "request")
+        return StripeObjectMissing() if is_missing else PaymentsRefused(reason=code or "request")
     reasons = {401: "key_refused", 403: "key_refused", 429: "rate_limited", None: "no_answer"}
-    return PaymentsUnavailable(reasons.get(error.http_status, f"answered_{error.http_status}"))
+    return PaymentsUnavailable(reason=reasons.get(error.http_status, f"answered_{error.http_status}"))

@@ -28,13 +28,7 @@ class Client(Protocol):
 
 class RedisUnavailable(Unavailable):
     code = "rate_limit_store_unavailable"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return f"Redis does not answer ({self.reason}): each process counts for itself"
+    text = "Redis does not answer ({reason}): each process counts for itself"
 
 
 class RedisWindows(WindowStore):
@@ -75,7 +69,7 @@ class RedisWindows(WindowStore):
     async def _take_all(self, requests: list[Request]) -> list[Verdict]:
         if self._outage:
             if self._now_s() < self._retry_at_s:
-                raise RedisUnavailable(self._outage)
+                raise RedisUnavailable(reason=self._outage)
             # Only this batch tests whether Redis is back, so that other requests do not wait.
             self._retry_at_s = self._now_s() + RETRY_S
         shares = await self._attempt(lambda client: client.take(grouped(requests)))
@@ -89,7 +83,7 @@ class RedisWindows(WindowStore):
         except Exception as error:
             # Only the type of the error: its text may contain the URL.
             await self._begin_outage(type(error).__name__)
-            raise RedisUnavailable(self._outage) from error
+            raise RedisUnavailable(reason=self._outage) from error
         self._end_outage()
         return answer
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 State = Literal["closed", "open", "half_open"]
-Health = Literal[
-    "well",
-    "ill",
+CallResult = Literal[
+    "success",
+    "failure",
     "unknown",  # cancelled or rate-limited: no evidence
 ]
 
@@ -35,7 +35,7 @@ class BreakerView(NamedTuple):
 class BreakerPermit:
     """Permit for one call. Its result counts only if the breaker has not changed state since."""
 
-    era: int
+    generation: int
 
 
 class CircuitBreaker:
@@ -46,10 +46,10 @@ class CircuitBreaker:
     def __init__(self, monotonic_s: Callable[[], float], rules: BreakerRules | None = None) -> None:
         self._monotonic_s = monotonic_s
         self._rules = rules or BreakerRules()
-        self._era = 0
+        self._generation = 0
         self._failures_in_a_row = 0
         self._recent: deque[tuple[float, bool]] = deque(maxlen=self._rules.recent_count)
-        self._opens_s = self._rules.open_s
+        self._open_s = self._rules.open_s
         self._open_until_s: float | None = None
         self._paused_until_s = -math.inf
         self._probe: BreakerPermit | None = None
@@ -81,23 +81,23 @@ class CircuitBreaker:
     def enter(self) -> BreakerPermit | None:
         if self.blocked_for_s > 0:
             return None
-        passage = BreakerPermit(self._era)
+        permit = BreakerPermit(self._generation)
         if self.state == "half_open":
-            self._probe = passage
-        return passage
+            self._probe = permit
+        return permit
 
-    def leave(self, passage: BreakerPermit, health: Health) -> bool:
+    def leave(self, permit: BreakerPermit, result: CallResult) -> bool:
         """Call exactly once per permit. Returns True when this result opened the breaker."""
-        if passage.era != self._era:
+        if permit.generation != self._generation:
             return False  # permit of an earlier state
-        if passage is self._probe:
+        if permit is self._probe:
             self._probe = None
-            return self._judge_probe(health)
-        if health == "unknown":
+            return self._end_probe(result)
+        if result == "unknown":
             return False
-        self._failures_in_a_row = self._failures_in_a_row + 1 if health == "ill" else 0
-        self._recent.append((self._monotonic_s(), health == "ill"))
-        if self._is_too_much():
+        self._failures_in_a_row = self._failures_in_a_row + 1 if result == "failure" else 0
+        self._recent.append((self._monotonic_s(), result == "failure"))
+        if self._has_too_many_failures():
             self._open()
             return True
         return False
@@ -107,16 +107,16 @@ class CircuitBreaker:
         until_s = self._monotonic_s() + min(duration_s, PAUSE_MAX_S)
         self._paused_until_s = max(self._paused_until_s, until_s)
 
-    def _judge_probe(self, health: Health) -> bool:
-        if health == "well":
+    def _end_probe(self, result: CallResult) -> bool:
+        if result == "success":
             self._close()
-        elif health == "ill":
-            self._opens_s = min(self._opens_s * 2, self._rules.open_max_s)
+        elif result == "failure":
+            self._open_s = min(self._open_s * 2, self._rules.open_max_s)
             self._open()
             return True
         return False
 
-    def _is_too_much(self) -> bool:
+    def _has_too_many_failures(self) -> bool:
         if self._failures_in_a_row >= self._rules.failures_max:
             return True
         if len(self._recent) < self._rules.recent_count:
@@ -126,12 +126,12 @@ class CircuitBreaker:
         return is_recent and failed >= self._rules.failed_share * len(self._recent)
 
     def _open(self) -> None:
-        self._era += 1
-        self._open_until_s = self._monotonic_s() + self._opens_s
+        self._generation += 1
+        self._open_until_s = self._monotonic_s() + self._open_s
         self._recent.clear()
 
     def _close(self) -> None:
-        self._era += 1
+        self._generation += 1
         self._open_until_s = None
-        self._opens_s = self._rules.open_s
+        self._open_s = self._rules.open_s
         self._failures_in_a_row = 0

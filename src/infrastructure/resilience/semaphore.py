@@ -10,26 +10,14 @@ class SlotLost(Unavailable):
     """The slot was lost and may have another holder: the work under it was cancelled."""
 
     code = "slot_lost"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"The slot for {self.name} could not be kept. Try again."
+    text = "The slot for {name} could not be kept. Try again."
 
 
 class SlotsBusy(Unavailable):
     """No slot became free within the caller's waiting time."""
 
     code = "slots_busy"
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-    def __str__(self) -> str:
-        return f"All slots for {self.name} are in use. Try again."
+    text = "All slots for {name} are in use. Try again."
 
 
 class DistributedSemaphore(Protocol):

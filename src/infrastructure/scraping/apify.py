@@ -108,7 +108,7 @@ class ApifyProfiles(ProfileSource):
                 async with asyncio.timeout(limits.slot_wait_s):
                     await stack.enter_async_context(self._slots.acquire(SLOTS_NAME, limits.at_once_max))
             except TimeoutError:
-                raise SlotsBusy(SLOTS_NAME) from None
+                raise SlotsBusy(name=SLOTS_NAME) from None
             yield
 
     async def _look(
@@ -132,7 +132,7 @@ class ApifyProfiles(ProfileSource):
                 finding = await self._find(lookings, username, posts_max)
         except (ScrapeError, TimeoutError) as error:
             outcome = _outcome_of(error)
-            raise ProfilesUnavailable(username, told_retry_after_s(error)) from None
+            raise ProfilesUnavailable(username=username, retry_after_s=told_retry_after_s(error)) from None
         finally:
             await run_uncancelled(_close(lookings, outcome))
         return Scrape(

@@ -9,7 +9,7 @@ import structlog
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
 from features.analysis.domain.profile.profile import Scrape
-from infrastructure.resilience.circuit_breaker import BreakerRules, CircuitBreaker, Health
+from infrastructure.resilience.circuit_breaker import BreakerRules, CallResult, CircuitBreaker
 from infrastructure.resilience.semaphore import SlotsBusy
 from shared.llm import CostOwner
 
@@ -48,17 +48,18 @@ class FailoverProfiles(ProfileSource):
         return await self._second.look(username, posts_max=posts_max, spender=spender)
 
     async def _look_first(self, username: str, posts_max: int, spender: CostOwner) -> Scrape:
-        passage = self._breaker.enter()
-        if passage is None:
+        permit = self._breaker.enter()
+        if permit is None:
             blocked_s = self._breaker.blocked_for_s  # infinite during another call's probe
-            raise ProfilesUnavailable(username, max(math.ceil(min(blocked_s, RULES.open_s)), 1))
-        health: Health = "unknown"  # also after an error of our own database or semaphore
+            retry_after_s = max(math.ceil(min(blocked_s, RULES.open_s)), 1)
+            raise ProfilesUnavailable(username=username, retry_after_s=retry_after_s)
+        result: CallResult = "unknown"  # also after an error of our own database or semaphore
         try:
             scrape = await self._first.look(username, posts_max=posts_max, spender=spender)
-            health = "well"
+            result = "success"
         except ProfilesUnavailable:
-            health = "ill"
+            result = "failure"
             raise
         finally:
-            self._breaker.leave(passage, health)
+            self._breaker.leave(permit, result)
         return scrape

@@ -88,7 +88,7 @@ class ScraperApiProfiles(ProfileSource):
                 finding = await self._find(access, username, receipts)
         except (ScrapeError, TimeoutError) as error:
             _note(error)
-            raise ProfilesUnavailable(username, told_retry_after_s(error)) from None
+            raise ProfilesUnavailable(username=username, retry_after_s=told_retry_after_s(error)) from None
         return Scrape(
             outcome=finding.outcome,
             profile=finding.profile,

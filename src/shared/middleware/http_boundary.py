@@ -38,9 +38,7 @@ HSTS = (b"strict-transport-security", b"max-age=63072000; includeSubDomains")
 
 class OriginNotAllowed(Malformed):
     code = "origin_not_allowed"
-
-    def __str__(self) -> str:
-        return "This origin may not call us."
+    text = "This origin may not call us."
 
 
 class HttpBoundary:

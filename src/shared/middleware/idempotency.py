@@ -76,31 +76,23 @@ class IdempotencyKeys(Protocol):
 
 class KeyInvalid(Invalid):
     code = "idempotency_key_invalid"
-
-    def __str__(self) -> str:
-        return "An Idempotency-Key is 16 to 255 visible ASCII characters, a new UUID for example."
+    text = "An Idempotency-Key is 16 to 255 visible ASCII characters, a new UUID for example."
 
 
 class KeyReused(Invalid):
     code = "idempotency_key_reused"
-
-    def __str__(self) -> str:
-        return "This Idempotency-Key was used for another request. Use a new key for a new request."
+    text = "This Idempotency-Key was used for another request. Use a new key for a new request."
 
 
 class KeyInFlight(Conflict):
     code = "idempotency_key_in_flight"
+    text = "A request with this Idempotency-Key is still under way. Try again in a moment."
     retry_after_s = 1
-
-    def __str__(self) -> str:
-        return "A request with this Idempotency-Key is still under way. Try again in a moment."
 
 
 class TookTooLong(Unavailable):
     code = "request_took_too_long"
-
-    def __str__(self) -> str:
-        return "This took too long. Try again with the same Idempotency-Key: nothing is done twice."
+    text = "This took too long. Try again with the same Idempotency-Key: nothing is done twice."
 
 
 class _Answer(msgspec.Struct, array_like=True):

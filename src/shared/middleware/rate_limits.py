@@ -44,26 +44,11 @@ class Windows(Protocol):
 
 class TooManyRequests(RateLimited):
     code = "rate_limited"
-
-    def __init__(self, route_class: str, requests_max: int, window_s: int, retry_after_s: int) -> None:
-        super().__init__(route_class, requests_max, window_s, retry_after_s)
-        self.route_class, self.requests_max, self.window_s = route_class, requests_max, window_s
-        self.retry_after_s = retry_after_s
-
-    def __str__(self) -> str:
-        return (
-            f"{self.requests_max} requests of class {self.route_class} in {self.window_s} seconds are"
-            f" allowed. Try again in {self.retry_after_s} seconds."
-        )
-
-    @property
-    def facts(self) -> dict[str, int | str]:
-        return {
-            "route_class": self.route_class,
-            "limit": self.requests_max,
-            "window_seconds": self.window_s,
-            "retry_after_seconds": self.retry_after_s or 1,
-        }
+    text = (
+        "{limit} requests of class {route_class} in {window_seconds} seconds are allowed."
+        " Try again in {retry_after_s} seconds."
+    )
+    public = ("route_class", "limit", "window_seconds", "retry_after_seconds")
 
 
 FREE = "free"
@@ -88,4 +73,10 @@ class RateLimits:
         retry_after_s = max(1, math.ceil(verdict.reset_s))
         state = f'"{route_class}";r=0;t={retry_after_s}'
         context.response_headers = [limit.policy, (b"ratelimit", state.encode())]
-        raise TooManyRequests(route_class, limit.requests_max, limit.window_s, retry_after_s)
+        raise TooManyRequests(
+            route_class=route_class,
+            limit=limit.requests_max,
+            window_seconds=limit.window_s,
+            retry_after_seconds=retry_after_s,
+            retry_after_s=retry_after_s,
+        )

@@ -32,57 +32,33 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 class BodyTooLarge(TooLarge):
     code = "body_too_large"
-
-    def __init__(self, bytes_max: int) -> None:
-        super().__init__(bytes_max)
-        self.bytes_max = bytes_max
-
-    def __str__(self) -> str:
-        return f"A body may have {self.bytes_max} bytes at the most."
+    text = "A body may have {bytes_max} bytes at the most."
 
 
 class BodyTooSlow(TooSlow):
     code = "body_too_slow"
-
-    def __str__(self) -> str:
-        return "The body took too long to arrive."
+    text = "The body took too long to arrive."
 
 
 class BodiesTooMany(Unavailable):
     code = "too_many_bodies"
+    text = "The server is receiving too many request bodies at the moment. Try again in 2 seconds."
     retry_after_s = 2
-
-    def __str__(self) -> str:
-        return "The server is receiving too many request bodies at the moment. Try again in 2 seconds."
 
 
 class MediaTypeUnsupported(Unsupported):
     code = "unsupported_media_type"
-
-    def __str__(self) -> str:
-        return "Send the body as application/json in UTF-8."
+    text = "Send the body as application/json in UTF-8."
 
 
 class JsonTooDeep(Malformed):
     code = "json_too_deep"
-
-    def __init__(self, depth_max: int) -> None:
-        super().__init__(depth_max)
-        self.depth_max = depth_max
-
-    def __str__(self) -> str:
-        return f"JSON may be nested {self.depth_max} deep at the most."
+    text = "JSON may be nested {depth_max} deep at the most."
 
 
 class RequestInvalid(Malformed):
     code = "invalid_request"
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
-
-    def __str__(self) -> str:
-        return self.text
+    text = "{reason}"
 
 
 class BodyMemory:
@@ -146,9 +122,9 @@ class RequestBody:
         if not length:
             return
         if not length.isdigit():
-            raise RequestInvalid("Content-Length is not a number.")
+            raise RequestInvalid(reason="Content-Length is not a number.")
         if len(length) > _CONTENT_LENGTH_DIGITS_MAX or int(length) > self._limits.body_bytes_max:
-            raise BodyTooLarge(self._limits.body_bytes_max)
+            raise BodyTooLarge(bytes_max=self._limits.body_bytes_max)
 
     async def read(self, *, is_authenticated: bool) -> Receive | None:
         """Return a ``receive`` that delivers the whole body as one message, or None when the client has
@@ -175,7 +151,7 @@ class RequestBody:
                 return None
             body += piece
             if len(body) > self._limits.body_bytes_max:
-                raise BodyTooLarge(self._limits.body_bytes_max)
+                raise BodyTooLarge(bytes_max=self._limits.body_bytes_max)
             self._hold(len(body))
         return bytes(body)
 
@@ -224,11 +200,11 @@ def _check_media_type(content_type: bytes) -> None:
 def _check_json(body: bytes, depth_max: int) -> None:
     """Reject input that a decoder cannot handle; the decoder reports invalid JSON."""
     if depth_exceeds(body, depth_max):
-        raise JsonTooDeep(depth_max)
+        raise JsonTooDeep(depth_max=depth_max)
     try:
         body.decode()
     except UnicodeDecodeError:
-        raise RequestInvalid("The body is not UTF-8.") from None
+        raise RequestInvalid(reason="The body is not UTF-8.") from None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -36,9 +36,7 @@ class Authenticator(Protocol):
 
 class TokenMissing(Unauthenticated):
     code = "token_missing"
-
-    def __str__(self) -> str:
-        return "Send an access token or an API key: Authorization: Bearer <token>."
+    text = "Send an access token or an API key: Authorization: Bearer <token>."
 
 
 class RequestPipeline:

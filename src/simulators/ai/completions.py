@@ -1,22 +1,30 @@
 """Simulated completions, computed from the text of the prompt.
 
-No model is involved, and no text in a prompt can change the procedure: scores are measurements, facts are
-read from the prompt, and sentences quote it.
+No model is involved, and no text in a prompt can change the procedure: scores are computed from its
+facts, and texts are composed from its facts and from words that are safe to quote.
 """
 
 import hashlib
 from collections.abc import Iterable
 
+from simulators.ai.analysis_texts import judgement
+from simulators.ai.outreach_texts import outreach
+from simulators.ai.persona_texts import personality, psychographic
+from simulators.ai.profile_prompt import read_profile
 from simulators.ai.prompt_facts import PromptFacts, plain, read_facts
 from simulators.ai.schema_values import SchemaValues
 from simulators.faults.json_access import Document, Value
+
+QUOTE_LENGTH_MAX = 120
 
 
 class Completions:
     """The completion of one prompt."""
 
     def __init__(self, stable: Iterable[str], question: str) -> None:
-        self._facts: PromptFacts = read_facts(stable, question)
+        self._stable = tuple(stable)
+        self._question = question
+        self._facts: PromptFacts = read_facts(self._stable, question)
         self._seed = hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=8).digest()
 
     def text(self) -> str:
@@ -24,7 +32,19 @@ class Completions:
         return " ".join(self.sentence("", number) for number in range(3))
 
     def value(self, schema: Document) -> Value:
-        return SchemaValues(self, schema).value(schema, "", 0, 0)
+        return SchemaValues(self, schema).value(schema, "", 0, 0, self.draft(schema))
+
+    def draft(self, schema: Document) -> Document:
+        """Returns values by property for the schema of an analysis, and {} for any other schema."""
+        names = frozenset[str](_root(schema).get("properties", {}))
+        profile = read_profile(self._stable, self._question)
+        if "niche_fit" in names:
+            return judgement(profile, names)
+        if "messages" in names:
+            return outreach(profile)
+        if "communication_style" in names:
+            return personality(profile)
+        return psychographic(profile) if "core_values" in names else {}
 
     def measure(self, name: str) -> float:
         """Returns 0..1, higher the more words the question shares with the stable part of the prompt. Each
@@ -45,18 +65,21 @@ class Completions:
         return self._facts.number(name)
 
     def said(self, name: str) -> str | None:
-        return self._facts.lines.get(plain(name))
+        return self._facts.lines.get(plain(name), "")[:QUOTE_LENGTH_MAX] or None
 
     def ids(self) -> tuple[str, ...]:
         return self._facts.ids
 
     def sentence(self, name: str, number: int) -> str:
         facts = self._facts
-        lean = self.number(name, 7) + number  # each name and each list item quotes another part
-        shared = f"{round(100 * facts.agreement)} % agreement with what is sought"
+        offset = self.number(name, 7) + number  # each name and each list item names another fact
         numbers = {key: value for key, value in facts.lines.items() if value[:1].isdigit()}
-        known = [f"{key.replace('_', ' ')} {value}" for key, value in numbers.items()]
+        known = [f"{key.replace('_', ' ')}: {value}" for key, value in numbers.items()]
         known += [f"writes about #{tag}" for tag in facts.tags]
-        quoted = known[lean % len(known)] if known else shared
-        about = name.replace("_", " ") or "answer"
-        return f"Simulated {about}: {facts.subject}, {quoted}."
+        shared = f"{round(100 * facts.agreement)} % of the words are those of the business"
+        return f"{facts.subject}, {known[offset % len(known)] if known else shared}."
+
+
+def _root(schema: Document) -> Document:
+    reference = str(schema.get("$ref", ""))
+    return schema.get("$defs", {}).get(reference.rpartition("/")[2], schema)

@@ -20,7 +20,7 @@ _ID = re.compile(
 )
 FILLERS = frozenset({"count", "total", "number", "of", "the"})
 WORD_LENGTH_MIN = 4
-VALUE_LENGTH_MAX = 120
+VALUE_LENGTH_MAX = 1_000
 
 
 class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):

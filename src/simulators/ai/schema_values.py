@@ -40,25 +40,27 @@ class SchemaValues:
         self._known = knowledge
         self._root = root
 
-    def value(self, schema: Schema, name: str, number: int, depth: int) -> Value:
-        """``name`` is the property's name, ``number`` the sum of the indexes in the lists around it."""
+    def value(self, schema: Schema, name: str, number: int, depth: int, draft: Value = None) -> Value:
+        """``name`` is the property's name, ``number`` the sum of the indexes in the lists around it. A draft
+        of the schema's type is used as far as the schema permits.
+        """
         schema = self._plainly(schema, depth)
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
-            return self._one_of(schema["enum"], name, number)
+            return draft if draft in schema["enum"] else self._one_of(schema["enum"], name, number)
         made: Value = None
         match _kind_of(schema):
             case "object":
-                made = self._object(schema, number, depth)
+                made = self._object(schema, number, depth, cast("Schema", draft or {}))
             case "array":
-                made = self._array(schema, name, number, depth)
+                made = self._array(schema, name, number, depth, draft)
             case "integer" | "number" as kind:
-                made = self._number(schema, name, number, is_whole=kind == "integer")
+                made = self._number(schema, name, number, is_whole=kind == "integer", draft=draft)
             case "boolean":
                 made = self._known.measure(name) >= 0.5  # noqa: PLR2004
             case "string":
-                made = self._string(schema, name, number)
+                made = self._string(schema, name, number, draft)
             case _:
                 pass
         return made
@@ -94,14 +96,17 @@ class SchemaValues:
         present = [member for member in members if member is not None] or members
         return present[(self._known.choice(name, len(present)) + number) % len(present)]
 
-    def _object(self, schema: Schema, number: int, depth: int) -> dict[str, Any]:
+    def _object(self, schema: Schema, number: int, depth: int, draft: Schema) -> dict[str, Any]:
         properties: dict[str, Schema] = schema.get("properties", {})
         required = set(schema.get("required", ()))
         wanted = [key for key in properties if depth < DEPTH_MAX or key in required]
-        return {key: self.value(properties[key], key, number, depth + 1) for key in wanted}
+        return {key: self.value(properties[key], key, number, depth + 1, draft.get(key)) for key in wanted}
 
-    def _array(self, schema: Schema, name: str, before: int, depth: int) -> list[Any]:
+    def _array(self, schema: Schema, name: str, before: int, depth: int, draft: Value) -> list[Any]:
         low = schema.get("minItems", 0)
+        if isinstance(draft, list | tuple):
+            items = cast("list[Value]", draft)[: schema.get("maxItems")]
+            return [self.value(schema["items"], name, before, depth + 1, item) for item in items]
         usual = low if depth >= DEPTH_MAX else max(low, ITEMS_USUAL)
         count = min(usual, schema.get("maxItems", usual))
         item: Schema = schema.get("items", {"type": "string"})
@@ -117,11 +122,13 @@ class SchemaValues:
         schema = self._plainly(schema, depth)
         return _kind_of(schema) == "string" and not {"enum", "const", "pattern", "format"} & schema.keys()
 
-    def _number(self, schema: Schema, name: str, number: int, *, is_whole: bool) -> float:
+    def _number(self, schema: Schema, name: str, number: int, *, is_whole: bool, draft: Value) -> float:
         words = set(plain(name).split("_"))
         found = None if words & SCORES else self._known.found(name)
         low, high = _bounds(schema, is_whole=is_whole)
-        if found is None:
+        if isinstance(draft, int | float):
+            value = draft
+        elif found is None:
             usual = 1 if words & SHARES and not is_whole else INTEGER_USUAL
             start = 0.0 if low == -math.inf else low
             end = start + usual if high == math.inf else high
@@ -136,9 +143,11 @@ class SchemaValues:
             whole += 1
         return int(whole * step) if is_whole else round(whole * step, 6)
 
-    def _string(self, schema: Schema, name: str, number: int) -> str:
+    def _string(self, schema: Schema, name: str, number: int, draft: Value) -> str:
         ids = self._known.ids()
-        if ids and EVIDENCE & set(plain(name).split("_")):
+        if isinstance(draft, str):
+            text = draft
+        elif ids and EVIDENCE & set(plain(name).split("_")):
             text = ids[(self._known.choice(name, len(ids)) + number) % len(ids)]
         else:
             text = self._known.said(name) or self._known.sentence(name, number)

@@ -8,19 +8,19 @@ from simulators.instagram.niches import Niche
 CAPTION_LENGTH_MAX = 2_200  # Instagram's
 
 OPENINGS = (
-    "Today it was {topic}.",
-    "Nobody told me about {topic}.",
+    "This week: {topic}.",
+    "What I wish I had known about {topic}.",
     "Three things I learned from {topic}:",
-    "A small thought on {topic}.",
+    "A short note on {topic}.",
     "You asked about {topic}, so here it is.",
-    "{topic}, again and again.",
+    "Back to {topic}, this time with notes.",
 )
 MIDDLES = (
     "It took longer than planned and was worth it.",
-    "Start small, stay with it, tell somebody.",
+    "Start small and stay with it.",
     "I got it wrong for years.",
     "Save this for later.",
-    "The second picture shows how it began.",
+    "The second picture shows the first try.",
     "No filter, no hurry.",
 )
 QUESTIONS = ("What would you change?", "Who is in?", "Tell me below.", "Questions? Write to me.", "")
@@ -78,7 +78,7 @@ def biography_of(chance: random.Random, kind: str, niche: Niche) -> str:
         return ""
     if kind == "nonlatin":
         return "\n".join(chance.sample(NONLATIN, 3))
-    plain = f"{niche.category} · {chance.choice(niche.offers)}\n{niche.topics[0].capitalize()} and more"
+    plain = f"{niche.persona} · {chance.choice(niche.offers)}\n{niche.topics[0].capitalize()} and more"
     if kind == "hostile":
         return "\n".join((*chance.sample(HOSTILE, 3), plain))
     return f"{plain} {_tagged(list(niche.tags[:2]))}" if chance.random() < 0.7 else plain  # noqa: PLR2004

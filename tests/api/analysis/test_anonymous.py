@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from features.analysis.domain.anonymous import (
-    VISITORS_ACCOUNT,
+    ANONYMOUS_ACCOUNT,
     AnonymousFacts,
     AnonymousReason,
     AnonymousResult,
@@ -67,7 +67,7 @@ def results(database):
 def end(owner, run_id, status="completed", outcome="completed"):
     return owner.execute(
         "update runs set status = $3, outcome = $4, ended_at = now() where account_id = $1 and id = $2",
-        *(VISITORS_ACCOUNT, uuid.UUID(run_id), status, outcome),
+        *(ANONYMOUS_ACCOUNT, uuid.UUID(run_id), status, outcome),
     )
 
 
@@ -86,7 +86,7 @@ async def test_visitor_gets_a_run_and_a_token_for_a_day(client, ask, owner, name
         """,
         uuid.UUID(started["run_id"]),
     )
-    assert tuple(run) == (VISITORS_ACCOUNT, "anonymous_analysis", "queued", 0, "runs", name)
+    assert tuple(run) == (ANONYMOUS_ACCOUNT, "anonymous_analysis", "queued", 0, "runs", name)
     read = await client.get(started["poll_url"])
     assert read.json() == {
         "status": "queued",
@@ -218,4 +218,4 @@ async def test_invalid_username_is_rejected(ask, username):
 )
 async def test_visitors_account_cannot_be_deleted_or_joined(owner, change):
     with pytest.raises(Exception, match="visitors_"):
-        await owner.execute(change, VISITORS_ACCOUNT)
+        await owner.execute(change, ANONYMOUS_ACCOUNT)

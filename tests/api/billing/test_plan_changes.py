@@ -281,7 +281,7 @@ class ResponseLost:
     async def upgrade(self, *arguments, **options):
         await self._terms.upgrade(*arguments, **options)
         self.lost += 1
-        raise PaymentsUnavailable("no_answer")
+        raise PaymentsUnavailable(reason="no_answer")
 
 
 async def test_retry_of_an_interrupted_upgrade_returns_the_new_plan(application, client_of, subscriber):

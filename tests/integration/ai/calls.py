@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from infrastructure.ai.providers.base import Capabilities, ModelRequest
-from infrastructure.ai.structured.json_schema import answer_schema
+from infrastructure.ai.providers.base import ModelRequest
+from infrastructure.ai.response_format import response_format
 from infrastructure.provider_endpoint import ProviderEndpoint
 from shared.ids import AccountId
 from shared.llm import CostOwner
@@ -22,20 +22,17 @@ class Verdict(msgspec.Struct):
 
 
 def request(**changes):
-    name, schema = answer_schema(changes.pop("answer", Verdict))
     asked = ModelRequest(
         model="gpt-5-mini",
-        capabilities=Capabilities(),
         stable=("You judge profiles.", "The business sells looms."),
         question="Who is this?",
-        schema_name=name,
-        schema=schema,
+        response_format=response_format(changes.pop("answer", Verdict)),
         effort=None,
         temperature=None,
         output_tokens_max=900,
-        cache_key="tenant-light",
-        answer_key="5f2c",
-        spender=CostOwner(account_id=ACCOUNT_ID),
+        prefix_key="tenant-light",
+        completion_key="5f2c",
+        owner=CostOwner(account_id=ACCOUNT_ID),
         task="light",
         is_fresh=False,
     )

@@ -1,7 +1,7 @@
+import anthropic as _anthropic  # noqa: F401  slow import, outside the tests' time limits
+import openai as _openai  # noqa: F401
 import pytest
 
-import infrastructure.ai.providers.anthropic_sdk  # slow import, outside the tests' time limits
-import infrastructure.ai.providers.openai_sdk  # noqa: F401
 from infrastructure.ai.providers.anthropic import AnthropicModels
 from infrastructure.ai.providers.openai import OpenAIModels
 from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
@@ -52,7 +52,7 @@ class Call:
         if self.kind == "embeddings":
             texts = (changes.get("question", "a text"),)
             return await self.adapter.embed(texts, model="m", dimensions=None, deadline_s=deadline_s)
-        return await self.adapter.ask(request(**changes), deadline_s=deadline_s)
+        return await self.adapter.complete(request(**changes), deadline_s=deadline_s)
 
 
 @pytest.fixture(params=["openai", "anthropic", "embeddings"])

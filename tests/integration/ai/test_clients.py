@@ -14,7 +14,7 @@ from infrastructure.ai.providers.openai import OpenAIModels
 from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
 from infrastructure.provider_endpoint import ProviderEndpoint
 from tests.integration.ai.calls import KEY, at, request
-from tests.integration.ai.test_faults import HALF, LONG, trouble
+from tests.integration.ai.test_faults import HALF, LONG, provider_error
 from tests.integration.ai.test_wire import answer, read
 from tests.support import until
 from tests.support.scripted_server import http, stall
@@ -50,11 +50,11 @@ async def test_rotated_key_applies_to_the_next_call_and_spares_calls_in_progress
 
     server.script((when_told, fine(kind)), fine(kind))
     models = kind(where)
-    under_way = asyncio.create_task(models.ask(request(), deadline_s=10))
+    under_way = asyncio.create_task(models.complete(request(), deadline_s=10))
     await until(lambda: server.asked)
 
     keys.append("second")
-    await models.ask(request(), deadline_s=10)
+    await models.complete(request(), deadline_s=10)
     proceed.set()
 
     assert (await under_way).end == "complete"
@@ -70,7 +70,7 @@ async def test_client_is_reused_while_the_endpoint_is_unchanged(server, kind):
     models = kind(at(server.url))
 
     for _ in range(3):
-        await models.ask(request(), deadline_s=10)
+        await models.complete(request(), deadline_s=10)
 
     assert server.opened_count == 1
     await models.close()
@@ -80,9 +80,9 @@ async def test_client_is_reused_while_the_endpoint_is_unchanged(server, kind):
 async def test_invalid_key_is_rejected_without_a_request(server, call, key):
     call.where = at(server.url, key=key)
 
-    told = await trouble(call)
+    told = await provider_error(call)
 
-    assert (told.trouble, told.was_sent, server.opened_count) == ("unauthorised", False, 0)
+    assert (told.kind, told.was_sent, server.opened_count) == ("unauthorised", False, 0)
 
 
 async def test_failing_endpoint_resolver_sends_nothing(call):
@@ -91,9 +91,9 @@ async def test_failing_endpoint_resolver_sends_nothing(call):
 
     call.where = lost
 
-    told = await trouble(call)
+    told = await provider_error(call)
 
-    assert (told.trouble, told.was_sent, told.detail) == ("unavailable", False, "RuntimeError")
+    assert (told.kind, told.was_sent, told.detail) == ("unavailable", False, "RuntimeError")
 
 
 async def test_deadline_includes_the_endpoint_resolver(call):
@@ -102,15 +102,15 @@ async def test_deadline_includes_the_endpoint_resolver(call):
 
     call.where = for_ever
 
-    told = await trouble(call, deadline_s=0.01)
+    told = await provider_error(call, deadline_s=0.01)
 
-    assert (told.trouble, told.was_sent) == ("timeout", False)
+    assert (told.kind, told.was_sent) == ("timeout", False)
 
 
 async def test_lone_surrogate_is_rejected_without_a_request(server, call):
-    told = await trouble(call, question="\ud83d")
+    told = await provider_error(call, question="\ud83d")
 
-    assert (told.trouble, told.was_sent, server.opened_count) == ("invalid", False, 0)
+    assert (told.kind, told.was_sent, server.opened_count) == ("invalid", False, 0)
 
 
 async def test_prepare_never_fails(server):
@@ -135,7 +135,9 @@ async def test_deprecated_model_causes_no_warning(server):
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        reply = await models.ask(request(model="claude-sonnet-4-5", output_tokens_max=64_000), deadline_s=10)
+        reply = await models.complete(
+            request(model="claude-sonnet-4-5", output_tokens_max=64_000), deadline_s=10
+        )
 
     assert reply.end == "complete"
     await models.close()
@@ -159,7 +161,7 @@ async def test_errors_and_logs_contain_neither_key_nor_prompt(server, call, capl
     await call.adapter.prepare()
     server.script(SPEAKING[case])
 
-    told = await trouble(call, question=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
+    told = await provider_error(call, question=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
 
     said = [repr(told), str(told), repr(vars(told)), caplog.text, repr(vars(call.adapter))]
     said += traceback.format_exception(told)

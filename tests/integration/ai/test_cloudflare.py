@@ -31,7 +31,7 @@ async def through(server, gateway):
         recorded = read(RECORDED[kind])
         server.script(http(recorded["status"], recorded["body"], **(headers or {})))
         made.append(kind(at(url), gateway))
-        return await made[-1].ask(request(**changes), deadline_s=10)
+        return await made[-1].complete(request(**changes), deadline_s=10)
 
     yield ask
     for models in made:
@@ -48,7 +48,7 @@ def test_gateway_url_has_the_documented_form():
     ("kind", "path"), [(OpenAIModels, "/openai/responses"), (AnthropicModels, "/anthropic/v1/messages")]
 )
 async def test_prompt_has_a_cache_entry_per_tenant(through, server, kind, path):
-    await through(kind, spender=CostOwner(account_id=ACCOUNT_ID, run_id=RUN_ID), answer_key="5f2c")
+    await through(kind, owner=CostOwner(account_id=ACCOUNT_ID, run_id=RUN_ID), completion_key="5f2c")
 
     asked = server.asked[0]
     sent = {name: value for name, value in asked.headers.items() if name.startswith("cf-aig")}
@@ -66,7 +66,9 @@ async def test_prompt_has_a_cache_entry_per_tenant(through, server, kind, path):
 
 
 @MODELS
-@pytest.mark.parametrize("changes", [{"is_fresh": True}, {"malformed_answer": "{", "complaint": "not JSON"}])
+@pytest.mark.parametrize(
+    "changes", [{"is_fresh": True}, {"malformed_completion": "{", "validation_error": "not JSON"}]
+)
 async def test_fresh_or_repair_request_skips_the_cache(through, server, kind, changes):
     await through(kind, **changes)
 
@@ -84,7 +86,7 @@ async def test_zero_ttl_skips_the_cache_and_empty_token_is_not_sent(through, ser
 
 
 async def test_metadata_header_is_escaped(through, server):
-    await through(OpenAIModels, spender=CostOwner(), task="Prüfung\r\nx: y")
+    await through(OpenAIModels, owner=CostOwner(), task="Prüfung\r\nx: y")
 
     assert json.loads(server.asked[0].headers["cf-aig-metadata"]) == {"task": "Prüfung\r\nx: y"}
 

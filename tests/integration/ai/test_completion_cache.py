@@ -1,24 +1,25 @@
 import asyncio
 
+import msgspec
 import pytest
 
 from shared.errors import Unavailable
 from shared.llm import Usage
-from tests.fakes.ai import ALICE, BOB, NOBODY, FakeAnswers, World, reply, trouble
+from tests.fakes.ai import ALICE, BOB, NOBODY, FakeCompletions, World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 
 @pytest.fixture
-def answers():
-    return FakeAnswers()
+def completions():
+    return FakeCompletions()
 
 
 async def in_turn(world, *questions):
     return [await world.ask(**question) for question in questions]
 
 
-def test_repeated_prompt_is_answered_from_the_cache(answers):
-    world = World(answers=answers)
+def test_repeated_prompt_is_answered_from_the_cache(completions):
+    world = World(completions=completions)
 
     first, second = run(in_turn(world, {}, {}))
 
@@ -32,26 +33,43 @@ def test_repeated_prompt_is_answered_from_the_cache(answers):
     ]
 
 
-@pytest.mark.parametrize("other", [{"spender": BOB}, {"spender": NOBODY}, {"text": "x"}, {"task": "lonely"}])
-def test_cache_is_separate_per_tenant_and_prompt(answers, other):
-    world = World(answers=answers)
+class Points(msgspec.Struct):
+    score: int
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": "Another?"},
+        {"spender": BOB},
+        {"spender": NOBODY},
+        {"task": "lonely"},
+        {"stable": ("You judge.About us.",)},
+        {"stable": ("You judge.", "About", " us.")},
+        {"stable": ("You judge.", "About us.How"), "text": " good?"},
+        {"answer": Points},
+        {"is_fresh": True},
+    ],
+)
+def test_cache_is_separate_per_tenant_and_prompt(completions, other):
+    world = World(completions=completions)
 
     run(in_turn(world, {}, other))
 
     assert world.asked == 2
 
 
-def test_request_without_account_is_not_cached(answers):
-    world = World(answers=answers)
+def test_request_without_account_is_not_cached(completions):
+    world = World(completions=completions)
 
     run(in_turn(world, {"spender": NOBODY}, {"spender": NOBODY}))
 
     assert world.asked == 2
-    assert answers.kept == {}
+    assert completions.stored == {}
 
 
-def test_fresh_request_replaces_the_cached_completion(answers):
-    world = World(answers=answers, first=[reply('{"score": 1}'), reply('{"score": 2}')])
+def test_fresh_request_replaces_the_cached_completion(completions):
+    world = World(completions=completions, first=[reply('{"score": 1}'), reply('{"score": 2}')])
 
     outcomes = run(in_turn(world, {}, {"is_fresh": True}, {}))
 
@@ -63,8 +81,8 @@ def test_fresh_request_replaces_the_cached_completion(answers):
     assert [request.is_fresh for request in world.first.requests] == [False, True]
 
 
-def test_cached_completion_of_the_fallback_names_the_fallback(answers):
-    world = World(answers=answers, first=[trouble("unauthorised")])
+def test_cached_completion_of_the_fallback_names_the_fallback(completions):
+    world = World(completions=completions, first=[provider_error("unauthorised")])
 
     _, second = run(in_turn(world, {}, {}))
 
@@ -72,13 +90,13 @@ def test_cached_completion_of_the_fallback_names_the_fallback(answers):
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"score": "seven"}', "\x00"])
-def test_invalid_cached_completion_is_a_miss(answers, text):
-    world = World(answers=answers)
+def test_invalid_cached_completion_is_a_miss(completions, text):
+    world = World(completions=completions)
 
     async def spoilt():
         await world.ask()
-        ((key, answer),) = answers.kept.items()
-        answers.kept[key] = type(answer)(text=text, provider="p", model="m", is_simulated=False)
+        ((key, answer),) = completions.stored.items()
+        completions.stored[key] = type(answer)(text=text, provider="p", model="m", is_simulated=False)
         return await world.ask()
 
     assert run(spoilt()).cache == "none"
@@ -86,18 +104,18 @@ def test_invalid_cached_completion_is_a_miss(answers, text):
 
 
 @pytest.mark.parametrize("error", [Unavailable(), OSError("away"), ZeroDivisionError("a bug")])
-def test_failing_cache_is_a_miss(answers, error):
-    world = World(answers=answers)
-    answers.error = error
+def test_failing_cache_is_a_miss(completions, error):
+    world = World(completions=completions)
+    completions.error = error
 
     outcomes = run(in_turn(world, {}, {}))
 
     assert [outcome.value.score for outcome in outcomes] == [7, 7]
 
 
-def test_hanging_cache_delays_by_its_timeout_only(answers):
-    world = World(answers=answers)
-    answers.latency_s = 1_000
+def test_hanging_cache_delays_by_its_timeout_only(completions):
+    world = World(completions=completions)
+    completions.latency_s = 1_000
 
     async def one():
         await world.ask()
@@ -106,13 +124,13 @@ def test_hanging_cache_delays_by_its_timeout_only(answers):
     assert run(one()) == pytest.approx(3)
 
 
-def test_failures_are_not_cached(answers):
-    world = World(answers=answers)
+def test_failures_are_not_cached(completions):
+    world = World(completions=completions)
     world.first.always = world.second.always = reply(end="refused")
 
     run(world.outcome())
 
-    assert answers.kept == {}
+    assert completions.stored == {}
 
 
 def test_a_thousand_concurrent_requests_release_all_slots():
@@ -121,7 +139,19 @@ def test_a_thousand_concurrent_requests_release_all_slots():
 
     async def many():
         await asyncio.gather(*(world.ask(f"{number}", spender=ALICE) for number in range(1_000)))
-        return world.gateway.questions_under_way, world.gateway.places()["openai"]
+        return world.free_slots
 
-    assert run(many()) == (0, (64, 0))
+    assert run(many()) == {64}
     assert world.first.in_flight_max == 64
+
+
+def test_keys_contain_the_account():
+    world = World()
+
+    run(in_turn(world, {"spender": ALICE}, {"spender": ALICE, "text": "Another?"}, {"spender": BOB}))
+
+    alice, alice_too, bob = world.first.requests
+    assert alice.prefix_key == alice_too.prefix_key
+    assert alice.prefix_key != bob.prefix_key
+    assert len({alice.completion_key, alice_too.completion_key, bob.completion_key}) == 3
+    assert len(alice.prefix_key) <= 64

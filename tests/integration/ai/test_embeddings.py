@@ -2,7 +2,7 @@ import pytest
 
 from infrastructure.ai.providers.base import EmbeddingReply
 from shared.llm import EmbeddedTexts, ModelsUnavailable, PromptRejected, Usage
-from tests.fakes.ai import ALICE, World, trouble
+from tests.fakes.ai import ALICE, World, provider_error
 from tests.fakes.virtual_time import run
 
 
@@ -66,9 +66,11 @@ def test_long_texts_are_batched_by_tokens():
     assert [len(texts) for texts, _ in world.first.requests] == [19, 19, 19, 19, 19, 5]
 
 
-@pytest.mark.parametrize("kind", ["timeout", "connection", "rate_limited", "unavailable", "garbled"])
+@pytest.mark.parametrize(
+    "kind", ["timeout", "connection", "rate_limited", "unavailable", "malformed_response"]
+)
 def test_temporary_failure_is_retried(kind):
-    world = World(first=[trouble(kind)])
+    world = World(first=[provider_error(kind)])
 
     result = run(embedded(world, ["a"]))
 
@@ -88,7 +90,7 @@ def test_reply_with_too_few_vectors_is_retried():
 
 def test_outage_uses_all_attempts_and_opens_the_breaker():
     world = World()
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     async def twice():
         outcomes = [await embedded(world, ["a"]), await embedded(world, ["b"]), await embedded(world, ["c"])]
@@ -102,6 +104,6 @@ def test_outage_uses_all_attempts_and_opens_the_breaker():
 
 
 def test_text_that_is_too_long_raises_prompt_rejected():
-    world = World(first=[trouble("invalid")])
+    world = World(first=[provider_error("invalid")])
 
     assert isinstance(run(embedded(world, ["x" * 100_000])), PromptRejected)

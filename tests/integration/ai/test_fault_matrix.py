@@ -11,7 +11,7 @@ from shared.llm import (
     ModelsUnavailable,
     PromptRejected,
 )
-from tests.fakes.ai import World, reply, trouble
+from tests.fakes.ai import World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 TROUBLES = (
@@ -19,18 +19,18 @@ TROUBLES = (
     "connection",
     "rate_limited",
     "unavailable",
-    "garbled",
+    "malformed_response",
     "unauthorised",
     "unknown_model",
     "invalid",
 )
 FAULTS = {
-    **{kind: trouble(kind) for kind in TROUBLES},
-    "rate limited for a second": trouble("rate_limited", retry_after_s=1),
-    "rate limited for ever": trouble("rate_limited", retry_after_s=1e9),
-    "rate limited for nonsense": trouble("rate_limited", retry_after_s=float("nan")),
-    "unavailable for an hour": trouble("unavailable", retry_after_s=3600),
-    "refused before it was sent": trouble("connection", was_sent=False),
+    **{kind: provider_error(kind) for kind in TROUBLES},
+    "rate limited for a second": provider_error("rate_limited", retry_after_s=1),
+    "rate limited for ever": provider_error("rate_limited", retry_after_s=1e9),
+    "rate limited for nonsense": provider_error("rate_limited", retry_after_s=float("nan")),
+    "unavailable for an hour": provider_error("unavailable", retry_after_s=3600),
+    "refused before it was sent": provider_error("connection", was_sent=False),
     "hangs": "hangs",
     "hangs for ever": "hangs for ever",
     "refuses": reply("", end="refused"),
@@ -53,7 +53,7 @@ ATTEMPTS_MAX = 5
 
 async def carried_through(world, task="write"):
     outcome = await world.outcome(task=task)
-    return outcome, world.now_s(), world.free_places
+    return outcome, world.now_s(), world.free_slots
 
 
 @pytest.mark.parametrize("place", range(ATTEMPTS_MAX))
@@ -62,8 +62,8 @@ async def carried_through(world, task="write"):
 def test_fault_at_any_position_ends_in_a_completion_or_domain_error(fault, task, place):
     """Earlier attempts are unavailable: first those of the first model, then those of the second."""
     world = World(
-        first=[trouble("unavailable")] * min(place, 2) + [FAULTS[fault]] * (place < 2),
-        second=[trouble("unavailable")] * (place - 2) + [FAULTS[fault]] if place >= 2 else [],
+        first=[provider_error("unavailable")] * min(place, 2) + [FAULTS[fault]] * (place < 2),
+        second=[provider_error("unavailable")] * (place - 2) + [FAULTS[fault]] if place >= 2 else [],
     )
 
     outcome, took_s, places = run(carried_through(world, task))

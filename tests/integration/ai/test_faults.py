@@ -44,27 +44,31 @@ SPOKEN = {
     "409": (http(409), "unavailable", False),
     "401": (http(401), "unauthorised", False),
     "403": (http(403), "unauthorised", False),
-    "404 HTML": (http(404, HTML, content_type="text/html"), "garbled", False),
+    "404 HTML": (http(404, HTML, content_type="text/html"), "malformed_response", False),
     "400": (http(400), "invalid", False),
     "413": (http(413), "invalid", False),
     "422": (http(422), "invalid", False),
-    "418": (http(418), "garbled", True),
-    "302": (http(302, location="http://127.0.0.1:9/elsewhere"), "garbled", True),
-    "empty": (http(200), "garbled", True),
-    "204": (http(204), "garbled", True),
-    "HTML": (http(200, HTML, content_type="text/html"), "garbled", True),
-    "half of it": (http(200, HALF), "garbled", True),
-    "another form": (http(200, {"choices": []}), "garbled", True),
-    "a list": (http(200, b"[]"), "garbled", True),
-    "null": (http(200, b"null"), "garbled", True),
-    "not UTF-8": (http(200, b'{"a": "\xff\xfe"}'), "garbled", True),
-    "too deep": (http(200, b"[" * 100_000), "garbled", True),
-    "an error": (http(200, {"error": {"code": "server_error", "message": "x"}}), "garbled", True),
-    "an error of theirs": (http(200, {"type": "error", "error": {"type": "api_error"}}), "garbled", True),
+    "418": (http(418), "malformed_response", True),
+    "302": (http(302, location="http://127.0.0.1:9/elsewhere"), "malformed_response", True),
+    "empty": (http(200), "malformed_response", True),
+    "204": (http(204), "malformed_response", True),
+    "HTML": (http(200, HTML, content_type="text/html"), "malformed_response", True),
+    "half of it": (http(200, HALF), "malformed_response", True),
+    "another form": (http(200, {"choices": []}), "malformed_response", True),
+    "a list": (http(200, b"[]"), "malformed_response", True),
+    "null": (http(200, b"null"), "malformed_response", True),
+    "not UTF-8": (http(200, b'{"a": "\xff\xfe"}'), "malformed_response", True),
+    "too deep": (http(200, b"[" * 100_000), "malformed_response", True),
+    "an error": (http(200, {"error": {"code": "server_error", "message": "x"}}), "malformed_response", True),
+    "an error of theirs": (
+        http(200, {"type": "error", "error": {"type": "api_error"}}),
+        "malformed_response",
+        True,
+    ),
 }
 
 
-async def trouble(call, **options):
+async def provider_error(call, **options):
     with pytest.raises(ProviderError) as raised:
         await call(**options)
     return raised.value
@@ -74,12 +78,12 @@ async def trouble(call, **options):
 async def test_broken_connection_is_reported_in_time_and_closed(server, call, fault):
     answer, expected, was_sent = BROKEN[fault]
     server.script(http(500), answer)
-    await trouble(call)  # connects first, so that the short deadline below covers the response only
+    await provider_error(call)  # connects first, so that the short deadline below covers the response only
     started = asyncio.get_running_loop().time()
 
-    told = await trouble(call, deadline_s=SHORT_S if expected == "timeout" else 5.0)
+    told = await provider_error(call, deadline_s=SHORT_S if expected == "timeout" else 5.0)
 
-    assert (told.trouble, told.was_sent, told.is_simulated) == (expected, was_sent, True)
+    assert (told.kind, told.was_sent, told.is_simulated) == (expected, was_sent, True)
     assert asyncio.get_running_loop().time() - started < 3.0
     await until(lambda: server.open_count == 0, timeout_s=5)
     assert len(server.asked) == 2
@@ -90,9 +94,9 @@ async def test_invalid_response_is_classified(server, call, fault):
     answer, expected, was_sent = SPOKEN[fault]
     server.script(answer)
 
-    told = await trouble(call)
+    told = await provider_error(call)
 
-    assert (told.trouble, told.was_sent, told.is_simulated) == (expected, was_sent, True)
+    assert (told.kind, told.was_sent, told.is_simulated) == (expected, was_sent, True)
     assert len(server.asked) == 1  # the adapter makes one attempt
     await call.adapter.close()
     await until(lambda: server.open_count == 0, timeout_s=5)
@@ -102,7 +106,7 @@ async def test_invalid_response_is_classified(server, call, fault):
 async def test_retry_after_is_passed_on(server, call, retry_after):
     server.script(http(429, retry_after=retry_after), http(503, retry_after=retry_after))
 
-    assert [(await trouble(call)).retry_after_s for _ in range(2)] == [7.0, 7.0]
+    assert [(await provider_error(call)).retry_after_s for _ in range(2)] == [7.0, 7.0]
 
 
 @pytest.fixture
@@ -117,9 +121,9 @@ def call_to(call):
 
 
 async def test_refused_connection_counts_as_not_sent(call_to):
-    told = await trouble(call_to(f"http://127.0.0.1:{free_port()}"))
+    told = await provider_error(call_to(f"http://127.0.0.1:{free_port()}"))
 
-    assert (told.trouble, told.was_sent) == ("connection", False)
+    assert (told.kind, told.was_sent) == ("connection", False)
 
 
 async def test_connect_timeout_counts_as_not_sent(call_to):
@@ -134,16 +138,16 @@ async def test_connect_timeout_counts_as_not_sent(call_to):
 
         call = call_to(f"http://127.0.0.1:{listening.getsockname()[1]}")
         await call.adapter.prepare()  # creates the client, so that the deadline covers connecting only
-        told = await trouble(call, deadline_s=1)
+        told = await provider_error(call, deadline_s=1)
 
-    assert (told.trouble, told.was_sent, told.detail) == ("timeout", False, "ConnectTimeout")
+    assert (told.kind, told.was_sent, told.detail) == ("timeout", False, "ConnectTimeout")
 
 
 @pytest.mark.parametrize("url", ["http://no-such-host.invalid", "ftp://127.0.0.1", "http://[", "nonsense"])
 async def test_invalid_url_counts_as_not_sent(call_to, url):
-    told = await trouble(call_to(url))
+    told = await provider_error(call_to(url))
 
-    assert (told.trouble in {"connection", "unavailable"}, told.was_sent) == (True, False)
+    assert (told.kind in {"connection", "unavailable"}, told.was_sent) == (True, False)
 
 
 async def test_cancelled_call_closes_the_connection(server, call):
@@ -161,7 +165,7 @@ async def test_cancelled_call_closes_the_connection(server, call):
 async def test_call_after_a_broken_one_succeeds(server, call):
     server.script(http(503), (LONG + HALF, stall), http(500))
 
-    told = [await trouble(call, deadline_s=deadline_s) for deadline_s in (5, SHORT_S, 5)]
+    told = [await provider_error(call, deadline_s=deadline_s) for deadline_s in (5, SHORT_S, 5)]
 
     assert [each.detail for each in told] == ["503", "deadline", "500"]
 
@@ -174,7 +178,7 @@ async def test_thirty_concurrent_calls_reuse_their_connections(server, call):
 
     server.script((when_all_are_there, http(500)))
     for _ in range(2):
-        await asyncio.gather(*(trouble(call, deadline_s=20) for _ in range(30)))
+        await asyncio.gather(*(provider_error(call, deadline_s=20) for _ in range(30)))
 
     assert (len(server.asked), server.opened_count) == (60, 30)
 
@@ -194,16 +198,16 @@ async def test_thirty_concurrent_calls_reuse_their_connections(server, call):
     ],
     ids=count(),
 )
-async def test_wrong_number_of_vectors_is_garbled(server, embeddings, data):
+async def test_wrong_number_of_vectors_is_malformed_response(server, embeddings, data):
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
     with pytest.raises(ProviderError) as raised:
         await embeddings.embed(("a", "b"), model="m", dimensions=None, deadline_s=5)
 
-    assert raised.value.trouble == "garbled"
+    assert raised.value.kind == "malformed_response"
 
 
-async def test_vectors_of_wrong_size_are_garbled(server, embeddings):
+async def test_vectors_of_wrong_size_are_malformed_response(server, embeddings):
     data = [{"index": 0, "embedding": [1.0, 2.0]}]
     server.script(http(200, {"object": "list", "data": data, "model": "m", "usage": {"prompt_tokens": 2}}))
 
@@ -213,22 +217,22 @@ async def test_vectors_of_wrong_size_are_garbled(server, embeddings):
 
 @pytest.mark.parametrize("usage", [None, {"input_tokens": 1}, {"input_tokens": -1, "output_tokens": 1}])
 @pytest.mark.parametrize("status", ["completed", "incomplete"])
-async def test_response_without_usage_is_garbled(server, openai, usage, status):
+async def test_response_without_usage_is_malformed_response(server, openai, usage, status):
     body = {"object": "response", "status": status, "model": "m", "output": [], "usage": usage}
     server.script(http(200, body))
 
     with pytest.raises(ProviderError) as raised:
-        await openai.ask(request(), deadline_s=5)
+        await openai.complete(request(), deadline_s=5)
 
-    assert raised.value.trouble == "garbled"
+    assert raised.value.kind == "malformed_response"
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress", "cancelled"])
-async def test_unfinished_response_is_garbled(server, openai, status):
+async def test_unfinished_response_is_malformed_response(server, openai, status):
     body = read("openai/response_text")["body"] | {"status": status}
     server.script(http(200, body))
 
     with pytest.raises(ProviderError) as raised:
-        await openai.ask(request(), deadline_s=5)
+        await openai.complete(request(), deadline_s=5)
 
-    assert raised.value.trouble == "garbled"
+    assert raised.value.kind == "malformed_response"

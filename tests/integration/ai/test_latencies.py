@@ -1,4 +1,4 @@
-from infrastructure.ai.routing.latencies import Latencies
+from infrastructure.ai.routing.timing import Latencies
 
 
 class Clock:

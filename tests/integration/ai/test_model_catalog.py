@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.ai.model_catalog import ModelCatalogInvalid, UnknownTask, read_model_table
-from infrastructure.ai.routing.candidates import legs_of
+from infrastructure.ai.model_catalog import ModelCatalogInvalid, UnknownTask, read_model_catalog
 from shared.llm import ModelsUnavailable
 
 TODAY = date(2026, 11, 16)
@@ -23,7 +22,7 @@ def retiring(day, successor):
 
 
 def models_of(task, today=TODAY, **options):
-    table = read_model_table(**options)
+    table = read_model_catalog(**options)
     return [model.name for model in table.route(table.task(task), today)]
 
 
@@ -47,7 +46,7 @@ def test_tasks_have_the_specified_models(task, model):
 
 
 def test_every_text_task_falls_back_to_claude():
-    table = read_model_table()
+    table = read_model_catalog()
 
     for task in table.tasks:
         providers = [model.provider for model in table.route(table.task(task), TODAY)]
@@ -61,17 +60,17 @@ def test_claude_models_are_known_and_not_deprecated_in_the_sdk():
     warnings = (folder / "resources/messages/messages.py").read_text()
     retired = re.search(r"DEPRECATED_MODELS = (\{.*?\})", warnings, re.DOTALL)[1]
 
-    for model in read_model_table().models:
+    for model in read_model_catalog().models:
         if model.provider == "anthropic":
             assert f'"{model.name}"' in known
             assert f'"{model.name}"' not in retired
 
 
 def test_temperature_is_sent_only_to_models_that_support_it():
-    table = read_model_table()
+    table = read_model_catalog()
 
-    (mini, claude) = legs_of(table, table.task("optimization.meta"), TODAY)
-    (luna, _) = legs_of(table, table.task("optimization.meta"), date(2027, 1, 14))
+    (mini, claude) = table.candidates("optimization.meta", TODAY)
+    (luna, _) = table.candidates("optimization.meta", date(2027, 1, 14))
 
     assert (mini.temperature, mini.effort, mini.output_tokens_max) == (0.7, None, 500)
     assert (claude.temperature, claude.effort) == (None, "low")
@@ -89,11 +88,11 @@ def test_temperature_is_sent_only_to_models_that_support_it():
 )
 def test_unsupported_effort_becomes_the_nearest(wanted, known, sent, room):
     text = row("a", f"efforts = {known}").replace("output_tokens_max = 100", "output_tokens_max = 100_000")
-    table = read_model_table(text=text + TASK + f'effort = "{wanted}"')
+    table = read_model_catalog(text=text + TASK + f'effort = "{wanted}"')
 
-    (leg,) = legs_of(table, table.task("t"), TODAY)
+    (candidate,) = table.candidates("t", TODAY)
 
-    assert (leg.effort, leg.output_tokens_max) == (sent, room)
+    assert (candidate.effort, candidate.output_tokens_max) == (sent, room)
 
 
 def test_successor_is_used_from_the_day_of_retirement():
@@ -116,7 +115,7 @@ def test_shared_successor_is_listed_once():
 
 
 def test_retirement_warning_starts_thirty_days_before():
-    table = read_model_table()
+    table = read_model_catalog()
 
     def announced(today):
         return [(warning.model, warning.successor) for warning in table.warnings(today)]
@@ -136,14 +135,14 @@ def test_setting_overrides_the_first_model():
 
 def test_unknown_task_raises_with_its_name():
     with pytest.raises(UnknownTask, match=r"no task 'analysis\.medium' in models\.toml"):
-        read_model_table().task("analysis.medium")
+        read_model_catalog().task("analysis.medium")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("models = ", "Invalid value"),
-        (row("b") + TASK, "a is named as a model and has no row"),
+        (row("b") + TASK, "a is named as a model but is not defined"),
         (row("a", 'colour = "blue"') + TASK, "unknown field `colour`"),
         (row("a", "efforts = ['max']") + TASK, "Invalid enum value 'max'"),
         (row("a", "retires_on = 2026-01-01") + TASK, "a needs both retires_on and successor"),
@@ -153,8 +152,8 @@ def test_unknown_task_raises_with_its_name():
             row("a", retiring("2026-01-01", "b")) + row("b", retiring("2026-01-01", "a")) + TASK,
             "The successors of a lead back to a",
         ),
-        (row("a", 'kind = "embedding"') + row("b") + TASK + 'fallbacks = ["b"]', "mixes models"),
-        (row("a") + TASK.replace("= 10", "= 101"), "wants 101 tokens of output; a gives 100"),
+        (row("a", 'kind = "embedding"') + row("b") + TASK + 'fallbacks = ["b"]', "mixes text models"),
+        (row("a") + TASK.replace("= 10", "= 101"), "needs 101 tokens of output; a allows at most 100"),
         (row("a") + TASK.replace("output_tokens_max = 10\n", ""), "The task t needs output_tokens_max"),
         (row("a") + TASK.replace("attempts_max = 1", "attempts_max = 0"), ">= 1"),
         (row("a") + TASK + 'fallbacks = ["x"]', "x is named as a model"),
@@ -162,7 +161,7 @@ def test_unknown_task_raises_with_its_name():
 )
 def test_invalid_catalog_is_rejected_with_a_reason(text, message):
     with pytest.raises(ModelCatalogInvalid, match=message):
-        read_model_table(text=text)
+        read_model_catalog(text=text)
 
 
 @pytest.mark.parametrize(
@@ -171,18 +170,18 @@ def test_invalid_catalog_is_rejected_with_a_reason(text, message):
 )
 def test_invalid_setting_is_rejected_with_a_reason(setting, message):
     with pytest.raises(ModelCatalogInvalid, match=message):
-        read_model_table(setting)
+        read_model_catalog(setting)
 
 
 def test_models_of_unconfigured_providers_are_skipped():
-    table = read_model_table(providers={"anthropic"})
+    table = read_model_catalog(providers={"anthropic"})
 
     assert [model.provider for model in table.route(table.task("analysis.light"), TODAY)] == ["anthropic"]
     assert {model.provider for model in table.models} == {"anthropic"}
 
 
 def test_task_without_a_configured_provider_raises_models_unavailable():
-    table = read_model_table(providers={"anthropic"})
+    table = read_model_catalog(providers={"anthropic"})
 
     with pytest.raises(ModelsUnavailable, match="embeddings"):
-        legs_of(table, table.task("embeddings"), TODAY)
+        table.candidates("embeddings", TODAY)

@@ -6,11 +6,11 @@ import pytest
 
 from infrastructure.ai.routing.recovery_probes import TASK as PROBE
 from shared.llm import ModelsUnavailable
-from tests.fakes.ai import NOBODY, World, trouble
+from tests.fakes.ai import NOBODY, World, provider_error
 from tests.fakes.virtual_time import run
 
 INTERVAL_S = 0.2
-OUTAGES = {"answers 503": trouble("unavailable"), "hangs": "hangs", "hangs for ever": "hangs for ever"}
+OUTAGES = {"answers 503": provider_error("unavailable"), "hangs": "hangs", "hangs for ever": "hangs for ever"}
 
 
 async def a_thousand_calls(world):
@@ -97,7 +97,7 @@ def test_probe_detects_the_recovery(outage):
 
 def test_probe_detects_the_recovery_of_a_slow_provider():
     world = World()
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     async def slow_recovery():
         for number in range(5):
@@ -113,7 +113,7 @@ def test_probe_detects_the_recovery_of_a_slow_provider():
 
 def test_without_fallback_the_request_is_the_probe():
     world = World()
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     async def alone():
         for number in range(2):
@@ -134,7 +134,7 @@ def test_without_fallback_the_request_is_the_probe():
 
 def test_cancelled_probe_permits_the_next():
     world = World()
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     async def cancelled_probe():
         for number in range(2):
@@ -156,7 +156,7 @@ def test_cancelled_probe_permits_the_next():
 
 def test_outage_of_both_providers_fails_at_once_and_is_recorded():
     world = World()
-    world.first.always = world.second.always = trouble("unavailable")
+    world.first.always = world.second.always = provider_error("unavailable")
 
     async def both_open():
         for number in range(6):
@@ -188,7 +188,7 @@ def test_cancelled_calls_do_not_affect_the_breaker():
 
 def test_close_cancels_and_records_a_probe():
     world = World()
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     async def close_while_probing():
         for number in range(5):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.ai.providers.errors import asked_wait_s, code_of
+from infrastructure.ai.providers.errors import code_of, requested_wait_s
 from shared.retry_after import RETRY_AFTER_MAX_S
 
 
@@ -19,12 +19,12 @@ from shared.retry_after import RETRY_AFTER_MAX_S
     ids=str,
 )
 def test_retry_after_is_parsed_or_ignored(headers, expected):
-    assert asked_wait_s(headers) == expected
+    assert requested_wait_s(headers) == expected
 
 
 @given(st.text(), st.text())
 def test_any_retry_after_is_bounded_or_none(seconds, milliseconds):
-    wait_s = asked_wait_s({"retry-after": seconds, "retry-after-ms": milliseconds})
+    wait_s = requested_wait_s({"retry-after": seconds, "retry-after-ms": milliseconds})
 
     assert wait_s is None or 0 <= wait_s <= RETRY_AFTER_MAX_S
 

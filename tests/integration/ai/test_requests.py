@@ -10,7 +10,6 @@ from openai.types import EmbeddingCreateParams
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
-from infrastructure.ai.providers.base import Capabilities
 from shared.llm import CostOwner
 from tests.integration.ai.calls import ACCOUNT_ID, KEY, request
 from tests.integration.ai.test_wire import answer, read
@@ -19,8 +18,7 @@ OPENAI = TypeAdapter(ResponseCreateParamsNonStreaming)
 ANTHROPIC = TypeAdapter(MessageCreateParamsNonStreaming)
 EMBEDDINGS = TypeAdapter(EmbeddingCreateParams)
 
-EFFORTS = [frozenset(), frozenset({"low", "medium", "high"})]
-FLAGS = list(product([False, True], EFFORTS, [False, True], [None, "minimal"], [None, 0.3], [False, True]))
+FLAGS = list(product([None, "low"], [None, 0.3], [False, True]))
 
 
 def understood(adapter, body):
@@ -43,7 +41,7 @@ def sending(server, openai, anthropic):
     async def send(provider, **changes):
         name = "openai/response_text" if provider == "openai" else "anthropic/message_text"
         server.script(answer(read(name)))
-        await (openai if provider == "openai" else anthropic).ask(request(**changes), deadline_s=5)
+        await (openai if provider == "openai" else anthropic).complete(request(**changes), deadline_s=5)
         return server.asked[0].json
 
     return send
@@ -51,17 +49,16 @@ def sending(server, openai, anthropic):
 
 @pytest.mark.parametrize(("provider", "adapter"), [("openai", OPENAI), ("anthropic", ANTHROPIC)])
 async def test_every_combination_matches_the_sdk_types(sending, provider, adapter):
-    for temperature, efforts, structured, effort, degree, is_repair in FLAGS:
+    for effort, temperature, is_repair in FLAGS:
         body = await sending(
             provider,
-            capabilities=Capabilities(temperature=temperature, efforts=efforts, structured_output=structured),
             effort=effort,
-            temperature=degree,
-            **({"malformed_answer": "{", "complaint": "not JSON"} if is_repair else {}),
+            temperature=temperature,
+            **({"malformed_completion": "{", "validation_error": "not JSON"} if is_repair else {}),
         )
 
         assert understood(adapter, body) == body
-        assert ("temperature" in body) == (provider == "openai" and temperature and degree is not None)
+        assert ("temperature" in body) == (provider == "openai" and temperature is not None)
 
 
 def test_unknown_key_is_detected():
@@ -71,7 +68,7 @@ def test_unknown_key_is_detected():
 
 
 async def test_openai_body_starts_with_the_stable_parts(sending):
-    body = await sending("openai", malformed_answer="{", complaint="not JSON")
+    body = await sending("openai", malformed_completion="{", validation_error="not JSON")
 
     assert [(turn["role"], turn["content"]) for turn in body["input"]] == [
         ("developer", "You judge profiles."),
@@ -85,7 +82,7 @@ async def test_openai_body_starts_with_the_stable_parts(sending):
 
 
 async def test_claude_body_marks_the_end_of_the_cacheable_prefix(sending):
-    body = await sending("anthropic", malformed_answer="{", complaint="not JSON")
+    body = await sending("anthropic", malformed_completion="{", validation_error="not JSON")
 
     assert body["system"] == [
         {"type": "text", "text": "You judge profiles."},
@@ -96,7 +93,9 @@ async def test_claude_body_marks_the_end_of_the_cacheable_prefix(sending):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_empty_parts_are_not_sent(sending, provider):
-    body = await sending(provider, stable=("", " \n"), malformed_answer="", complaint="it was empty")
+    body = await sending(
+        provider, stable=("", " \n"), malformed_completion="", validation_error="it was empty"
+    )
 
     turns = body["input"] if provider == "openai" else body["messages"]
     assert [turn["role"] for turn in turns] == ["user", "user"]
@@ -114,47 +113,15 @@ async def test_account_is_sent_as_a_pseudonym(sending, server, provider):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_request_without_account_has_no_pseudonym(sending, provider):
-    body = await sending(provider, spender=CostOwner())
+    body = await sending(provider, owner=CostOwner())
 
     assert not {"safety_identifier", "metadata"} & body.keys()
 
 
-@pytest.mark.parametrize(
-    ("asked", "allowed", "sent"),
-    [
-        ("low", {"low", "high"}, "low"),
-        ("minimal", {"low", "high"}, None),
-        ("high", set(), None),
-        (None, {"low"}, None),
-    ],
-)
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-async def test_unsupported_effort_is_not_sent(sending, provider, asked, allowed, sent):
-    body = await sending(provider, effort=asked, capabilities=Capabilities(efforts=frozenset(allowed)))
-
-    place = body.get("reasoning", {}) if provider == "openai" else body["output_config"]
-    assert place.get("effort") == sent
-
-
-async def test_without_structured_output_openai_gets_the_schema_in_the_prompt(sending):
-    body = await sending("openai", capabilities=Capabilities(structured_output=False))
-
-    assert body["text"] == {"format": {"type": "json_object"}}
-    assert [turn["role"] for turn in body["input"]] == ["developer", "developer", "developer", "user"]
-    assert '"maximum":100' in body["input"][2]["content"]
-
-
-async def test_without_structured_output_claude_must_call_a_tool(sending):
-    body = await sending("anthropic", capabilities=Capabilities(structured_output=False))
-
-    assert (body["tool_choice"]["type"], body["tool_choice"]["name"]) == ("tool", "Verdict")
-    assert body["tools"][0]["input_schema"]["properties"].keys() == {"score", "reason", "tone"}
-    assert "output_config" not in body
-
-
-async def test_long_cache_key_is_shortened_deterministically(sending):
+async def test_long_prefix_key_is_shortened_deterministically(sending):
     first, second, other = [
-        (await sending("openai", cache_key=key))["prompt_cache_key"] for key in ("k" * 65, "k" * 65, "l" * 65)
+        (await sending("openai", prefix_key=key))["prompt_cache_key"]
+        for key in ("k" * 65, "k" * 65, "l" * 65)
     ]
 
     assert first == second != other

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from infrastructure.ai.structured.response_format import Malformed, form_of
+from infrastructure.ai.response_format import Malformed, response_format
 from tests.fakes.ai import Score
 
 
@@ -12,11 +12,11 @@ class Anything(msgspec.Struct):
 
 
 def test_valid_completion_is_decoded():
-    assert form_of(Score).decode(' {"score": 7, "more": [1]} ') == Score(7)
+    assert response_format(Score).decode(' {"score": 7, "more": [1]} ') == Score(7)
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "validation_error"),
     [
         ("", "not one JSON document"),
         ("```json\n{}\n```", "not one JSON document"),
@@ -26,14 +26,14 @@ def test_valid_completion_is_decoded():
         ("\ud800", "not one JSON document"),
     ],
 )
-def test_invalid_completion_raises_malformed(text, complaint):
-    with pytest.raises(Malformed, match=complaint):
-        form_of(Score).decode(text)
+def test_invalid_completion_raises_malformed(text, validation_error):
+    with pytest.raises(Malformed, match=validation_error):
+        response_format(Score).decode(text)
 
 
 @pytest.mark.parametrize(("depth", "is_taken"), [(32, True), (33, False), (1_000_000, False)])
 def test_nesting_is_limited(depth, is_taken):
-    form = form_of(Anything)
+    form = response_format(Anything)
     lists = depth - 1
 
     try:
@@ -45,14 +45,14 @@ def test_nesting_is_limited(depth, is_taken):
 
 
 def test_response_format_is_named_after_its_type():
-    assert form_of(Score).name == "Score"
+    assert response_format(Score).name == "Score"
 
 
 @pytest.mark.parametrize("answer", [dict[str, int], list[Any], int | None], ids=str)
 def test_type_without_named_fields_raises_type_error(answer):
     with pytest.raises(TypeError, match="named fields"):
-        form_of(answer)
+        response_format(answer)
 
 
 def test_response_format_is_cached():
-    assert form_of(Score) is form_of(Score)
+    assert response_format(Score) is response_format(Score)

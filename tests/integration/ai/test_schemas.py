@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from msgspec import Meta
 
-from infrastructure.ai.structured.json_schema import Remembered, answer_schema, for_anthropic, for_openai
+from infrastructure.ai.response_format import for_anthropic, for_openai, schema_of
 
 T = TypeVar("T")
 Score = Annotated[int, Meta(ge=0, le=100, description="0 to 100")]
@@ -137,7 +137,7 @@ OPENAI_KEYS = {
 
 @pytest.mark.parametrize("answer", [*CLOSED, Tree], ids=str)
 def test_openai_schema_uses_the_strict_subset(answer):
-    schema, is_strict = for_openai(answer_schema(answer)[1])
+    schema, is_strict = for_openai(schema_of(answer)[1])
 
     assert is_strict
     assert schema["type"] == "object"
@@ -153,7 +153,7 @@ def test_openai_schema_uses_the_strict_subset(answer):
 
 @pytest.mark.parametrize("answer", CLOSED, ids=str)
 def test_claude_schema_equals_the_sdk_transformation(answer):
-    schema = for_anthropic(answer_schema(answer)[1])
+    schema = for_anthropic(schema_of(answer)[1])
 
     assert schema["type"] == "object"
     assert transform_schema(schema) == schema
@@ -161,33 +161,32 @@ def test_claude_schema_equals_the_sdk_transformation(answer):
 
 @pytest.mark.parametrize("answer", OPEN, ids=str)
 def test_open_schema_is_not_strict_for_openai_and_unsupported_for_claude(answer):
-    _, plain = answer_schema(answer)
+    _, plain = schema_of(answer)
 
     assert for_openai(plain) == (plain, False)
     assert for_anthropic(plain) is None
 
 
 def test_recursive_schema_is_unsupported_for_claude():
-    assert for_anthropic(answer_schema(Tree)[1]) is None
+    assert for_anthropic(schema_of(Tree)[1]) is None
 
 
 @pytest.mark.parametrize("answer", [int, list[Plain], dict[str, int], Cat | Dog, Plain | None], ids=str)
 def test_type_without_named_fields_raises_type_error(answer):
     with pytest.raises(TypeError):
-        answer_schema(answer)
+        schema_of(answer)
 
 
-def test_type_has_one_schema_object_and_a_valid_name():
-    name, schema = answer_schema(Page[Plain])
+def test_generic_type_has_a_valid_name():
+    name, schema = schema_of(Page[Plain])
 
-    assert answer_schema(Page[Plain])[1] is schema
     assert name.replace("_", "").replace("-", "").isalnum()
     assert schema["$defs"].keys() == {"Plain"}  # without unused definitions
 
 
 @pytest.mark.parametrize("make", [lambda schema: for_openai(schema)[0], for_anthropic])
 def test_unsupported_constraints_become_part_of_the_description(make):
-    properties = make(answer_schema(Limited)[1])["properties"]
+    properties = make(schema_of(Limited)[1])["properties"]
 
     assert properties["name"]["description"] == "(maxLength: 20, minLength: 1)"
     assert "minLength" not in properties["name"]
@@ -195,36 +194,25 @@ def test_unsupported_constraints_become_part_of_the_description(make):
 
 
 def test_description_is_kept_before_the_constraints():
-    schema = for_anthropic(answer_schema(Plain)[1])
+    schema = for_anthropic(schema_of(Plain)[1])
 
     assert schema["description"] == "A verdict."
     assert schema["properties"]["score"]["description"] == "0 to 100 (minimum: 0, maximum: 100)"
 
 
 def test_description_of_a_reference_is_kept():
-    schema, _ = for_openai(answer_schema(Nested)[1])
+    schema, _ = for_openai(schema_of(Nested)[1])
 
     best = schema["properties"]["best"]
     assert (best["description"], best["title"]) == ("the best", "Best")
     assert best["anyOf"] == [{"$ref": "#/$defs/Plain"}]
 
 
-def test_derived_values_are_cached_and_the_cache_is_bounded():
-    made = []
-    remembered = Remembered(lambda schema: made.append(schema) or len(made))
-    kept = {"a": 1}
-
-    assert (remembered(kept), remembered(kept), len(made)) == (1, 1, 1)
-    for _ in range(1_000):
-        remembered({"a": 1})
-    assert len(made) == 1_001
-
-
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("answer", [*CLOSED, Tree, *OPEN], ids=str)
 def test_every_value_of_the_type_validates_against_the_sent_schema(answer, data):
-    _, plain = answer_schema(answer)
+    _, plain = schema_of(answer)
     value = data.draw(values(plain, plain))
     msgspec.json.decode(json.dumps(value), type=answer)  # it is valid for the type
 

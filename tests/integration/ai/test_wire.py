@@ -133,7 +133,7 @@ def asking(server, openai, anthropic):
     async def ask(name):
         server.script(answer(read(name)))
         models = openai if name.startswith("openai/") else anthropic
-        return await models.ask(request(), deadline_s=5)
+        return await models.complete(request(), deadline_s=5)
 
     return ask
 
@@ -151,8 +151,8 @@ async def test_error_responses_are_classified(asking, name):
     with pytest.raises(ProviderError) as raised:
         await asking(name)
 
-    trouble = raised.value
-    assert (trouble.trouble, trouble.was_sent, trouble.retry_after_s, trouble.detail) == TROUBLES[name]
+    error = raised.value
+    assert (error.kind, error.was_sent, error.retry_after_s, error.detail) == TROUBLES[name]
 
 
 @pytest.fixture

@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from features.analysis.application.quotes import RefundTerm
+from features.analysis.controllers.quote_schemas import QuoteResponse
 from tests.conftest import PROJECT
 from tests.integration.cli.responses import (
     ANALYSIS,
+    BUSINESS,
     BUSINESS_ID,
     CANCELLED,
     COMPLETED,
@@ -19,6 +22,7 @@ from tests.integration.cli.responses import (
     RUN,
     RUN_ID,
     STARTED,
+    example,
     problem,
     shown,
 )
@@ -28,7 +32,6 @@ from tests.unit.core.settings.test_settings import SERVER
 
 FOR_BUSINESS = ("--business", BUSINESS_ID)
 NOT_MODIFIED = http(304, b"", retry_after="0")
-BUSINESS = {"id": BUSINESS_ID, "name": "Seasonal Table"}
 
 
 async def test_a_run_is_watched_to_its_end_and_its_result_can_be_read(oslira, server):
@@ -154,7 +157,7 @@ async def test_local_environment_provides_the_token_the_business_and_the_margin(
     answer = await locally("analyze", "slow.kitchen", "--email", "ada@example.com")
 
     assert answer.exit_code == 0
-    assert f"created an example, Seasonal Table ({BUSINESS_ID})" in answer.stderr
+    assert f"Created an example business profile: Seasonal Table (example) ({BUSINESS_ID})" in answer.stderr
     assert server.asked[2].json["business_profile_id"] == BUSINESS_ID
     assert server.asked[-1].path == f"/v1/admin/runs/{RUN_ID}/costs"
     tokens = [asked.headers["authorization"] for asked in server.asked]
@@ -186,7 +189,7 @@ async def test_only_business_profile_is_used_by_default(oslira, server):
 
 
 async def test_several_business_profiles_require_a_choice(oslira, server):
-    server.script(http(200, {"items": [BUSINESS, {"id": "b2", "name": "Other"}], "next_cursor": None}))
+    server.script(http(200, {"items": [BUSINESS, {**BUSINESS, "name": "Other"}], "next_cursor": None}))
 
     answer = await oslira("analyze", "slow.kitchen")
 
@@ -201,30 +204,29 @@ async def test_example_business_is_not_created_in_a_real_account(oslira, server)
     answer = await oslira("analyze", "slow.kitchen")
 
     assert answer.exit_code == 1
-    assert "no business profile yet" in answer.stderr
+    assert "has no business profile" in answer.stderr
     assert len(server.asked) == 1
 
 
-QUOTE = {
-    "credits": 5,
-    "credits_available": 3,
-    "is_affordable": False,
-    "is_duplicate": False,
-    "duplicate_run_id": None,
-    "is_cached": True,
-    "checks": {"outcome": "private", "violations": []},
-    "eta_s": 12,
-    "plan": {"name": "free", "runs_at_once": 2, "runs_at_work": 1, "light_per_hour": 10, "bulk_max": 10},
-    "refund_policy": {
+QUOTE = example(
+    QuoteResponse,
+    credits=5,
+    credits_available=3,
+    is_affordable=False,
+    is_cached=True,
+    checks={"outcome": "private", "violations": []},
+    eta_s=12,
+    plan={"name": "free", "runs_at_once": 2, "runs_at_work": 1, "light_per_hour": 10, "bulk_max": 10},
+    refund_policy={
         "version": 1,
         "url": "/v1/refund-policy",
         "rules": [
-            {"outcome": "completed", "percent_charged": 100, "explanation": ""},
-            {"outcome": "not_found", "percent_charged": 0, "explanation": ""},
-            {"outcome": "cancelled_saving", "percent_charged": 50, "credits_charged_min": 1},
+            example(RefundTerm, outcome="completed", percent_charged=100),
+            example(RefundTerm, outcome="not_found"),
+            example(RefundTerm, outcome="cancelled_saving", percent_charged=50, credits_charged_min=1),
         ],
     },
-}
+)
 
 
 async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
@@ -235,15 +237,15 @@ async def test_a_dry_run_says_the_price_and_starts_nothing(oslira, server):
     assert answer.exit_code == 0
     assert [asked.path for asked in server.asked] == ["/v1/analyses?dry_run=true"]
     for said in (
-        "nothing was started",
+        "No run was started",
         "5 credits",
-        "3 credits, which is too few",
+        "3 credits (not enough)",
         "not found",
         "1 of 2 runs",
-        "1 credit when cancelled saving",
+        "1 credit if cancelled saving",
     ):
         assert said in answer.stdout
-    assert "known already: private, so nothing would be charged" in answer.stdout
+    assert "already checked: private, so nothing would be charged" in answer.stdout
 
 
 @pytest.mark.parametrize("name", ["not a name", "https://example.com/x", ""])
@@ -263,7 +265,7 @@ async def test_unreachable_server_is_reported_with_instructions(locally):
     answer = await locally("analyze", "slow.kitchen", OSLIRA_PORT=port)
 
     assert answer.exit_code == 1
-    assert f"Nothing answers at http://127.0.0.1:{port}." in answer.stderr
+    assert f"No server responds at http://127.0.0.1:{port}." in answer.stderr
     assert "oslira serve" in answer.stderr
 
 
@@ -287,7 +289,7 @@ async def test_invalid_token_is_rejected_without_showing_it(oslira, token):
     answer = await oslira("analyze", "slow.kitchen", "--token", token)
 
     assert answer.exit_code == 2
-    assert "neither a token nor a key" in answer.stderr
+    assert "not a token or a key" in answer.stderr
     assert token not in answer.output
 
 
@@ -300,4 +302,4 @@ async def test_locally_signed_token_is_sent_to_this_machine_only(locally, words,
     answer = await locally("analyze", "slow.kitchen", *words, **environ)
 
     assert answer.exit_code == 2
-    assert "Who are you? Set OSLIRA_TOKEN" in answer.stderr
+    assert "Credentials are missing. Set OSLIRA_TOKEN" in answer.stderr

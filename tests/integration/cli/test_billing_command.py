@@ -3,6 +3,13 @@
 import pytest
 
 from core.cli.client.checkout import is_simulated
+from features.billing.controllers.schemas import (
+    CheckoutResponse,
+    PreviewResponse,
+    SubscriptionResponse,
+)
+from features.credits.domain.ledger import Balance
+from tests.integration.cli.responses import RUN_ID, example
 from tests.support.scripted_server import http
 
 OFFERS = {
@@ -14,44 +21,32 @@ OFFERS = {
         {"name": "small", "title": "100 credits", "credits": 100, "price_cents": 1_500, "currency": "usd"}
     ],
 }
-SUBSCRIPTION = {
-    "plan": "pro",
-    "plan_in_force": "pro",
-    "status": "active",
-    "monthly_credits": 1_500,
-    "credits_granted": 1_500,
-    "price_cents": 9_900,
-    "currency": "usd",
-    "period_end": "2026-12-16T00:00:00Z",
-}
-PREVIEW = {
-    "preview_id": "pv_1",
-    "plan": "pro",
-    "direction": "upgrade",
-    "effective_at": "2026-11-16T00:00:00Z",
-    "due_now_cents": 7_000,
-    "currency": "usd",
-    "credits_now": 1_250,
-    "credits_monthly": 1_500,
-    "price_cents": 9_900,
-}
-INVOICE = {
-    "number": "A-0001",
-    "status": "paid",
-    "due_cents": 2_900,
-    "currency": "usd",
-    "created_at": "2026-11-16T00:00:00Z",
-    "hosted_url": "https://invoice.example/1",
-}
+SUBSCRIPTION = example(
+    SubscriptionResponse,
+    plan="pro",
+    status="active",
+    price_cents=9_900,
+    currency="usd",
+    monthly_credits=1_500,
+)
+PREVIEW = example(
+    PreviewResponse, preview_id="pv_1", plan="pro", due_now_cents=7_000, currency="usd", credits_now=1_250
+)
+INVOICE = example(
+    number="A-0001",
+    due_cents=2_900,
+    currency="usd",
+    hosted_url="https://invoice.example/1",
+)
 
 
 def balance(credits_available):
-    return http(200, {"credits_available": credits_available, "credits_held": 0})
+    return http(200, example(Balance, credits_available=credits_available))
 
 
 def checkout(url, status="open"):
-    facts = {"checkout_id": "c1", "credits": 100, "price_cents": 1_500, "currency": "usd"}
-    return http(201, {**facts, "status": status, "url": url})
+    facts = {"credits": 100, "price_cents": 1_500, "currency": "usd"}
+    return http(201, example(CheckoutResponse, **facts, status=status, url=url))
 
 
 def purchase(url, *, before, after):
@@ -67,7 +62,7 @@ async def test_plans_and_packs_are_listed_with_prices(oslira, server):
     result = await oslira("billing", "plans")
 
     assert result.exit_code == 0
-    for said in ("1,500 a month", "99.00 USD a month", "free", "small", "15.00 USD"):
+    for said in ("1,500", "99.00 USD", "free", "small", "15.00 USD"):
         assert said in result.output
 
 
@@ -76,7 +71,7 @@ async def test_purchase_prints_the_checkout_url(oslira, server, command, what):
     server.script(checkout("https://checkout.stripe.com/c/pay/cs_1"))
     result = await oslira("billing", command, "small")
 
-    assert "15.00 USD, to be paid here:\nhttps://checkout.stripe.com/c/pay/cs_1\n" in result.output
+    assert "Pay 15.00 USD here:\nhttps://checkout.stripe.com/c/pay/cs_1\n" in result.output
     assert server.asked[0].json == {what: "small"}
 
 
@@ -88,8 +83,8 @@ async def test_paying_waits_until_the_credits_are_there(oslira, server):
     assert "20 before, 120 now" in result.output
     assert [asked.path for asked in server.asked][2:5] == [
         "/stripe/pay/cs_1",
-        "/v1/billing/checkouts/c1",
-        "/v1/billing/checkouts/c1",
+        f"/v1/billing/checkouts/{RUN_ID}",
+        f"/v1/billing/checkouts/{RUN_ID}",
     ]
 
 
@@ -98,7 +93,7 @@ async def test_pay_option_is_rejected_for_real_money(oslira, server):
     result = await oslira("billing", "buy", "small", "--pay")
 
     assert result.exit_code == 1
-    assert "real one" in result.output
+    assert "real money" in result.output
 
 
 async def test_failed_payment_is_an_error(oslira, server):
@@ -107,7 +102,7 @@ async def test_failed_payment_is_an_error(oslira, server):
     result = await oslira("billing", "buy", "small", "--pay")
 
     assert result.exit_code == 1
-    assert "did not take the payment" in result.output
+    assert "payment was declined" in result.output
 
 
 @pytest.mark.parametrize(
@@ -126,27 +121,22 @@ def test_only_a_checkout_page_on_this_machine_is_simulated(url, expected):
     assert is_simulated(url) is expected
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({}, "pro, active: 1,500 credits a month, 99.00 USD; renews on 2026-12-16."),
-        ({"cancels_at": "2026-12-16T00:00:00Z"}, "ends on 2026-12-16"),
-        ({"next_plan": "growth"}, "becomes growth on 2026-12-16"),
-        ({"plan_in_force": "free", "status": "unpaid"}, "pro (in force: free), unpaid"),
-    ],
-)
-async def test_subscription_is_shown_with_its_next_state(oslira, server, changes, said):
-    server.script(http(200, {**SUBSCRIPTION, **changes}))
+async def test_subscription_is_shown_with_its_next_state(oslira, server):
+    server.script(http(200, {**SUBSCRIPTION, "next_plan": "growth", "cancels_at": "2026-12-16T00:00:00Z"}))
     result = await oslira("billing", "subscription")
 
-    assert said in result.output
+    lines = [line.replace("│", " ").split() for line in result.output.splitlines()]
+    assert ["monthly", "credits", "1,500"] in lines
+    assert ["price", "99.00", "USD"] in lines
+    assert ["next", "plan", "growth"] in lines
+    assert ["cancels", "2026-12-16", "00:00:00"] in lines
 
 
 async def test_confirmed_change_sends_the_id_of_its_preview(oslira, server):
     server.script(http(200, PREVIEW), http(200, SUBSCRIPTION))
     result = await oslira("billing", "change", "pro", given="y\n")
 
-    assert "70.00 USD for 1,250 credits now" in result.output
+    assert all(text in result.output for text in ("70.00 USD", "1,250"))
     assert server.asked[1].json == {"plan": "pro", "preview_id": "pv_1"}
 
 
@@ -155,7 +145,7 @@ async def test_a_change_that_is_not_agreed_to_is_not_made(oslira, server):
     server.script(http(200, smaller))
     result = await oslira("billing", "change", "growth", given="n\n")
 
-    assert "Nothing is due now" in result.output
+    assert "0.00 USD" in result.output
     assert (result.exit_code, len(server.asked)) == (1, 1)
 
 
@@ -173,6 +163,6 @@ async def test_invoices_are_listed_with_their_urls(oslira, server):
     server.script(http(200, {"items": [], "next_cursor": None}))
     none = await oslira("billing", "invoices")
 
-    for said in ("A-0001", "2026-11-16", "29.00 USD", "https://invoice.example/1"):
+    for said in ("A-0001", "2026-01-01", "29.00 USD", "https://invoice.example/1"):
         assert said in listed.output
-    assert "no invoices" in none.output
+    assert "No invoices" in none.output

@@ -5,7 +5,9 @@ import json
 
 import pytest
 
-from tests.integration.cli.responses import BUSINESS_ID, CANCELLED, COMPLETED, RUN, RUN_ID, shown
+from features.analysis.controllers.bulk_schemas import BulkItemResponse, BulkStartedResponse
+from features.leads.domain.leads import Lead
+from tests.integration.cli.responses import BUSINESS_ID, CANCELLED, COMPLETED, RUN, RUN_ID, example, shown
 from tests.support.scripted_server import http
 
 FOR_BUSINESS = ("--business", BUSINESS_ID)
@@ -22,27 +24,26 @@ QUOTE = http(
         "credits_available": 1,
     },
 )
-STARTED = http(202, {"run_id": RUN_ID, "status": "queued"})
+STARTED = http(202, example(BulkStartedResponse, run_id=RUN_ID))
 ITEMS = http(
     200,
     {
         "items": [
-            {"position": 1, "username": "ada", "status": "completed", "outcome": "completed"},
-            {"position": 2, "username": "bob", "status": "failed", "outcome": "private"},
+            example(BulkItemResponse, username="ada", status="completed", outcome="completed"),
+            example(BulkItemResponse, username="bob", status="failed", outcome="private"),
         ],
         "next_cursor": None,
     },
 )
-LEAD = {
-    "username": "ada",
-    "full_name": "=cmd()",
-    "followers": 12_000,
-    "tier": "hot",
-    "score": 91,
-    "niche": "food [/x]",
-    "last_analysis_type": "light",
-    "last_analysed_at": "2026-01-01T09:30:00Z",
-}
+LEAD = example(
+    Lead,
+    username="ada",
+    full_name="=cmd()",
+    followers=12_000,
+    tier="hot",
+    score=91,
+    niche="food [/x]",
+)
 LEADS = http(
     200, {"items": [{**LEAD, "username": "somebody.else", "tier": "cold"}, LEAD], "next_cursor": None}
 )
@@ -75,12 +76,12 @@ async def test_every_profile_in_a_file_is_analysed_and_counted(oslira, server, p
         "Too odd.",
         "column username",
         "The first usernames: @ada, @bob.",
-        "2 profiles, at most 2 credits; you have 1.",
-        "too few credits",
+        "2 profiles, at most 2 credits; 1 available.",
+        "not enough credits",
         "2/2",
     ):
         assert said in answer.stderr
-    assert "It will pause" in answer.stderr
+    assert "The run pauses" in answer.stderr
     lines = [line.replace("│", " ").split() for line in answer.stdout.splitlines()]
     assert ["hot", "1", "charged"] in lines
     assert ["cold", "0", "charged"] in lines  # leads of other runs are not counted
@@ -110,7 +111,7 @@ async def test_confirmed_bulk_that_is_cancelled_shows_its_results(oslira, server
     answer = await oslira("bulk", people, *FOR_BUSINESS, given="y\n")
 
     assert answer.exit_code == 130
-    assert "@ada" in answer.stdout
+    assert "ada" in answer.stdout
 
 
 async def test_file_without_usernames_sends_nothing(oslira, server, tmp_path):
@@ -120,7 +121,7 @@ async def test_file_without_usernames_sends_nothing(oslira, server, tmp_path):
     answer = await oslira("bulk", str(tmp_path / "none.csv"), "--yes")
 
     assert answer.exit_code == 1
-    assert "nobody to analyse" in answer.stderr
+    assert "no valid username" in answer.stderr
     assert server.asked == []
 
 
@@ -144,7 +145,7 @@ async def test_three_usernames_of_the_named_column_are_shown_before_the_question
 
     assert answer.exit_code == 1
     assert "The first usernames: @ada, @bob, @cy.\n" in answer.stderr
-    assert answer.stderr.index("@cy") < answer.stderr.index("Begin?")
+    assert answer.stderr.index("@cy") < answer.stderr.index("Start?")
 
 
 async def test_usernames_can_be_read_from_stdin(oslira, server):
@@ -162,15 +163,15 @@ async def test_leads_are_a_table(oslira, server):
     answer = await oslira("leads", "--tier", "hot")
 
     assert answer.exit_code == 0
-    assert server.asked[0].path == "/v1/leads?limit=20&tier=hot"
-    for said in ("@ada", "hot", "91", "food [/x]", "12,000"):
+    assert server.asked[0].path == "/v1/leads?tier=hot&limit=20"
+    for said in ("ada", "hot", "91", "food [/x]", "12,000"):
         assert said in answer.stdout
 
 
 async def test_empty_list_of_leads_is_shown_as_a_sentence(oslira, server):
     server.script(http(200, {"items": [], "next_cursor": None}))
 
-    assert "no such leads" in (await oslira("leads")).stdout
+    assert "No leads" in (await oslira("leads")).stdout
 
 
 async def test_leads_as_json_are_one_object_a_line(oslira, server):

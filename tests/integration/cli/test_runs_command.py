@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from features.runs.controllers.schemas import RunStartedResponse
 from tests.integration.cli.responses import (
     ANALYSIS,
     CANCELLED,
@@ -11,6 +12,7 @@ from tests.integration.cli.responses import (
     FAILED,
     RUN,
     RUN_ID,
+    example,
     problem,
     shown,
 )
@@ -56,7 +58,7 @@ async def test_pages_are_followed_up_to_the_limit(oslira, server):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"), [((), "oslira analyze"), (("--status", "paused"), "no such runs")]
+    ("words", "said"), [((), "oslira analyze"), (("--status", "paused"), "No run has this status")]
 )
 async def test_empty_list_of_runs_is_shown_as_a_sentence(oslira, server, words, said):
     server.script(page())
@@ -90,7 +92,7 @@ async def test_queued_run_shows_its_position(oslira, server, ahead, said):
 
     answer = await oslira("runs", "show", RUN_ID)
 
-    assert f"Waiting for its turn ({said})" in answer.stdout
+    assert f"Queued ({said})" in answer.stdout
 
 
 @pytest.mark.parametrize(("end", "exit_code"), [(CANCELLED, 0), (COMPLETED, 1)], ids=["in time", "too late"])
@@ -107,7 +109,7 @@ async def test_cancelling_waits_for_the_end_and_says_what_was_charged(oslira, se
 async def test_a_retry_is_watched_under_its_new_id(oslira, server):
     other = RUN_ID.replace("0f8d", "1f8d")
     again = {**COMPLETED, "run_id": other, "retry_of": RUN_ID, "result_url": f"/v1/analyses/{other}"}
-    server.script(http(202, {"run_id": other}), shown(again), http(200, ANALYSIS))
+    server.script(http(202, example(RunStartedResponse, run_id=other)), shown(again), http(200, ANALYSIS))
 
     answer = await oslira("runs", "retry", RUN_ID)
 

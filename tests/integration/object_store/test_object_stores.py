@@ -186,7 +186,7 @@ async def test_object_size_is_limited(store, prefix):
 
 
 def test_error_keeps_its_reason_when_pickled():
-    error = pickle.loads(pickle.dumps(ObjectStoreUnavailable("SlowDown")))
+    error = pickle.loads(pickle.dumps(ObjectStoreUnavailable(reason="SlowDown")))
 
     assert (type(error), error.reason) == (ObjectStoreUnavailable, "SlowDown")
     assert "SlowDown" in str(error)

@@ -346,7 +346,9 @@ class FailingSlots(OpenSlots):
         return super().acquire(name, limit)
 
 
-@pytest.mark.parametrize("failure", [SlotLost("scrapes"), DatabaseUnavailable()], ids=lambda each: each.code)
+@pytest.mark.parametrize(
+    "failure", [SlotLost(name="scrapes"), DatabaseUnavailable()], ids=lambda each: each.code
+)
 async def test_slot_failure_passes_as_itself_and_does_not_open_the_breaker(
     make_profiles, server, calls, failure
 ):

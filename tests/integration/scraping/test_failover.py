@@ -23,7 +23,7 @@ class Source:
         if self.failure is not None:
             raise self.failure
         if self.is_down:
-            raise ProfilesUnavailable(username, 7)
+            raise ProfilesUnavailable(username=username, retry_after_s=7)
         return self.name
 
 
@@ -77,7 +77,7 @@ async def test_request_beyond_the_second_source_raises_the_first_error(both, fir
 
 
 async def test_busy_slots_fail_over_and_keep_the_breaker_closed(both, first):
-    first.failure = SlotsBusy("scrapes")
+    first.failure = SlotsBusy(name="scrapes")
     for _ in range(6):
         assert await both() == "second"
     with pytest.raises(SlotsBusy):

@@ -63,7 +63,7 @@ async def test_text_has_the_requested_schema(ask, closed):
 async def test_text_without_a_schema_is_a_sentence(ask):
     response = await ask(text={"format": {"type": "text"}})
 
-    assert response.output_text.startswith("Simulated answer")
+    assert response.output_text.count(".") >= 3
 
 
 async def test_repeated_prefix_is_reported_as_cached(ask):

@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 from click.testing import CliRunner
 
-from core.cli.commands import credits as credits_commands
+from core.cli.commands import operations
 from core.cli.main import main
 from core.settings.settings import Settings
 from core.wiring.bootstrap import local_issuer
@@ -203,7 +203,7 @@ def test_health_of_a_server_that_is_not_there_says_how_to_start_it(oslira, close
     answer = oslira("health", OSLIRA_PORT=closed_port)
 
     assert answer.exit_code == 1
-    assert f"Nothing answers at http://127.0.0.1:{closed_port}." in answer.stderr
+    assert f"No server responds at http://127.0.0.1:{closed_port}." in answer.stderr
     assert "oslira serve" in answer.stderr
 
 
@@ -214,7 +214,7 @@ def test_health_of_an_invalid_url_is_not_a_traceback(oslira, url):
     answer = oslira("health", "--url", url)
 
     assert answer.exit_code == 1
-    assert "Nothing answers at" in answer.stderr
+    assert "No server responds at" in answer.stderr
 
 
 @pytest.fixture
@@ -340,7 +340,7 @@ async def test_provider_that_does_not_respond_is_named_and_the_command_fails(
 async def test_empty_cost_table_is_shown_as_a_sentence(oslira, spoilable_addresses):
     answer = await asyncio.to_thread(oslira, "costs", "--days", "7", DATABASE_URL=spoilable_addresses.owner)
 
-    assert (answer.exit_code, answer.stdout) == (0, "Nobody was called in the last 7 days.\n")
+    assert (answer.exit_code, answer.stdout) == (0, "No provider calls in the last 7 days.\n")
 
 
 async def test_costs_are_a_table_by_model_and_task_with_a_sum(oslira, spoilable_addresses):
@@ -354,9 +354,9 @@ async def test_costs_are_a_table_by_model_and_task_with_a_sum(oslira, spoilable_
 
     lines = [re.sub(r"[^\w.]+", " ", line).strip() for line in answer.stdout.splitlines()]
     assert answer.exit_code == 0
-    assert "apify simulated scrape 1 0 0 0 0 0 0.003000" in lines
-    assert "openai simulated gpt 5 mini light 2 0 0 0 20 10 0.000025" in lines
-    assert "all 3 0 0 0 20 10 0.003025" in lines
+    assert "apify simulated scrape 1 0 0 0 0 0 0.003000 USD" in lines
+    assert "openai simulated gpt 5 mini light 2 0 0 0 20 10 0.000025 USD" in lines
+    assert "total 3 0 0 0 20 10 0.003025 USD" in lines
 
 
 @pytest.mark.parametrize("days", ["0", "91", "x"])
@@ -393,7 +393,7 @@ async def test_audit_of_a_consistent_ledger_reports_success(oslira, addresses):
     answer = await asyncio.to_thread(oslira, "credits", "audit", DATABASE_URL=addresses.owner)
 
     assert answer.exit_code == 0
-    assert answer.stdout.startswith("The books agree")
+    assert answer.stdout.startswith("The ledger is consistent")
 
 
 async def test_audit_of_a_consistent_ledger_prints_no_json(oslira, addresses):
@@ -406,30 +406,30 @@ FINDING = Finding(account_id=uuid.uuid4(), finding="balance_differs", expected=5
 
 
 @pytest.fixture
-def wrong_books(monkeypatch):
+def inconsistent_ledger(monkeypatch):
     """Lets the command find an application whose ledger is inconsistent."""
 
-    class WrongBooks:
+    class InconsistentLedger:
         async def audit(self):
             return [FINDING]
 
     @contextlib.asynccontextmanager
     async def build(_):
-        yield SimpleNamespace(upkeep=WrongBooks())
+        yield SimpleNamespace(upkeep=InconsistentLedger())
 
-    monkeypatch.setattr(credits_commands, "build", build)
+    monkeypatch.setattr(operations, "build", build)
 
 
-@pytest.mark.usefixtures("wrong_books")
+@pytest.mark.usefixtures("inconsistent_ledger")
 async def test_audit_of_an_inconsistent_ledger_shows_the_findings_and_fails(oslira):
     answer = await asyncio.to_thread(oslira, "credits", "audit")
 
     assert answer.exit_code == 1
     assert "balance_differs" in answer.stdout
-    assert "agree:" not in answer.stdout
+    assert "consistent" not in answer.stdout
 
 
-@pytest.mark.usefixtures("wrong_books")
+@pytest.mark.usefixtures("inconsistent_ledger")
 async def test_findings_as_json_are_one_object_per_line(oslira):
     answer = await asyncio.to_thread(oslira, "credits", "audit", "--json")
 

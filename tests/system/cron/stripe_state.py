@@ -50,7 +50,7 @@ class StripeBooks:
 
     async def give_back(self, payment_id):
         if payment_id in self.refused:
-            raise PaymentsRefused("charge_disputed")
+            raise PaymentsRefused(reason="charge_disputed")
         self.given_back.append(payment_id)
 
     async def cancel_now(self, subscription_id):

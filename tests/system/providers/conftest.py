@@ -1,7 +1,8 @@
+import anthropic  # noqa: F401  slow imports, outside the tests' deadlines
+import openai  # noqa: F401
 import pytest
 
-import infrastructure.ai.providers.anthropic_sdk  # takes seconds: import it outside the tests' deadlines
-import infrastructure.ai.providers.openai_sdk
+import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.wiring.costs import open_books
 from infrastructure.database.costs.price_file import load_prices, read_price_list

@@ -16,7 +16,7 @@ from tests.system.providers.faults import (
     each_of,
     set_fault,
 )
-from tests.system.providers.world import ANTHROPIC, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_table
+from tests.system.providers.world import ANTHROPIC, EMBEDDINGS, LIGHT, OPENAI, STUCK_S, model_catalog
 
 DEADLINE_S = 1.5  # short, because the test waits for it
 MODEL_FAULTS = (*FAULTS, "refusal")
@@ -69,7 +69,7 @@ def accounted_for(outside, model_rows):
     async def account_for(task):
         rows = await model_rows()
         seen = sum(await outside.asked(OPENAI, ANTHROPIC, EMBEDDINGS))
-        assert seen == len(rows) <= model_table().task(task).attempts_max
+        assert seen == len(rows) <= model_catalog().task(task).attempts_max
         assert [row["attempt"] for row in rows] == list(range(1, seen + 1))
         assert len({row["call_id"] for row in rows}) == 1
         for row in rows:

@@ -12,7 +12,7 @@ from infrastructure.resilience.circuit_breaker import BreakerRules
 from shared.llm import Usage
 from tests.support import until
 from tests.system.providers.faults import set_fault
-from tests.system.providers.world import ANTHROPIC, LIGHT, OPENAI, model_table
+from tests.system.providers.world import ANTHROPIC, LIGHT, OPENAI, model_catalog
 
 RULES = BreakerRules(failures_max=5, open_s=10.0)
 
@@ -37,7 +37,7 @@ def ask(outside, gateway):
 @pytest.fixture
 def breaker_is(gateway):
     """Returns a function that waits until OpenAI's circuit breaker has this state, which a probe sets."""
-    table = model_table()
+    table = model_catalog()
     name = table.route(table.task(LIGHT), utc_now().date())[0].name
 
     async def wait_for(state):

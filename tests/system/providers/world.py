@@ -11,15 +11,16 @@ from core.wiring.provider_endpoints import PATHS
 from core.wiring.providers import utc_now
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_catalog import FILE, read_model_table
+from infrastructure.ai.model_catalog import FILE, read_model_catalog
 from infrastructure.ai.providers.anthropic import AnthropicModels
 from infrastructure.ai.providers.openai import OpenAIModels
 from infrastructure.ai.providers.openai_embeddings import OpenAIEmbeddings
 from infrastructure.ai.routing.fallback_policy import FallbackLimits
-from infrastructure.ai.routing.time_source import TimeSource
+from infrastructure.ai.routing.timing import TimeSource
 from infrastructure.database.ai.completion_cache import PostgresCompletionCache
 from infrastructure.database.costs.metrics import ProfileCacheMetrics
 from infrastructure.database.semaphore import PostgresSemaphore
+from infrastructure.monitoring.cost_tracker import CostTracker
 from infrastructure.object_store.local import LocalObjectStore
 from infrastructure.object_store.profile_cache import CachedProfiles
 from infrastructure.provider_endpoint import ProviderEndpoint
@@ -61,12 +62,12 @@ class JumpingClock:
         return TimeSource(monotonic_s=self.monotonic_s, sleep=self.sleep, random=lambda: 0.0)
 
 
-def model_table(deadline_s=None):
+def model_catalog(deadline_s=None):
     """The product's model table, optionally with shorter deadlines for tests that wait for one."""
     text = FILE.read_text("utf-8")
     if deadline_s is not None:
         text = re.sub(r"(?m)^deadline_s = .*$", f"deadline_s = {deadline_s}", text)
-    return read_model_table(text=text)
+    return read_model_catalog(text=text)
 
 
 class Outside:
@@ -92,16 +93,15 @@ class Outside:
         answers = PostgresCompletionCache(self._database, remembered_for_s=3_600) if remembers else None
         embeddings = OpenAIEmbeddings(where("openai"), front)
         gateway = Gateway(
-            table=model_table(deadline_s),
+            catalog=model_catalog(deadline_s),
             providers={
                 "openai": OpenAIModels(where("openai"), front),
                 "anthropic": AnthropicModels(where("anthropic"), front),
             },
             embedding_providers={"openai": embeddings},
-            calls=self._books.calls,
-            prices=self._books.prices,
-            answers=answers,
-            patience=FallbackLimits(attempt_min_s=0.2),
+            costs=CostTracker(self._books.calls, self._books.prices, monotonic_s=self.clock.monotonic_s),
+            completions=answers,
+            limits=FallbackLimits(attempt_min_s=0.2),
             clocks=self.clock.clocks(),
             **options,
         )

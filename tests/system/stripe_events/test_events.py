@@ -411,7 +411,7 @@ async def test_event_of_a_deleted_account_is_ignored(desk, world, prices):
 
 
 async def test_unknown_object_shape_is_retried_without_changes(desk, world, owner, tenant):
-    world.things["sub_odd"] = StripeShapeUnknown("subscription", "current_period_start")
+    world.things["sub_odd"] = StripeShapeUnknown(kind="subscription", field="current_period_start")
     payload = world.tell("customer.subscription.updated", "sub_odd")
 
     assert await desk.news(payload) == ["pending"]

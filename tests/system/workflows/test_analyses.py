@@ -114,10 +114,10 @@ async def test_analysis_for_a_deleted_business_is_not_charged(at_work, desk):
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (ModelsUnavailable(CORE, 60), "provider_failure"),
-        (CompletionMalformed(CORE, "m"), "invalid_answer"),
-        (CompletionRefused(CORE, "m"), "refused_answer"),
-        (PromptRejected(CORE, "m"), "internal_failure"),
+        (ModelsUnavailable(task=CORE, retry_after_s=60), "provider_failure"),
+        (CompletionMalformed(task=CORE, model="m"), "invalid_answer"),
+        (CompletionRefused(task=CORE, model="m"), "refused_answer"),
+        (PromptRejected(task=CORE, model="m"), "internal_failure"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.code,
 )
@@ -134,7 +134,7 @@ async def test_failed_prompt_cancels_the_others_without_charge(at_work, desk, er
 
 
 async def test_stored_failure_ends_the_replayed_run_without_new_prompts(at_work, desk):
-    at_work.analyst.refusals[OUTREACH] = CompletionRefused(OUTREACH, "m")
+    at_work.analyst.refusals[OUTREACH] = CompletionRefused(task=OUTREACH, model="m")
     at_work.analyst.held.update({CORE, PERSONALITY})
     (run,) = await desk.ended(await desk.start())
     history = await history_of(desk.owner, run)
@@ -151,7 +151,10 @@ async def test_stored_failure_ends_the_replayed_run_without_new_prompts(at_work,
 
 async def test_first_of_two_stored_failures_in_step_order_is_reported(at_work, desk):
     histories = []
-    for task, error in ((CORE, ModelsUnavailable(CORE, 60)), (OUTREACH, CompletionRefused(OUTREACH, "m"))):
+    for task, error in (
+        (CORE, ModelsUnavailable(task=CORE, retry_after_s=60)),
+        (OUTREACH, CompletionRefused(task=OUTREACH, model="m")),
+    ):
         at_work.analyst.reset()
         at_work.analyst.refusals[task] = error
         at_work.analyst.held.update({CORE, OUTREACH, PERSONALITY} - {task})

@@ -11,18 +11,20 @@ import sys
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+import anthropic  # noqa: F401  preloaded: the imports take seconds
+import openai  # noqa: F401
 import uvloop
 
-import infrastructure.ai.providers.anthropic_sdk  # preloaded: the imports take seconds
-import infrastructure.ai.providers.openai_sdk
+import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.workflow import Queue
 from core.processes.worker import WorkerFenced, work
 from core.wiring.bootstrap import runtime, start_logs
 from core.wiring.engine import parts_on
 from core.wiring.resources import open_foundation
-from core.wiring.workflows import AnalysisOutputs, analysis_workflows, outlets_on
+from core.wiring.workflows import analysis_workflows, save_result
 from features.analysis.application.profile_reader import ProfileReader
+from features.analysis.application.save_result import SaveResult
 from infrastructure.database.runs.runs import PostgresRuns
 from tests.support import until
 from tests.system.engine.three_steps import nothing
@@ -144,9 +146,9 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
             HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
-        outlets = outlets_on(database)
-        outlets = AnalysisOutputs(HaltingResults(outlets.results, halts), outlets.visitors)
-        workflows = analysis_workflows(database, foundation.books, profiles, analyst, outlets)
+        stored = save_result(database)
+        result = SaveResult(HaltingResults(stored.results, halts), stored.anonymous_results)
+        workflows = analysis_workflows(database, foundation.books, profiles, analyst, result)
         parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
         try:

@@ -28,21 +28,21 @@ def breaker(clock):
 
 def fail(breaker, times=1):
     for _ in range(times):
-        breaker.leave(breaker.enter(), "ill")
+        breaker.leave(breaker.enter(), "failure")
 
 
 def test_breaker_opens_after_five_consecutive_failures(breaker):
     fail(breaker, 4)
     assert breaker.state == "closed"
 
-    assert breaker.leave(breaker.enter(), "ill")
+    assert breaker.leave(breaker.enter(), "failure")
 
     assert (breaker.state, breaker.enter(), breaker.blocked_for_s) == ("open", None, 10)
 
 
 def test_success_resets_the_failure_count(breaker):
     fail(breaker, 4)
-    breaker.leave(breaker.enter(), "well")
+    breaker.leave(breaker.enter(), "success")
     fail(breaker, 4)
 
     assert breaker.state == "closed"
@@ -52,7 +52,7 @@ def test_breaker_opens_when_half_of_the_last_twenty_calls_failed(breaker, clock)
     for _ in range(10):
         assert breaker.state == "closed"
         clock.now_s += 1
-        breaker.leave(breaker.enter(), "well")
+        breaker.leave(breaker.enter(), "success")
         fail(breaker)
 
     assert breaker.state == "open"
@@ -61,7 +61,7 @@ def test_breaker_opens_when_half_of_the_last_twenty_calls_failed(breaker, clock)
 def test_infrequent_failures_do_not_open_the_breaker(breaker, clock):
     for _ in range(30):
         clock.now_s += 4
-        breaker.leave(breaker.enter(), "well")
+        breaker.leave(breaker.enter(), "success")
         fail(breaker)
 
     assert breaker.state == "closed"
@@ -80,7 +80,7 @@ def test_successful_probe_closes_the_breaker(breaker, clock):
     fail(breaker, 5)
     clock.now_s += 10
 
-    breaker.leave(breaker.enter(), "well")
+    breaker.leave(breaker.enter(), "success")
     fail(breaker, 4)
 
     assert breaker.state == "closed"
@@ -109,13 +109,13 @@ def test_cancelled_probe_permits_the_next(breaker, clock):
 def test_results_of_earlier_permits_are_ignored(breaker, clock):
     early = [breaker.enter() for _ in range(3)]
     fail(breaker, 5)
-    breaker.leave(early[0], "well")
+    breaker.leave(early[0], "success")
     assert breaker.state == "open"
     clock.now_s += 10
-    breaker.leave(breaker.enter(), "well")
+    breaker.leave(breaker.enter(), "success")
 
-    for passage in early[1:]:
-        breaker.leave(passage, "ill")
+    for permit in early[1:]:
+        breaker.leave(permit, "failure")
 
     assert breaker.view.failures_in_a_row == 0
 
@@ -131,7 +131,7 @@ def test_pause_blocks_calls_up_to_a_limit(breaker, clock):
 class Histories(RuleBasedStateMachine):
     """Compares the breaker with a simple model of its rules."""
 
-    passages = Bundle("passages")
+    permits = Bundle("permits")
 
     def __init__(self):
         super().__init__()
@@ -154,34 +154,34 @@ class Histories(RuleBasedStateMachine):
         self.breaker.pause(seconds)
         self.paused_until_s = max(self.paused_until_s, self.clock.now_s + seconds)
 
-    @rule(target=passages)
+    @rule(target=permits)
     def enter(self):
         now_s = self.clock.now_s
         may = now_s >= self.paused_until_s and (
             self.open_until_s is None or (now_s >= self.open_until_s and self.probe is None)
         )
-        passage = self.breaker.enter()
-        assert (passage is not None) == may
+        permit = self.breaker.enter()
+        assert (permit is not None) == may
         if may and self.open_until_s is not None:
-            self.probe = passage
-        return (self.era, passage)
+            self.probe = permit
+        return (self.era, permit)
 
-    @rule(entered=consumes(passages), health=st.sampled_from(["well", "ill", "ill", "unknown"]))
+    @rule(entered=consumes(permits), health=st.sampled_from(["success", "failure", "failure", "unknown"]))
     def leave(self, entered, health):
-        era, passage = entered
-        if passage is None:
+        era, permit = entered
+        if permit is None:
             return
-        opened = self.breaker.leave(passage, health)
+        opened = self.breaker.leave(permit, health)
         expected = False
-        if era == self.era and passage is self.probe:
+        if era == self.era and permit is self.probe:
             self.probe = None
-            if health == "well":
+            if health == "success":
                 self.era, self.outcomes, self.open_until_s, self.open_s = self.era + 1, [], None, 10
-            elif health == "ill":
+            elif health == "failure":
                 self.open_s = min(self.open_s * 2, 40)
                 expected = True
         elif era == self.era and health != "unknown":
-            self.outcomes.append((self.clock.now_s, health == "ill"))
+            self.outcomes.append((self.clock.now_s, health == "failure"))
             last = self.outcomes[-6:]
             in_a_row = len(self.outcomes) >= 3 and all(ill for _, ill in self.outcomes[-3:])
             is_recent = len(last) == 6 and last[0][0] >= self.clock.now_s - 30

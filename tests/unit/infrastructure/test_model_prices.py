@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from features.costs.domain.prices import PriceBook
-from infrastructure.ai.model_catalog import read_model_table
+from infrastructure.ai.model_catalog import read_model_catalog
 from infrastructure.database.costs.price_file import read_price_list
 from shared.llm import Usage
 
@@ -18,14 +18,14 @@ def book():
     return PriceBook([line.price for line in prices.tokens], [line.price for line in prices.units])
 
 
-@pytest.mark.parametrize("model", read_model_table().models, ids=lambda model: model.name)
+@pytest.mark.parametrize("model", read_model_catalog().models, ids=lambda model: model.name)
 def test_every_model_has_a_price(book, model):
     assert book.of_tokens(model.provider, model.name, Usage(tokens_in=1_000_000), TODAY)
 
 
-@pytest.mark.parametrize("task", read_model_table().tasks)
+@pytest.mark.parametrize("task", read_model_catalog().tasks)
 def test_successor_costs_at_most_half_more(book, task):
-    table = read_model_table()
+    table = read_model_catalog()
     usage = Usage(tokens_in=10_000, tokens_out=2_000)
     later = datetime(2028, 1, 1, tzinfo=UTC)
 

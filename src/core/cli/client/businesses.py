@@ -2,8 +2,8 @@
 
 import click
 
-from core.cli.client.api_client import Api
-from core.cli.client.schemas import Business, Businesses
+from core.cli.client.api_client import Api, Page
+from features.business.controllers.schemas import ProfileResponse
 from shared.text import plain
 
 PATH = "/v1/business-profiles"
@@ -27,26 +27,20 @@ EXAMPLE = {
 }
 
 
-async def chosen_business(api: Api, given: str | None, *, may_create: bool) -> str:
-    """Returns the given or the only profile; creates an example if none exists and ``may_create`` is set."""
-    if given is not None:
-        return given
-    found = await api.get(PATH, Businesses, limit=SHOWN_MAX)
-    if len(found.items) == 1:
-        return found.items[0].id
-    if found.items:
-        lines = "\n".join(f"  {business.id}  {plain(business.name)}" for business in found.items)
+async def choose_business(api: Api, business_id: str | None) -> str:
+    """Returns the requested or the only profile. A local server without a profile gets an example."""
+    if business_id is not None:
+        return business_id
+    profiles = (await api.get(PATH, Page[ProfileResponse], limit=SHOWN_MAX)).items
+    if len(profiles) == 1:
+        return str(profiles[0].id)
+    if profiles:
+        lines = "\n".join(f"  {profile.id}  {plain(profile.name)}" for profile in profiles)
         raise click.UsageError(f"There are several business profiles. Choose one with --business:\n{lines}")
-    if not may_create:
+    if api.operator_token is None:
         raise click.ClickException(
-            f"There is no business profile yet. Describe your business first: POST {api.url}{PATH}"
+            f"The account has no business profile. Create one first: oslira api POST {PATH} name=..."
         )
-    return (await create_example(api)).id
-
-
-async def create_example(api: Api) -> Business:
-    business = await api.post(PATH, Business, EXAMPLE)
-    click.echo(
-        f"There was no business profile: created an example, {business.name} ({business.id}).", err=True
-    )
-    return business
+    profile = await api.post(PATH, ProfileResponse, EXAMPLE)
+    click.echo(f"Created an example business profile: {profile.name} ({profile.id}).", err=True)
+    return str(profile.id)

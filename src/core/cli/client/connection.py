@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import wraps
@@ -14,7 +15,7 @@ import click
 import msgspec
 
 from core.cli.client.api_client import Api, open_api
-from core.cli.client.runtime import read_surroundings, signs_tokens
+from core.cli.client.runtime import load_runtime, run_async, signs_tokens
 from core.settings.settings import Settings
 from core.wiring.bootstrap import local_issuer
 
@@ -25,19 +26,22 @@ TOKEN_LIFETIME = timedelta(hours=12)
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0"})  # noqa: S104
 
 OPTIONS = (
-    click.option("--url", help="Where the server is (default: this machine, the configured port)."),
+    click.option("--url", help="Address of the server (default: this machine, the configured port)."),
     click.option(
         "--token",
-        help=f"An access token. Better in the variable {TOKEN_VARIABLE}: a command line is seen by others.",
+        help=f"Access token. The variable {TOKEN_VARIABLE} is safer: other users can see a command line.",
     ),
-    click.option("--key", help=f"An API key instead of a token; {TOKEN_VARIABLE} takes one as well."),
-    click.option("--account", type=click.UUID, help="Which account, if you belong to several."),
+    click.option("--key", help=f"API key instead of a token. {TOKEN_VARIABLE} accepts one too."),
+    click.option("--account", type=click.UUID, help="Account, if you are a member of several."),
     click.option(
         "--email",
         default=LOCAL_EMAIL,
         show_default=True,
-        help="Without token or key, in a local environment that signs its own tokens: who you are.",
+        help="User to sign in as without token or key, in a local environment that signs its own tokens.",
     ),
+)
+AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON as the API sends it; lists as one object per line."
 )
 
 
@@ -49,27 +53,16 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     account: UUID | None
     operator_token: str | None
 
-    @property
-    def is_local(self) -> bool:
-        return self.operator_token is not None
-
     def open(self) -> AbstractAsyncContextManager[Api]:
-        return open_api(self.url, self.token, str(self.account) if self.account else None)
-
-    def open_for_operators(self) -> AbstractAsyncContextManager[Api]:
-        """Uses the given token or key; without one, signs in as an operator of the local server."""
-        return self.open_as_operator() if self.operator_token else self.open()
-
-    def open_as_operator(self) -> AbstractAsyncContextManager[Api]:
-        assert self.operator_token is not None, "nobody is an operator by asking"
-        return open_api(self.url, self.operator_token)
+        account = str(self.account) if self.account else None
+        return open_api(self.url, self.token, account=account, operator_token=self.operator_token)
 
 
-def connects(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the connection options; the command receives the resulting ``connection``."""
+def uses_api(command: Callable[..., Coroutine[Any, Any, int | None]]) -> Callable[..., None]:
+    """Adds the connection options and runs the command, which receives ``api`` and returns its exit code."""
 
     @wraps(command)
-    def connected(
+    def run_command(
         url: str | None,
         token: str | None,
         key: str | None,
@@ -77,51 +70,61 @@ def connects(command: Callable[..., None]) -> Callable[..., None]:
         email: str,
         **options: Any,  # noqa: ANN401
     ) -> None:
-        command(connection=connection_of(url, token, key, account, email), **options)
+        connection = create_connection(url, token, key, account, email)
+
+        async def run() -> int | None:
+            async with connection.open() as api:
+                return await command(api, **options)
+
+        sys.exit(run_async(run()))
 
     for option in reversed(OPTIONS):
-        connected = option(connected)
-    return connected
+        run_command = option(run_command)
+    return run_command
 
 
-def connection_of(
+def create_connection(
     url: str | None, token: str | None, key: str | None, account: UUID | None, email: str
 ) -> Connection:
     if token and key:
-        raise click.UsageError("Give --token or --key, not both.")
-    settings = read_surroundings(logging.WARNING).settings
+        raise click.UsageError("Use --token or --key, not both.")
+    settings = load_runtime(logging.WARNING).settings
     url = (url or f"http://{settings.host}:{settings.port}").rstrip("/")
-    given = token or key or os.environ.get(TOKEN_VARIABLE, "")
-    if given:
-        return Connection(url=url, token=_checked(given), account=account, operator_token=None)
+    credential = token or key or os.environ.get(TOKEN_VARIABLE, "")
+    if credential:
+        return Connection(url=url, token=_checked(credential), account=account, operator_token=None)
     if not (signs_tokens(settings) and _is_this_machine(url)):
         raise click.UsageError(
-            f"Who are you? Set {TOKEN_VARIABLE} to an access token or an API key, or give --token or --key."
+            f"Credentials are missing. Set {TOKEN_VARIABLE} to an access token or an API key, or use --token"
+            " or --key."
         )
-    issuer = local_issuer(settings)
     return Connection(
         url=url,
-        token=issuer.token(email, lifetime=TOKEN_LIFETIME),
+        token=local_issuer(settings).token(email, lifetime=TOKEN_LIFETIME),
         account=account,
-        operator_token=issuer.token(OPERATOR_EMAIL, lifetime=TOKEN_LIFETIME, is_operator=True),
+        operator_token=_local_operator_token(settings),
     )
 
 
 def operator_token(settings: Settings, url: str) -> str | None:
     """Returns the token of the environment, or one signed here for a server on this machine, else None."""
-    given = os.environ.get(TOKEN_VARIABLE, "")
-    if given:
-        return _checked(given)
-    if not (signs_tokens(settings) and _is_this_machine(url)):
-        return None
+    credential = os.environ.get(TOKEN_VARIABLE, "")
+    if credential:
+        return _checked(credential)
+    return _local_operator_token(settings) if signs_tokens(settings) and _is_this_machine(url) else None
+
+
+def _local_operator_token(settings: Settings) -> str:
     return local_issuer(settings).token(OPERATOR_EMAIL, lifetime=TOKEN_LIFETIME, is_operator=True)
 
 
-def _checked(token: str) -> str:
-    token = token.strip()
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise click.UsageError("That is neither a token nor a key: both are one word of plain letters.")
-    return token
+def _checked(credential: str) -> str:
+    credential = credential.strip()
+    if not (credential.isascii() and credential.isprintable()) or " " in credential:
+        raise click.UsageError(
+            "This is not a token or a key: both consist of ASCII characters without spaces."
+        )
+    return credential
 
 
 def _is_this_machine(url: str) -> bool:

@@ -18,21 +18,21 @@ T = TypeVar("T")
 WIDTH = 140  # if the output is not a terminal
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
 # Remarks and progress go to stderr, because another program may read stdout.
-notes = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH)
+error_console = Console(stderr=True, width=None if sys.stderr.isatty() else WIDTH)
 
 
-def read_surroundings(log_level: int = logging.INFO, **overrides: object) -> Runtime:
+def load_runtime(log_level: int = logging.INFO, **overrides: object) -> Runtime:
     """Reads the settings with the options as overrides. Raises ClickException with all errors."""
-    given = {name: str(value) for name, value in overrides.items() if value is not None}
+    options = {name: str(value) for name, value in overrides.items() if value is not None}
     try:
-        place = runtime({**os.environ, **given})
-    except InvalidSettings as refusal:
-        raise click.ClickException(str(refusal)) from None
-    start_logs(place.settings, level=log_level)
-    return place
+        loaded = runtime({**os.environ, **options})
+    except InvalidSettings as error:
+        raise click.ClickException(str(error)) from None
+    start_logs(loaded.settings, level=log_level)
+    return loaded
 
 
-def run_to_the_end(work: Coroutine[Any, Any, T]) -> T:
+def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Shows errors that an operator can fix without a traceback."""
     try:
         return uvloop.run(work)

@@ -1,6 +1,5 @@
 """Command that runs one analysis and shows its report."""
 
-import sys
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -9,21 +8,26 @@ import click
 import msgspec
 
 from core.cli.client.api_client import Api, ApiProblem
-from core.cli.client.businesses import chosen_business
-from core.cli.client.connection import Connection, connects
-from core.cli.client.runtime import console, notes, run_to_the_end
-from core.cli.client.schemas import Run, RunCosts, StartedRun
+from core.cli.client.businesses import choose_business
+from core.cli.client.connection import AS_JSON, uses_api
+from core.cli.client.runtime import console, error_console
 from core.cli.output.progress_bars import run_bar
-from core.cli.output.quotes import Quote, quote_table
-from core.cli.output.report import Analysis, report_of
-from core.cli.output.run_text import ending_of, whom_of
-from core.cli.output.run_watcher import EXIT_CODES, attended
+from core.cli.output.quotes import quote_table
+from core.cli.output.report import analysis_report
+from core.cli.output.run_text import outcome_text, subject_of
+from core.cli.output.run_watcher import EXIT_CODES, watch_run
+from features.analysis.controllers.analysis_schemas import AnalysisResponse
+from features.analysis.controllers.quote_schemas import QuoteResponse
+from features.analysis.controllers.start_schemas import StartedResponse
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile.profile import username_of
+from features.costs.controllers.schemas import RunCostsResponse
+from features.runs.domain.view import RunResponse
 from shared.text import plain
 
+PATH = "/v1/analyses"
 TYPES = click.Choice(("light", "deep", "xray"))
-START = "/v1/analyses"
+BUSINESS = click.option("--business", type=click.UUID, help="Business profile (default: the only one).")
 
 
 def _username(_: click.Context, __: click.Parameter, text: str) -> str:
@@ -41,32 +45,30 @@ def _username(_: click.Context, __: click.Parameter, text: str) -> str:
     type=TYPES,
     default="deep",
     show_default=True,
-    help="light scores, deep adds messages and personality, xray adds motives and what could be sold.",
+    help="light: score and reasons. deep: also messages and personality. xray: also motives and offers.",
 )
-@click.option(
-    "--business", type=click.UUID, help="For which business profile (default: the only one there is)."
-)
-@click.option("--fresh", is_flag=True, help="Look at the profile anew, even if it was looked at lately.")
-@click.option("--dry-run", is_flag=True, help="Only say what it would cost; nothing is started or charged.")
-@click.option("--json", "as_json", is_flag=True, help="Print the analysis as the API gives it.")
-@connects
-def analyze_command(
-    connection: Connection,
+@BUSINESS
+@click.option("--fresh", is_flag=True, help="Fetch the profile again, even if it was fetched recently.")
+@click.option("--dry-run", is_flag=True, help="Show the price and start nothing.")
+@AS_JSON
+@uses_api
+async def analyze_command(
+    api: Api,
     username: str,
     analysis_type: str,
     business: UUID | None,
-    fresh: bool,  # noqa: FBT001
-    dry_run: bool,  # noqa: FBT001
-    as_json: bool,  # noqa: FBT001
-) -> None:
-    """Analyse a profile for a business and show what was found.
+    fresh: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Analyse a profile for a business and show the report.
 
-    USERNAME is a name, with or without @, or the address of a profile. A server has to run: start one with
-    `oslira serve`. On your own machine you need neither account nor token, and where there is no business
-    profile yet an example is made.
+    USERNAME is an Instagram username, with or without @, or the URL of a profile. The command needs a running
+    server: start one with `oslira serve`. A server on your own machine needs no account and no token, and
+    gets an example business profile if it has none.
 
-    Ctrl-C offers to cancel; what that costs depends on how far it has come, and is said. Exits 0 when the
-    analysis was delivered, 1 when it failed, 130 when it was cancelled.
+    Ctrl-C offers to cancel the run and shows what is charged. Exit codes: 0 completed, 1 failed,
+    130 cancelled.
 
     \b
     Examples:
@@ -74,59 +76,50 @@ def analyze_command(
       oslira analyze https://www.instagram.com/slow.kitchen/ --type light --json
       oslira analyze slow.kitchen --type xray --dry-run
       OSLIRA_TOKEN=osl_live_... oslira analyze slow.kitchen --url https://api.example.com
-    """  # noqa: D301  (click reads the character)
-
-    async def work() -> int:
-        async with connection.open() as api:
-            business_id = await chosen_business(
-                api, str(business) if business else None, may_create=connection.is_local
-            )
-            asked = {
-                "username": username,
-                "type": analysis_type,
-                "business_profile_id": business_id,
-                "is_fresh": fresh,
-            }
-            if dry_run:
-                return await _quote(api, asked, as_json=as_json)
-            begun = await api.post(START, StartedRun, asked)
-            run = await attended(api, begun.run_id, partial(run_bar, notes))
-            return await show_end(api, connection, run, as_json=as_json)
-
-    sys.exit(run_to_the_end(work()))
+    """
+    request = {
+        "username": username,
+        "type": analysis_type,
+        "business_profile_id": await choose_business(api, str(business) if business else None),
+        "is_fresh": fresh,
+    }
+    if dry_run:
+        return await _show_quote(api, request, as_json=as_json)
+    started = await api.post(PATH, StartedResponse, request)
+    run = await watch_run(api, str(started.run_id), partial(run_bar, error_console))
+    return await show_result(api, run, as_json=as_json)
 
 
-async def show_end(api: Api, connection: Connection, run: Run, *, as_json: bool) -> int:
-    """Shows the result, or the reason for its absence and the charge. Returns the exit code."""
+async def show_result(api: Api, run: RunResponse, *, as_json: bool) -> int:
+    """Shows the report, or the reason for its absence and the charge. Returns the exit code."""
     if run.status != "completed":
-        click.echo(f"The analysis of {whom_of(run)}: {ending_of(run)}", err=True)
+        click.echo(f"The analysis of {subject_of(run)}: {outcome_text(run)}", err=True)
         if as_json:
             click.echo(msgspec.json.encode(run))
         return EXIT_CODES[run.status]
-    response = await api.send("GET", run.result_url or f"{START}/{run.run_id}")
+    response = await api.send("GET", run.result_url or f"{PATH}/{run.run_id}")
     if as_json:
         click.echo(msgspec.json.format(response.content, indent=2))
     else:
-        costs = await costs_of(connection, run.run_id)
-        console.print(report_of(api.decoded(response, Analysis), run, costs))
+        costs = await _find_costs(api, str(run.run_id))
+        console.print(analysis_report(api.decode(response, AnalysisResponse), run, costs))
     return 0
 
 
-async def costs_of(connection: Connection, run_id: str) -> RunCosts | None:
+async def _find_costs(api: Api, run_id: str) -> RunCostsResponse | None:
     """Returns None without an operator token, because only operators may read costs."""
-    if not connection.is_local:
+    if api.operator_token is None:
         return None
-    async with connection.open_as_operator() as operator:
-        try:
-            return await operator.get(f"/v1/admin/runs/{run_id}/costs", RunCosts)
-        except ApiProblem:
-            return None
+    try:
+        return await api.get(f"/v1/admin/runs/{run_id}/costs", RunCostsResponse)
+    except ApiProblem:
+        return None
 
 
-async def _quote(api: Api, asked: dict[str, Any], *, as_json: bool) -> int:
-    response = await api.send("POST", START, body=asked, parameters={"dry_run": "true"})
+async def _show_quote(api: Api, request: dict[str, Any], *, as_json: bool) -> int:
+    response = await api.send("POST", PATH, body=request, query={"dry_run": "true"})
     if as_json:
         click.echo(msgspec.json.format(response.content, indent=2))
-        return 0
-    console.print(quote_table(api.decoded(response, Quote), asked))
+    else:
+        console.print(quote_table(api.decode(response, QuoteResponse), request))
     return 0

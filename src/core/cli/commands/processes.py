@@ -6,122 +6,147 @@ from uuid import uuid4
 
 import click
 
-from core.cli.client.runtime import console, read_surroundings, run_to_the_end, signs_tokens
-from core.cli.demo import tour
+from core.cli.client.connection import OPERATOR_EMAIL
+from core.cli.client.runtime import console, load_runtime, run_async, signs_tokens
+from core.cli.commands.requests import METHODS, ApiGroup, request_command
+from core.cli.demo import run_demo
 from core.processes.embedded_worker import run_worker_in_api
 from core.processes.server import serve
 from core.wiring.bootstrap import local_issuer, run_simulators
 
 PORTS = click.IntRange(0, 65_535)
-PORT = click.option("--port", type=PORTS, help="Where to listen; 0 picks a free port.")
-HOST = click.option("--host", help="Which address to listen on (default 127.0.0.1).")
+PORT = click.option("--port", type=PORTS, help="Port to listen on; 0 chooses a free one.")
+HOST = click.option("--host", help="Address to listen on (default 127.0.0.1).")
+TOKEN_LIFETIME = timedelta(hours=1)
 
 
 @click.command("serve")
 @PORT
 @HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP, carry out runs and keep the time of cron jobs, in one process, until told to stop.
+    """Run API, worker and scheduler in one process until it is stopped.
 
-    On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves runs that are not
-    done to others, or to its next start.
+    On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other processes,
+    or its next start, continue the remaining runs.
     """
-    place = read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)
-    run_to_the_end(serve(place, beside=run_worker_in_api))
+    run_async(serve(load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host), beside=run_worker_in_api))
 
 
-@click.command("api")
+@click.group(
+    "api", cls=ApiGroup, invoke_without_command=True, subcommand_metavar="[METHOD PATH [FIELD=VALUE]...]"
+)
 @PORT
 @HOST
-def api_command(port: int | None, host: str | None) -> None:
-    """Answer HTTP until told to stop; runs are carried out by oslira worker, cron jobs are started by
-    oslira scheduler.
+@click.pass_context
+def api_group(context: click.Context, port: int | None, host: str | None) -> None:
+    """Send a request to any route, or run the API server.
+
+    With METHOD and PATH it sends a request and shows the response. A VALUE that is JSON keeps its type (5,
+    true, null, [1, 2]); other text is a string. A string that looks like JSON needs quotes: name='"5"'. @-
+    reads the whole body as JSON from standard input, @FILE from a file. The route list is at /schema.
+
+    Without METHOD it serves HTTP until it is stopped; `oslira worker` executes the runs and `oslira
+    scheduler` starts the cron jobs.
+
+    \b
+    Examples:
+      oslira api GET /v1/runs -q status=failed -q limit=5
+      oslira api POST /v1/business-profiles name="Seasonal Table" language=en
+      oslira api PATCH /v1/business-profiles/ID @changes.json -H If-Match='"3"'
+      oslira api DELETE /v1/leads/ID
+      oslira api --port 8000
     """
-    run_to_the_end(serve(read_surroundings(OSLIRA_PORT=port, OSLIRA_HOST=host)))
+    if context.invoked_subcommand is None:
+        run_async(serve(load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host)))
+
+
+for method in METHODS:
+    api_group.add_command(request_command(method))
 
 
 @click.command("worker")
-@click.option("--queues", help="Which queues to work on, separated by commas (default: all).")
+@click.option("--queues", help="Queues to process, separated by commas (default: all).")
 def worker_command(queues: str | None) -> None:
-    """Carry out runs until told to stop; start as many as there is work for.
+    """Execute runs until it is stopped; start as many workers as the load needs.
 
-    On SIGTERM it takes no more, finishes what it can in OSLIRA_DRAIN_SECONDS and leaves the rest to others.
+    On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other workers
+    continue the remaining runs.
     """
-    place = read_surroundings()
+    runtime = load_runtime()
     # Imported here, because the engine takes seconds to import and the other commands do not need it.
     from core.processes.worker import work  # noqa: PLC0415
     from core.wiring.engine import QUEUES, opened_duties  # noqa: PLC0415
 
-    known = tuple(queue.name for queue in QUEUES)
-    names = tuple((queues or "").replace(",", " ").split()) or known
-    if unknown := sorted(set(names) - set(known)):
-        raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(known)}.")
-    run_to_the_end(work(opened_duties(place, listens_to=names)))
+    valid = tuple(queue.name for queue in QUEUES)
+    names = tuple((queues or "").replace(",", " ").split()) or valid
+    if unknown := sorted(set(names) - set(valid)):
+        raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(valid)}.")
+    run_async(work(opened_duties(runtime, listens_to=names)))
 
 
 @click.command("scheduler")
 def scheduler_command() -> None:
-    """Keep the time of cron jobs until told to stop; oslira worker carries them out.
+    """Start cron jobs at their times until it is stopped; `oslira worker` executes them.
 
-    oslira serve does both. Where oslira api and oslira worker run instead, start one of these, or several:
-    each slot of a job is claimed once.
+    `oslira serve` includes a scheduler. Where `oslira api` and `oslira worker` run instead, start one or
+    more: each slot of a job is claimed once.
     """
-    place = read_surroundings()
+    runtime = load_runtime()
     # Imported here, because it takes half a second and the other commands do not need it.
     from core.processes.scheduler import run_scheduler  # noqa: PLC0415
 
-    run_to_the_end(run_scheduler(place))
+    run_async(run_scheduler(runtime))
 
 
 @click.command("run")
 @PORT
-@click.option("--once", is_flag=True, help="Stop after the tour instead of serving on.")
-def run_command(port: int | None, once: bool) -> None:  # noqa: FBT001
-    """Serve, take a tour of the API, and go on serving."""
-    place = read_surroundings(logging.ERROR, OSLIRA_PORT=port)
-    if not signs_tokens(place.settings):
+@click.option("--once", is_flag=True, help="Stop after the demonstration.")
+def run_command(port: int | None, once: bool) -> None:
+    """Serve, demonstrate one analysis over the API, and continue to serve."""
+    runtime = load_runtime(logging.ERROR, OSLIRA_PORT=port)
+    if not signs_tokens(runtime.settings):
         raise click.ClickException(
-            "The tour signs its own tokens; it runs in a local environment without an identity service."
+            "The demonstration signs its own tokens. It needs a local environment without identity service."
         )
-    issuer = local_issuer(place.settings)
-    hour = timedelta(hours=1)
+    issuer = local_issuer(runtime.settings)
+    user = f"tour-{uuid4().hex[:8]}@example.com"
 
-    async def companion(address: str) -> bool:
-        await tour(
+    async def demonstrate(address: str) -> bool:
+        await run_demo(
             address,
-            token=issuer.token(f"tour-{uuid4().hex[:8]}@example.com", lifetime=hour),
-            operator_token=issuer.token("operator@example.com", lifetime=hour, is_operator=True),
+            token=issuer.token(user, lifetime=TOKEN_LIFETIME),
+            operator_token=issuer.token(OPERATOR_EMAIL, lifetime=TOKEN_LIFETIME, is_operator=True),
             console=console,
         )
-        if once:
-            return False
-        console.print(f"\nServing on [bold]{address}[/]; its documentation is at {address}/schema")
-        console.print("Press Ctrl-C to stop.")
-        return True
+        if not once:
+            console.print(f"\nServing on [bold]{address}[/]; the API documentation is at {address}/schema")
+            console.print("Press Ctrl-C to stop.")
+        return not once
 
-    run_to_the_end(serve(place, companion, beside=run_worker_in_api))
+    run_async(serve(runtime, demonstrate, beside=run_worker_in_api))
 
 
 @click.command("simulators")
-@click.option("--port", type=PORTS, default=0, help="Where to listen; 0 picks a free port.")
+@click.option("--port", type=PORTS, default=0, help="Port to listen on; 0 chooses a free one.")
 @click.option(
     "--latency-scale",
     type=click.FloatRange(0, 100),
     default=0.1,
     show_default=True,
-    help="Of what providers take: 1 is 8 s for a profile and 3 to 15 s for a model, 0 no time at all.",
+    help="Factor of real latency: 1 is 8 s for a profile and 3 to 15 s for a model, 0 is none.",
 )
 def simulators_command(port: int, latency_scale: float) -> None:
-    """Answer in the place of OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare's AI Gateway, Supabase Auth
-    and Stripe, for development; prints its address.
+    """Simulate OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare AI Gateway, Supabase Auth and Stripe.
 
-    Below it are /openai/v1, /anthropic, /apify, /scraperapi, /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and
-    /stripe, whose till takes no money and whose state is kept in simulated-stripe.sqlite.
-    A username is always the same person, who does not exist; how it begins chooses a kind: private,
-    missing, restricted, huge, nonlatin, hostile, empty, sparse. E-mail is not sent but appended to
-    outbox.jsonl in the data folder. Without SUPABASE_URL the server starts one by itself when it needs it.
+    For development; prints its address. The paths are /openai/v1, /anthropic, /apify, /scraperapi,
+    /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and /stripe. No money is taken; the state of Stripe is stored in
+    simulated-stripe.sqlite in the data folder.
+
+    A username always gives the same fictional profile. Its prefix selects a kind: private, missing,
+    restricted, huge, nonlatin, hostile, empty, sparse. E-mail is not sent but appended to outbox.jsonl in the
+    data folder. Without SUPABASE_URL the server starts a simulator by itself when it needs one.
     """
-    place = read_surroundings()
-    if not place.settings.is_local:
-        raise click.ClickException("Simulators run in a local environment only.")
-    run_to_the_end(run_simulators(place.settings, port, latency_scale=latency_scale))
+    settings = load_runtime().settings
+    if not settings.is_local:
+        raise click.ClickException("Simulators run only in a local environment.")
+    run_async(run_simulators(settings, port, latency_scale=latency_scale))

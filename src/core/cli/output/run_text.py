@@ -1,89 +1,92 @@
-"""Text about runs: current step, outcome and charge."""
+"""Text and tables about runs: current step, outcome and charge."""
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
 
-from rich.text import Text
+from rich.table import Table
 
-from core.cli.client.schemas import Run
+from core.cli.output.renderer import COLOURS, age_of, cell, counted
+from features.runs.domain.run import ENDED
+from features.runs.domain.view import RunResponse
 from shared.text import plain
 
+BULK = "bulk_analysis"
 STEPS = {
-    "scrape": "Looking at the profile",
-    "light": "Judging the profile",
-    "core": "Judging the profile",
+    "scrape": "Fetching the profile",
+    "light": "Scoring the profile",
+    "core": "Scoring the profile",
     "outreach": "Writing messages",
     "personality": "Describing the personality",
     "psychographic": "Describing values and motives",
-    "commercial": "Weighing what could be sold",
+    "commercial": "Estimating the commercial fit",
     "save": "Saving the result",
     "waiting_for_credits": "Waiting for credits",
 }
-KINDS = {
-    "light_analysis": "light",
-    "deep_analysis": "deep",
-    "xray_analysis": "xray",
-    "bulk_analysis": "bulk",
-    "anonymous_analysis": "anonymous",
-}
-COLOURS = {"completed": "green", "failed": "red", "cancelled": "yellow", "paused": "magenta"}
-UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-def cell(text: str, style: str = "") -> Text:
-    """Removes colours, markup and control sequences from text that we did not write."""
-    return Text(plain(text), style)
+def is_ended(run: RunResponse) -> bool:
+    return run.status in ENDED
 
 
-def kind_of(run: Run) -> str:
-    return KINDS.get(run.kind) or plain(run.kind)
+def runs_table(runs: Sequence[RunResponse]) -> Table:
+    table = Table()
+    table.add_column("id", no_wrap=True, min_width=36)  # full length, so that it can be copied
+    for name in ("kind", "subject", "status"):
+        table.add_column(name)
+    table.add_column("progress", justify="right")
+    table.add_column("credits", justify="right")
+    table.add_column("outcome")
+    table.add_column("age", justify="right")
+    for run in runs:
+        table.add_row(
+            str(run.run_id),
+            cell(run.kind.removesuffix("_analysis")),
+            cell(subject_of(run)),
+            cell(run.status, COLOURS.get(run.status, "")),
+            f"{run.progress} %",
+            str(run.credits_charged if is_ended(run) else run.credits_held),
+            cell(run.outcome or ""),
+            age_of(run.created_at),
+        )
+    return table
 
 
-def whom_of(run: Run) -> str:
-    """The subject of a run: a username, or the number of profiles in a bulk run."""
-    if run.is_bulk:
+def subject_of(run: RunResponse) -> str:
+    """A username, or the number of profiles in a bulk run."""
+    if run.kind == BULK:
         return f"{run.subject.get('count', '?')} profiles ({plain(str(run.subject.get('type', '?')))})"
     return f"@{plain(str(run.subject.get('username', '?')))}"
 
 
-def step_of(run: Run) -> str:
-    if run.is_ended:
+def step_text(run: RunResponse) -> str:
+    if is_ended(run):
         return run.status.capitalize()
     if run.should_cancel:
         return "Cancelling"
     if run.status == "queued":
-        return f"Waiting for its turn{_place_of(run)}"
+        return f"Queued{_queue_position(run)}"
     step = run.current_step or "starting"
     return STEPS.get(step) or plain(step).replace("_", " ").capitalize()
 
 
-def _place_of(run: Run) -> str:
+def _queue_position(run: RunResponse) -> str:
     """``position`` is the number of runs ahead."""
-    if run.queue is None or run.queue.position is None:
+    if run.queue is None:
         return ""
     return f" ({run.queue.position:,} ahead)" if run.queue.position else " (next)"
 
 
-def settlement_of(run: Run) -> str:
+def charge_text(run: RunResponse) -> str:
     """Credits charged and returned after a run has ended, with the reason."""
     returned = run.credits_held - run.credits_charged
     charged = (
         f"{counted(run.credits_charged, 'credit')} charged" if run.credits_charged else "Nothing charged"
     )
     back = f", {counted(returned, 'credit')} returned" if returned > 0 else ""
-    why = f" {plain(run.refund.explanation)}" if run.refund is not None else ""
-    return f"{charged}{back}.{why}"
+    reason = f" {plain(run.refund.explanation)}" if run.refund is not None else ""
+    return f"{charged}{back}.{reason}"
 
 
-def ending_of(run: Run) -> str:
-    why = f" ({plain(run.outcome)})" if run.outcome else ""
+def outcome_text(run: RunResponse) -> str:
+    outcome = f" ({plain(run.outcome)})" if run.outcome else ""
     reason = f" {plain(run.error)}" if run.error else ""
-    return f"{run.status}{why}.{reason} {settlement_of(run)}"
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def age_of(instant: datetime) -> str:
-    seconds = max(0, int((datetime.now(UTC) - instant).total_seconds()))
-    return next((f"{seconds // size} {unit}" for size, unit in UNITS if seconds >= size), "now")
+    return f"{run.status}{outcome}.{reason} {charge_text(run)}"

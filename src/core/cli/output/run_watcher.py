@@ -10,15 +10,16 @@ from typing import IO, Any
 
 import click
 
-from core.cli.client.api_client import Api, pause_s
-from core.cli.client.schemas import Run
+from core.cli.client.api_client import Api, poll_interval_s
+from core.cli.output.run_text import is_ended
+from features.runs.domain.view import RunResponse
 
 WAIT_S = 10  # how long the server may hold a poll without a change
-PAUSE_S = 2.0
+POLL_INTERVAL_S = 2.0
 INTERRUPTED = 130
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": INTERRUPTED}
 
-Show = Callable[[Run], None]
+Show = Callable[[RunResponse], None]
 
 
 class WatchInterrupted(click.ClickException):
@@ -26,10 +27,10 @@ class WatchInterrupted(click.ClickException):
 
     exit_code = INTERRUPTED
 
-    def __init__(self, run_id: str, said: str) -> None:
+    def __init__(self, run_id: str, reason: str) -> None:
         super().__init__(
-            f"{said} Watch it again with: oslira runs watch {run_id}\n"
-            f"Stop it with: oslira runs cancel {run_id}"
+            f"{reason} Watch it again with: oslira runs watch {run_id}\n"
+            f"Cancel it with: oslira runs cancel {run_id}"
         )
 
     def show(self, file: IO[Any] | None = None) -> None:
@@ -37,32 +38,34 @@ class WatchInterrupted(click.ClickException):
         click.echo(self.message, file=file, err=True)
 
 
-async def watched(api: Api, run_id: str, show: Show) -> Run:
+async def poll_until_ended(api: Api, run_id: str, show: Show) -> RunResponse:
     """Returns the run when it has ended."""
     loop = asyncio.get_running_loop()
     tag: str | None = None
     while True:
-        asked_at = loop.time()
+        sent_at = loop.time()
         response = await api.send(
             "GET",
             f"/v1/runs/{run_id}",
-            parameters={"wait": WAIT_S} if tag else None,
+            query={"wait": WAIT_S} if tag else None,
             headers={"If-None-Match": tag} if tag else None,
         )
         if response.status_code == HTTPStatus.NOT_MODIFIED:
-            # The server may answer 304 at once, so the next poll waits for the requested interval.
-            await asyncio.sleep(asked_at + pause_s(response, PAUSE_S) - loop.time())
+            # The server may respond with 304 at once, so the next poll waits for the requested interval.
+            await asyncio.sleep(sent_at + poll_interval_s(response, POLL_INTERVAL_S) - loop.time())
             continue
-        run = api.decoded(response, Run)
+        run = api.decode(response, RunResponse)
         show(run)
-        if run.is_ended:
+        if is_ended(run):
             return run
         tag = response.headers.get("etag")
         if tag is None:  # without an ETag, long polling is not possible
-            await asyncio.sleep(pause_s(response, PAUSE_S))
+            await asyncio.sleep(poll_interval_s(response, POLL_INTERVAL_S))
 
 
-async def _unless_interrupted(watching: Coroutine[Any, Any, Run], pressed: asyncio.Event) -> Run | None:
+async def _unless_interrupted(
+    watching: Coroutine[Any, Any, RunResponse], pressed: asyncio.Event
+) -> RunResponse | None:
     """Returns None if Ctrl-C is pressed before the run ends."""
     run = asyncio.create_task(watching)
     interrupted = asyncio.create_task(pressed.wait())
@@ -79,47 +82,47 @@ def interruptible() -> Generator[asyncio.Event]:
     """Yields an event that Ctrl-C sets instead of interrupting the process."""
     pressed = asyncio.Event()
     loop = asyncio.get_running_loop()
-    is_heard = False
+    is_handled = False
     with suppress(RuntimeError, ValueError):  # only the main thread can handle signals
         loop.add_signal_handler(signal.SIGINT, pressed.set)
-        is_heard = True
+        is_handled = True
     try:
         yield pressed
     finally:
-        if is_heard:
+        if is_handled:
             loop.remove_signal_handler(signal.SIGINT)
 
 
-def wants_to_cancel() -> bool:
+def confirm_cancel() -> bool:
     """Asks for confirmation; without a terminal, Ctrl-C itself is the confirmation."""
     if not sys.stdin.isatty():
         return True
     try:
-        return click.confirm("Cancel the run? Otherwise it goes on", default=True, err=True)
+        return click.confirm("Cancel the run? Otherwise it continues", default=True, err=True)
     except click.Abort:
         return False
 
 
-async def attended(
+async def watch_run(
     api: Api,
     run_id: str,
     bar: Callable[[], AbstractContextManager[Show]],
     *,
-    keys: Callable[[], AbstractContextManager[asyncio.Event]] = interruptible,
-    asks: Callable[[], bool] = wants_to_cancel,
-) -> Run:
+    interrupts: Callable[[], AbstractContextManager[asyncio.Event]] = interruptible,
+    confirm: Callable[[], bool] = confirm_cancel,
+) -> RunResponse:
     """Returns the run when it has ended. Ctrl-C offers to cancel it. Raises WatchInterrupted if the user
     stops watching before it has ended.
     """
-    with keys() as pressed, bar() as show:
-        run = await _unless_interrupted(watched(api, run_id, show), pressed)
+    with interrupts() as pressed, bar() as show:
+        run = await _unless_interrupted(poll_until_ended(api, run_id, show), pressed)
     if run is not None:
         return run
-    if not asks():
-        raise WatchInterrupted(run_id, "It goes on.")
+    if not confirm():
+        raise WatchInterrupted(run_id, "The run continues.")
     await api.send("POST", f"/v1/runs/{run_id}/cancel")
-    with keys() as pressed, bar() as show:
-        run = await _unless_interrupted(watched(api, run_id, show), pressed)
+    with interrupts() as pressed, bar() as show:
+        run = await _unless_interrupted(poll_until_ended(api, run_id, show), pressed)
     if run is None:
-        raise WatchInterrupted(run_id, "It was asked to stop and has not stopped yet.")
+        raise WatchInterrupted(run_id, "The cancellation is requested, but the run has not stopped yet.")
     return run

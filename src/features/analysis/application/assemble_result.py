@@ -5,26 +5,22 @@ The same input gives the same analysis at any time, because a resumed run comput
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from uuid import UUID
 
 import msgspec
 
 from features.analysis.application.profile_reader import ReadProfile
-from features.analysis.domain.analysis import Analysis, LeadKey, ModelOutputs
+from features.analysis.domain.analysis import NO_BUSINESS, Analysis, LeadKey, ModelOutputs
 from features.analysis.domain.profile.facts import Facts, facts_of
 from features.analysis.domain.prompting.evidence import evidence_of
 from features.analysis.domain.prompting.excerpts import Excerpt, excerpt_of
 from features.analysis.domain.prompting.model_outputs import Judgement, ModelOutput
 from features.analysis.domain.prompting.output_sanitizer import Removal, allowed_words
-from features.analysis.domain.prompting.prompts import questions_about
+from features.analysis.domain.prompting.prompts import prompts_for
 from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
 from features.analysis.domain.scoring.ideal_customer import Business
 from features.analysis.domain.scoring.scoring import Score, score_of
 from shared.ids import AccountId, AnalysisType, BusinessProfileId, RunId, UserId
 from shared.llm import CostOwner, StructuredPrompt
-
-# Stands in for the business profile of an anonymous run.
-NO_BUSINESS = BusinessProfileId(UUID(int=0))
 
 
 class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +39,7 @@ class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
         return CostOwner(account_id=self.account_id, user_id=self.user_id, run_id=self.run_id)
 
 
-class CompletedPrompts(msgspec.Struct, frozen=True, kw_only=True):
+class CompletedPrompt(msgspec.Struct, frozen=True, kw_only=True):
     answers: ModelOutputs  # only the output of this prompt is set
     removals: tuple[Removal, ...]
     model: str  # provider/model
@@ -59,11 +55,11 @@ class AnalysisInput:
     facts: Facts
     fit: IcpMatch
     excerpt: Excerpt
-    questions: dict[str, StructuredPrompt[ModelOutput]]
+    prompts: dict[str, StructuredPrompt[ModelOutput]]
     allowed_words: frozenset[str]
 
 
-def considered(request: AnalysisRequest, read: ReadProfile, business: Business) -> AnalysisInput:
+def prepare(request: AnalysisRequest, read: ReadProfile, business: Business) -> AnalysisInput:
     facts = facts_of(read.profile, read.scraped_at)
     fit = fit_of(read.profile, business.ideal_customer)
     excerpt = excerpt_of(request.analysis_type, read.profile, facts, fit)
@@ -73,17 +69,17 @@ def considered(request: AnalysisRequest, read: ReadProfile, business: Business) 
         facts=facts,
         fit=fit,
         excerpt=excerpt,
-        questions=questions_about(request.analysis_type, business, facts, fit, excerpt, request.spender),
+        prompts=prompts_for(request.analysis_type, business, facts, fit, excerpt, request.spender),
         allowed_words=allowed_words(business.prompt_prefix, request.username),
     )
 
 
-def assemble(subject: AnalysisInput, answered: Iterable[CompletedPrompts]) -> Analysis:
-    answered = tuple(answered)
-    request, read = subject.request, subject.read
-    answers = _merged(answered)
+def assemble(prepared: AnalysisInput, completed: Iterable[CompletedPrompt]) -> Analysis:
+    completed = tuple(completed)
+    request, read = prepared.request, prepared.read
+    answers = _merged(completed)
     judgement = _judgement(answers)
-    score = _score(subject, answers, judgement)
+    score = _score(prepared, answers, judgement)
     return Analysis(
         id=request.run_id,
         key=LeadKey(
@@ -93,43 +89,43 @@ def assemble(subject: AnalysisInput, answered: Iterable[CompletedPrompts]) -> An
         ),
         analysis_type=request.analysis_type,
         profile=msgspec.structs.replace(read.profile, posts=()),
-        facts=subject.facts,
-        fit=subject.fit,
+        facts=prepared.facts,
+        fit=prepared.fit,
         score=score,
         niche=judgement.niche,
         answers=answers,
-        evidence=evidence_of(read.profile, subject.excerpt.post_ids, answers, score),
-        removals=tuple(removal for one in answered for removal in one.removals),
-        models=tuple(dict.fromkeys(one.model for one in answered)),
+        evidence=evidence_of(read.profile, prepared.excerpt.post_ids, answers, score),
+        removals=tuple(removal for prompt in completed for removal in prompt.removals),
+        models=tuple(dict.fromkeys(prompt.model for prompt in completed)),
         scraped_at=read.scraped_at,
         is_cached=read.is_cached,
-        is_simulated=read.is_simulated or any(one.is_simulated for one in answered),
+        is_simulated=read.is_simulated or any(prompt.is_simulated for prompt in completed),
         user_id=request.user_id,
     )
 
 
-def _merged(answered: Iterable[CompletedPrompts]) -> ModelOutputs:
-    found = {
-        name: form
-        for one in answered
+def _merged(completed: Iterable[CompletedPrompt]) -> ModelOutputs:
+    outputs = {
+        name: output
+        for prompt in completed
         for name in ModelOutputs.__struct_fields__
-        if (form := getattr(one.answers, name)) is not None
+        if (output := getattr(prompt.answers, name)) is not None
     }
-    return ModelOutputs(**found)
+    return ModelOutputs(**outputs)
 
 
 def _judgement(answers: ModelOutputs) -> Judgement:
     judgement = answers.light or answers.core or answers.commercial
-    assert judgement is not None, "every type asks for a judgement"
+    assert judgement is not None, "every analysis type has a prompt for a judgement"
     return judgement
 
 
-def _score(subject: AnalysisInput, answers: ModelOutputs, judgement: Judgement) -> Score:
+def _score(prepared: AnalysisInput, answers: ModelOutputs, judgement: Judgement) -> Score:
     return score_of(
-        subject.request.analysis_type,
-        subject.facts,
-        subject.fit,
+        prepared.request.analysis_type,
+        prepared.facts,
+        prepared.fit,
         judgement=judgement,
         psychographic=answers.psychographic,
-        post_ids=subject.excerpt.post_ids,
+        post_ids=prepared.excerpt.post_ids,
     )

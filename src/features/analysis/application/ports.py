@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from features.analysis.domain.alerts import Alert
 from features.analysis.domain.analysis import Analysis, AnalysisEntry, SavedLead, StoredAnalysis
 from features.analysis.domain.anonymous import AnonymousResult
 from features.analysis.domain.bulk import BulkItem, BulkPage, Checked, Counts, Rejection
@@ -20,7 +21,7 @@ from shared.llm import Completion, CostOwner, StructuredPrompt
 from shared.pagination import Cursor
 
 T = TypeVar("T")
-GivenUp = Literal["cancelled", "skipped"]  # states of an item that was never started
+UnstartedEnd = Literal["cancelled", "skipped"]  # final states of an item that was never started
 
 
 class ProfileSource(Protocol):
@@ -103,6 +104,32 @@ class AnalysisRecord(Protocol):
         score: float | None,
         spender: CostOwner,
     ) -> None: ...
+
+
+class AlertLog(Protocol):
+    """Logs an alert for operators. Never raises."""
+
+    def __call__(self, run_id: RunId, analysis_type: AnalysisType, alert: Alert) -> None: ...
+
+
+class EndedRun(Protocol):
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def cost_nanodollars(self) -> int | None: ...
+
+    @property
+    def started_at(self) -> datetime | None: ...
+
+    @property
+    def ended_at(self) -> datetime | None: ...
+
+
+class EndedRuns(Protocol):
+    """Implemented by the runs slice."""
+
+    async def find(self, account_id: AccountId, run_id: RunId) -> EndedRun | None: ...
 
 
 class AnalysisResults(Protocol):
@@ -249,7 +276,7 @@ class BulkItems(Protocol):
         """Ordered by position."""
         ...
 
-    async def started(
+    async def mark_started(
         self, account_id: AccountId, run_id: RunId, position: int, item_run_id: RunId
     ) -> None: ...
 
@@ -257,6 +284,8 @@ class BulkItems(Protocol):
         """Stores the outcomes of the items' ended runs and returns the counts."""
         ...
 
-    async def give_up(self, account_id: AccountId, run_id: RunId, status: GivenUp, outcome: str) -> int:
+    async def end_unstarted(
+        self, account_id: AccountId, run_id: RunId, status: UnstartedEnd, outcome: str
+    ) -> int:
         """Ends every item that was not started and returns their number."""
         ...

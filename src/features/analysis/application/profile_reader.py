@@ -110,8 +110,8 @@ class ProfileReader:
         self, username: str, analysis_type: AnalysisType, look: ProfileRead, *, is_cached: bool
     ) -> ReadProfile:
         scrape = look.scrape
-        if refusal := REFUSALS.get(scrape.outcome):
-            raise refusal(username)
+        if error := REFUSALS.get(scrape.outcome):
+            raise error(username=username)
         assert scrape.profile is not None  # a scrape with the outcome ok has a profile
         # A deeper cached scrape must not change the result of a light analysis.
         posts = scrape.profile.posts[: POSTS_NEEDED[analysis_type]]

@@ -88,5 +88,5 @@ class Quotes:
         now = self.now()
         for fetch in await self.fetches.fetches(caller, order):
             if judge(fetch, order.analysis_type, now) == "hit":
-                return True, fetch.verdict(customer)
+                return True, fetch.eligibility(customer)
         return NOTHING_KNOWN

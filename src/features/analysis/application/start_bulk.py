@@ -49,11 +49,13 @@ class StartBulk:
         """Raises BulkTooLarge, and NothingToAnalyse when every row is rejected."""
         terms = await self.terms.terms(caller, wish.business_profile_id)
         if len(wish.usernames) > terms.bulk_max:
-            raise BulkTooLarge(terms.bulk_max, terms.plan)
+            raise BulkTooLarge(limit=terms.bulk_max, plan=terms.plan)
         rows = checked(wish.usernames)
         if not rows.usernames:
             first = rows.rejections[0]
-            raise NothingToAnalyse(len(rows.rejections), first.code, first.reason)
+            raise NothingToAnalyse(
+                rejected_count=len(rows.rejections), first_code=first.code, first_reason=first.reason
+            )
         credits_each = await self.prices.credits(wish.analysis_type)
         return BulkReport(
             order=NewBulkAnalysis(

@@ -8,13 +8,13 @@ import msgspec
 from features.analysis.application.assemble_result import (
     AnalysisInput,
     AnalysisRequest,
-    CompletedPrompts,
-    considered,
+    CompletedPrompt,
+    prepare,
 )
 from features.analysis.application.ports import Businesses, CompletionProvider
 from features.analysis.application.profile_reader import REFUSALS, ProfileReader, ReadProfile
 from features.analysis.domain.analysis import ModelOutputs
-from features.analysis.domain.eligibility import CheckOutcome, Eligibility, verdict_on
+from features.analysis.domain.eligibility import CheckOutcome, Eligibility, check_eligibility
 from features.analysis.domain.errors import (
     BusinessDeleted,
     ProfileIsPrivate,
@@ -32,9 +32,9 @@ OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, err
 
 
 class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """``read`` is set when the verdict is ok. ``business`` is a snapshot from the same moment."""
+    """``read`` is set when the profile is eligible. ``business`` is a snapshot from the same moment."""
 
-    verdict: Eligibility
+    eligibility: Eligibility
     business: Business
     read: ReadProfile | None = None
 
@@ -42,11 +42,11 @@ class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class AnalysisSteps:
     profiles: ProfileReader
-    analyst: CompletionProvider
+    completions: CompletionProvider
     businesses: Businesses
 
-    async def look(self, request: AnalysisRequest) -> ScrapedProfile:
-        """An inaccessible or ineligible profile is a verdict, not an error. Raises BusinessDeleted and
+    async def fetch_profile(self, request: AnalysisRequest) -> ScrapedProfile:
+        """An inaccessible or ineligible profile is a result, not an error. Raises BusinessDeleted and
         ProfilesUnavailable.
         """
         business = await self._business(request)
@@ -57,31 +57,31 @@ class AnalysisSteps:
                 spender=request.spender,
                 is_bypassed=request.is_fresh,
             )
-        except (ProfileIsPrivate, ProfileNotFound, ProfileRestricted) as refusal:
-            return ScrapedProfile(verdict=Eligibility(outcome=OUTCOMES[type(refusal)]), business=business)
-        verdict = verdict_on(_scrape(read, request.analysis_type), business.ideal_customer)
+        except (ProfileIsPrivate, ProfileNotFound, ProfileRestricted) as error:
+            return ScrapedProfile(eligibility=Eligibility(outcome=OUTCOMES[type(error)]), business=business)
+        eligibility = check_eligibility(_scrape(read, request.analysis_type), business.ideal_customer)
         return ScrapedProfile(
-            verdict=verdict, business=business, read=read if verdict.outcome == "ok" else None
+            eligibility=eligibility, business=business, read=read if eligibility.outcome == "ok" else None
         )
 
-    async def consider(self, request: AnalysisRequest, looked: ScrapedProfile) -> AnalysisInput:
-        assert looked.read is not None, "only what was seen can be considered"
-        if _comparisons(looked.read, looked.business) > COMPARISONS_MAX:
-            return await asyncio.to_thread(considered, request, looked.read, looked.business)
-        return considered(request, looked.read, looked.business)
+    async def prepare(self, request: AnalysisRequest, scraped: ScrapedProfile) -> AnalysisInput:
+        assert scraped.read is not None, "an ineligible profile is not analysed"
+        if _comparisons(scraped.read, scraped.business) > COMPARISONS_MAX:
+            return await asyncio.to_thread(prepare, request, scraped.read, scraped.business)
+        return prepare(request, scraped.read, scraped.business)
 
-    async def ask(self, name: str, subject: AnalysisInput) -> CompletedPrompts:
+    async def complete(self, name: str, prepared: AnalysisInput) -> CompletedPrompt:
         """Raises ModelsUnavailable, CompletionMalformed, CompletionRefused and PromptRejected."""
-        answer = await self.analyst.answer(subject.questions[name])
-        cleaned = clean_answer(answer.value, subject.allowed_words)
-        return CompletedPrompts(
+        completion = await self.completions.answer(prepared.prompts[name])
+        cleaned = clean_answer(completion.value, prepared.allowed_words)
+        return CompletedPrompt(
             answers=msgspec.structs.replace(ModelOutputs(), **{name: cleaned.answer}),
             removals=tuple(
                 msgspec.structs.replace(removal, field=f"{name}.{removal.field}")
                 for removal in cleaned.removals
             ),
-            model=f"{answer.provider}/{answer.model}",
-            is_simulated=answer.is_simulated,
+            model=f"{completion.provider}/{completion.model}",
+            is_simulated=completion.is_simulated,
         )
 
     async def _business(self, request: AnalysisRequest) -> Business:
@@ -89,7 +89,7 @@ class AnalysisSteps:
             return UNDESCRIBED
         found = await self.businesses.find(request.account_id, request.business_profile_id)
         if found is None:
-            raise BusinessDeleted(str(request.business_profile_id))
+            raise BusinessDeleted(business_profile_id=str(request.business_profile_id))
         return found
 
 

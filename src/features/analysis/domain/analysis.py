@@ -22,6 +22,8 @@ from features.analysis.domain.scoring.scoring import Score
 from shared.ids import AccountId, AnalysisType, BusinessProfileId, LeadId, Platform, RunId, Tier
 
 CAPTION_LENGTH_MAX = 280
+# Stands in for the business profile of an anonymous analysis.
+NO_BUSINESS = BusinessProfileId(UUID(int=0))
 
 
 class LeadKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +80,10 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
     is_cached: bool  # no fetch was made for this analysis
     is_simulated: bool
     user_id: UUID | None  # the requesting user; None for an API key
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.key.business_profile_id == NO_BUSINESS
 
 
 class AnalysisEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,14 +5,11 @@ from uuid import UUID
 
 import msgspec
 
-from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import Profile
-from features.analysis.domain.prompting.model_outputs import Judgement, Reason
-from features.analysis.domain.scoring.scoring import Score
+from features.analysis.domain.analysis import Analysis
 from shared.ids import AccountId, Tier
 
 # The migrations insert this account.
-VISITORS_ACCOUNT = AccountId(UUID("00000000-0000-4000-8000-000000000000"))
+ANONYMOUS_ACCOUNT = AccountId(UUID("00000000-0000-4000-8000-000000000000"))
 
 
 class AnonymousReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +22,7 @@ class AnonymousFacts(msgspec.Struct, frozen=True, kw_only=True):
     following: int
     posts_count: int
     size: str
-    engagement_rate: float | None  # percent, of the usual post
+    engagement_rate: float | None  # median, in percent
     is_verified: bool
 
 
@@ -43,17 +40,19 @@ class AnonymousResult(msgspec.Struct, frozen=True, kw_only=True):
     is_simulated: bool
 
 
-def visitor_result(
-    profile: Profile, facts: Facts, score: Score, judgement: Judgement, *, is_simulated: bool
-) -> AnonymousResult:
+def anonymous_result(analysis: Analysis) -> AnonymousResult:
+    profile, facts, judgement = analysis.profile, analysis.facts, analysis.answers.light
+    assert judgement is not None, "an anonymous analysis is a light one"
     return AnonymousResult(
         username=profile.username,
         full_name=profile.full_name,
-        score=score.total,
-        tier=score.tier,
+        score=analysis.score.total,
+        tier=analysis.score.tier,
         niche=judgement.niche,
         summary=judgement.summary,
-        reasons=tuple(_reason(reason) for reason in judgement.reasons),
+        reasons=tuple(
+            AnonymousReason(effect=reason.effect, text=reason.text) for reason in judgement.reasons
+        ),
         facts=AnonymousFacts(
             followers=facts.followers,
             following=facts.following,
@@ -62,9 +61,5 @@ def visitor_result(
             engagement_rate=facts.engagement.rate_median,
             is_verified=facts.authority.is_verified,
         ),
-        is_simulated=is_simulated,
+        is_simulated=analysis.is_simulated,
     )
-
-
-def _reason(reason: Reason) -> AnonymousReason:
-    return AnonymousReason(effect=reason.effect, text=reason.text)

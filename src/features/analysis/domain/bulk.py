@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
+from uuid import uuid5
 
 import msgspec
 
@@ -15,6 +16,11 @@ ItemStatus = Literal["waiting", "started", "completed", "failed", "cancelled", "
 
 USERNAMES_MAX = 500  # of the largest plan
 SHOWN_LENGTH_MAX = 100
+# Ten runs scrape at a time, over all bulk runs. A few more are started, so that no scraping slot is idle
+# while the next run is in the queue or waits for a model.
+STARTED_MAX = 15
+BATCH_SIZE = 10
+WAITING_FOR_CREDITS, CANCELLING = "waiting_for_credits", "cancelling"  # shown instead of the batch
 
 
 class BulkItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +43,7 @@ class Rejection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """``ended`` is the sum of the four fields after it. The remaining items are at work or waiting."""
+    """``ended`` is the sum of the four fields after it. The remaining items are active or waiting."""
 
     total: int
     ended: int
@@ -45,7 +51,13 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     cancelled: int
     skipped: int
-    at_work: int
+    active: int
+
+
+class BulkProgress(msgspec.Struct, frozen=True, kw_only=True):
+    step: str = "batch 1 of 1"
+    percent: int = 0
+    is_short: bool = False  # credits for the next item are missing
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +90,27 @@ class BulkPage(msgspec.Struct, frozen=True, kw_only=True):
     rejections: list[Rejection]
 
 
+def progress_of(counts: Counts, *, is_short: bool = False) -> BulkProgress:
+    batches = -(-counts.total // BATCH_SIZE)
+    batch = f"batch {min(counts.ended // BATCH_SIZE + 1, batches)} of {batches}"
+    return BulkProgress(
+        step=WAITING_FOR_CREDITS if is_short else batch,
+        percent=100 * counts.ended // counts.total,
+        is_short=is_short,
+    )
+
+
+def items_to_start(counts: Counts) -> int:
+    """Number of waiting items that may be started now."""
+    waiting = counts.total - counts.ended - counts.active
+    return max(0, min(STARTED_MAX - counts.active, waiting))
+
+
+def item_run_id(bulk_run_id: RunId, position: int) -> RunId:
+    """The same id for the same item at any time, so that no child run is started twice."""
+    return RunId(uuid5(bulk_run_id, str(position)))
+
+
 def checked(texts: Sequence[str]) -> Checked:
     """Checks each row. A username that repeats an earlier row is rejected."""
     positions: dict[str, int] = {}
@@ -87,7 +120,9 @@ def checked(texts: Sequence[str]) -> Checked:
         try:
             username = username_of(text)
         except UsernameInvalid:
-            rejections.append(_rejection(position, shown, UsernameInvalid.code, str(UsernameInvalid(shown))))
+            rejections.append(
+                _rejection(position, shown, UsernameInvalid.code, str(UsernameInvalid(username=shown)))
+            )
             continue
         if username in positions:
             reason = f"The same as row {positions[username]}: @{username}."

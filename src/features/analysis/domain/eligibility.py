@@ -18,7 +18,7 @@ class Eligibility(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...] = ()  # set when the outcome is icp_violation
 
 
-def verdict_on(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
+def check_eligibility(scrape: Scrape, customer: IdealCustomer) -> Eligibility:
     """Checks the scrape's outcome, then privacy, then the ideal customer's bounds. A private profile is
     reported as private even if it also violates a bound, because privacy is what the caller can act on.
     """
@@ -43,7 +43,7 @@ class OwnFetch(msgspec.Struct, frozen=True, kw_only=True):
     def posts_asked(self) -> int:
         return POSTS_NEEDED[self.analysis_type]
 
-    def verdict(self, customer: IdealCustomer) -> Eligibility:
+    def eligibility(self, customer: IdealCustomer) -> Eligibility:
         return _by_bounds(self.facts, customer) if self.facts else Eligibility(outcome=self.outcome)
 
 

@@ -46,7 +46,7 @@ class Accounts:
             account_id, owner=caller.user_id, name=tidy_name(name), accounts_max=OWNED_MAX
         )
         if not created:
-            raise TooManyAccounts(OWNED_MAX)
+            raise TooManyAccounts(limit=OWNED_MAX)
         return await self.get(caller, account_id)
 
     async def rename(self, caller: Caller, account_id: AccountId, name: str) -> Account:

@@ -78,7 +78,7 @@ class ApiKeys:
             roster = await self.members.lock(key.account_id)
             roster.check(caller.user_id, "api_keys:manage")
             if await self.keys.lock_and_count_valid(key.account_id) >= VALID_MAX:
-                raise TooManyApiKeys(VALID_MAX)
+                raise TooManyApiKeys(limit=VALID_MAX)
             return NewKey(await self.keys.add(issued, key), issued.text)
 
     async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[ApiKey]:

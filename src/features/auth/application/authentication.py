@@ -110,7 +110,7 @@ class Authenticator:
             if account_id is not None and account_id != caller.chosen_account:
                 raise AccountNotFound
             if permission not in caller.scopes:
-                raise ScopeMissing(permission)
+                raise ScopeMissing(permission=permission)
             return caller
         if account_id is not None:
             caller = replace(caller, chosen_account=account_id)
@@ -120,7 +120,7 @@ class Authenticator:
         if membership is None or membership.role is None:
             raise no_account(caller)
         if membership.role not in ALLOWED[permission]:
-            raise PermissionMissing(permission, membership.role)
+            raise PermissionMissing(permission=permission, role=membership.role)
         return replace(caller, chosen_account=membership.account_id)
 
     async def _identify(self, credential: str) -> tuple[Caller, float]:

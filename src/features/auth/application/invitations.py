@@ -43,7 +43,7 @@ class Invitations:
             if await self.members.has_email(account_id, email):
                 raise AlreadyMember
             if await self.invitations.count_open(account_id) >= OPEN_MAX:
-                raise TooManyInvitations(OPEN_MAX)
+                raise TooManyInvitations(limit=OPEN_MAX)
             invitation = await self.invitations.open(
                 invitation_id,
                 account_id,

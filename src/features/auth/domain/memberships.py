@@ -61,7 +61,7 @@ class MembershipList(msgspec.Struct, frozen=True):
         if role is None:
             raise AccountNotFound
         if role not in ALLOWED[permission]:
-            raise PermissionMissing(permission, role)
+            raise PermissionMissing(permission=permission, role=role)
         return role
 
     def check_may_give(self, actor: UserId, role: Role) -> None:

@@ -22,19 +22,19 @@ class Catalog:
         for plan in await self.offers.plans():
             if plan.name == name:
                 return plan
-        raise PlanUnknown(name)
+        raise PlanUnknown(plan=name)
 
     async def sold_plan(self, name: str) -> Plan:
         plan = await self.plan(name)
         if plan.price_cents == 0:
-            raise PlanNotSold(name)
+            raise PlanNotSold(plan=name)
         return plan
 
     async def pack(self, name: str) -> Pack:
         for pack in await self.offers.packs():
             if pack.name == name:
                 return pack
-        raise PackUnknown(name)
+        raise PackUnknown(pack=name)
 
     async def price_id(self, offer: Offer) -> str:
         """Return the stored Stripe price id; publish the offer first if it has none."""

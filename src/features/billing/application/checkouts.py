@@ -151,5 +151,5 @@ class Checkouts:
             parts = urlsplit("")
         is_own = (parts.scheme, parts.netloc) == (own.scheme, own.netloc)
         if not is_own or not address.isascii() or not address.isprintable() or "\\" in address:
-            raise ReturnAddressForeign(field, f"{own.scheme}://{own.netloc}")
+            raise ReturnAddressForeign(field=field, origin=f"{own.scheme}://{own.netloc}")
         return address

@@ -22,33 +22,19 @@ RANGE_MAX = timedelta(days=31)
 
 class EventNotFound(NotFound):
     code = "webhook_event_not_found"
-
-    def __str__(self) -> str:
-        return "Stripe has told us of no such event."
+    text = "Stripe has told us of no such event."
 
 
 class RangeInvalid(Invalid):
     code = "replay_range_invalid"
-
-    def __init__(self, days_max: int) -> None:
-        super().__init__(days_max)
-        self.days_max = days_max
-
-    def __str__(self) -> str:
-        return f"A range begins before it ends, and is {self.days_max} days long at the most."
+    text = "A range begins before it ends, and is {days_max} days long at the most."
 
 
 class WaitsForAnotherEvent(Conflict):
     """The event depends on data that another event, or an operator, has yet to add."""
 
     code = "awaits_another_event"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
-
-    def __str__(self) -> str:
-        return f"Not known here yet: {self.what}."
+    text = "Not known here yet: {what}."
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -61,11 +61,11 @@ class PlanChangePreview(msgspec.Struct, frozen=True, kw_only=True):
 def planned_change(subscription: Subscription, current: Plan, target: Plan, now: datetime) -> PlanChange:
     """Raises PlanUnchanged, CancellationPending or PaymentOverdue."""
     if target.name == subscription.plan:
-        raise PlanUnchanged(target.name)
+        raise PlanUnchanged(plan=target.name)
     if subscription.cancels_at is not None:
         raise CancellationPending
     if subscription.status not in IN_ORDER:
-        raise PaymentOverdue(subscription.status)
+        raise PaymentOverdue(status=subscription.status)
     return PlanChange(
         direction="upgrade" if target.rank > current.rank else "downgrade",
         subscription=subscription,

@@ -14,16 +14,12 @@ _DIGEST = re.compile(rb"[0-9a-f]{64}")
 
 class SignatureInvalid(Malformed):
     code = "signature_invalid"
-
-    def __str__(self) -> str:
-        return "The Stripe-Signature header does not fit this body and any secret of ours."
+    text = "The Stripe-Signature header does not fit this body and any secret of ours."
 
 
 class SignatureExpired(Malformed):
     code = "signature_expired"
-
-    def __str__(self) -> str:
-        return f"The signature was made more than {TOLERANCE_S} seconds before or after now."
+    text = f"The signature was made more than {TOLERANCE_S} seconds before or after now."
 
 
 def check_signature(body: bytes, header: bytes, secrets: tuple[str, ...], now_s: float) -> None:

@@ -51,9 +51,7 @@ PAYMENT_FAILED = "checkout.session.async_payment_failed"
 
 class EventMalformed(Malformed):
     code = "event_malformed"
-
-    def __str__(self) -> str:
-        return "The body is no event of Stripe's."
+    text = "The body is no event of Stripe's."
 
 
 class StripeEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_unsubscribed(self) -> None:
         if self.subscription.clock == "stripe":
-            raise AlreadySubscribed(self.subscription.plan)
+            raise AlreadySubscribed(plan=self.subscription.plan)
 
     def paid_subscription(self) -> Subscription:
         if self.subscription.clock != "stripe":

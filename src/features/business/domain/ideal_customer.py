@@ -31,7 +31,7 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
             and self.followers_min > self.followers_max
         ):
             raise ProfileInvalid(
-                "ideal_customer.followers_max", "Send a number that is not below followers_min."
+                field="ideal_customer.followers_max", reason="Send a number that is not below followers_min."
             )
         return msgspec.structs.replace(
             self,
@@ -57,7 +57,7 @@ class IdealCustomer(msgspec.Struct, frozen=True, kw_only=True):
 
 def _check_followers(field: str, followers: int | None) -> None:
     if followers is not None and not 0 <= followers <= FOLLOWERS_MAX:
-        raise ProfileInvalid(field, f"Send a whole number from 0 to {FOLLOWERS_MAX}.")
+        raise ProfileInvalid(field=field, reason=f"Send a whole number from 0 to {FOLLOWERS_MAX}.")
 
 
 def _checked_rate(rate: float | None) -> float | None:
@@ -65,6 +65,7 @@ def _checked_rate(rate: float | None) -> float | None:
         return None
     if not (math.isfinite(rate) and 0 <= rate <= ENGAGEMENT_RATE_MAX):
         raise ProfileInvalid(
-            "ideal_customer.engagement_rate_min", f"Send a percentage from 0 to {ENGAGEMENT_RATE_MAX}."
+            field="ideal_customer.engagement_rate_min",
+            reason=f"Send a percentage from 0 to {ENGAGEMENT_RATE_MAX}.",
         )
     return round(float(rate), 2)

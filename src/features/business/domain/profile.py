@@ -76,7 +76,7 @@ class BusinessProfile(msgspec.Struct, frozen=True, kw_only=True):
     def check_version(self, expected: frozenset[int] | None) -> None:
         """Raises ProfileChanged if the caller has not seen the current version. None accepts any version."""
         if expected is not None and self.version not in expected:
-            raise ProfileChanged(self.version)
+            raise ProfileChanged(version=self.version)
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,4 +88,4 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_room(self) -> None:
         if self.profiles_max is not None and self.profiles_count >= self.profiles_max:
-            raise BusinessProfilesLimit(self.profiles_max, self.plan)
+            raise BusinessProfilesLimit(limit=self.profiles_max, plan=self.plan)

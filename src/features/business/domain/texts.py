@@ -30,7 +30,7 @@ _LINE_END = re.compile(r"\r\n?")
 
 def line(field: str, text: str, length_max: int) -> str:
     if _NOT_IN_A_LINE.search(text):
-        raise ProfileInvalid(field, "Leave out line breaks, tabs and other control characters.")
+        raise ProfileInvalid(field=field, reason="Leave out line breaks, tabs and other control characters.")
     return _of_length(field, text.strip(), length_max)
 
 
@@ -38,21 +38,24 @@ def prose(field: str, text: str, length_max: int) -> str:
     """Multi-line text. All line ends become line feeds."""
     text = _LINE_END.sub("\n", text)
     if _NOT_IN_PROSE.search(text):
-        raise ProfileInvalid(field, "Leave out control characters; only line breaks and tabs are kept.")
+        raise ProfileInvalid(
+            field=field, reason="Leave out control characters; only line breaks and tabs are kept."
+        )
     return _of_length(field, text.strip(), length_max)
 
 
 def website(field: str, text: str) -> str:
     if _NOT_IN_A_LINE.search(text) or not re.fullmatch(WEBSITE_PATTERN, text):
         raise ProfileInvalid(
-            field, "Send an address that begins with https:// or http:// and has no user or password in it."
+            field=field,
+            reason="Send an address that begins with https:// or http:// and has no user or password in it.",
         )
     return _of_length(field, text, WEBSITE_LENGTH_MAX)
 
 
 def language(field: str, text: str) -> str:
     if not re.fullmatch(LANGUAGE_PATTERN, text):
-        raise ProfileInvalid(field, "Send a language tag such as en, de-CH or zh-Hant.")
+        raise ProfileInvalid(field=field, reason="Send a language tag such as en, de-CH or zh-Hant.")
     return _of_length(field, text, LANGUAGE_LENGTH_MAX)
 
 
@@ -67,7 +70,7 @@ def items(field: str, texts: tuple[str, ...]) -> tuple[str, ...]:
         key = composed(composed(item).casefold())
         spellings[key] = min(spellings.get(key, item), item, key=lambda one: (composed(one), one))
     if len(spellings) > ITEMS_MAX:
-        raise ProfileInvalid(field, f"Send {ITEMS_MAX} entries at the most.")
+        raise ProfileInvalid(field=field, reason=f"Send {ITEMS_MAX} entries at the most.")
     return tuple(spellings.values())
 
 
@@ -78,5 +81,7 @@ def composed(text: str) -> str:
 
 def _of_length(field: str, text: str, length_max: int) -> str:
     if not 1 <= len(text) <= length_max:
-        raise ProfileInvalid(field, f"Send 1 to {length_max} characters that are not all spaces.")
+        raise ProfileInvalid(
+            field=field, reason=f"Send 1 to {length_max} characters that are not all spaces."
+        )
     return text

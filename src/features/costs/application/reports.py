@@ -93,9 +93,9 @@ class CostReports:
             until = until or self.now()
             since = since or until - timedelta(days=DAYS_DEFAULT)
         except OverflowError:
-            raise WindowInvalid(days_max) from None
+            raise WindowInvalid(days_max=days_max) from None
         if not timedelta(0) < until - since <= timedelta(days=days_max):
-            raise WindowInvalid(days_max)
+            raise WindowInvalid(days_max=days_max)
         return Window(since=since, until=until)
 
 

@@ -19,6 +19,6 @@ class RunCosts:
         """Raises RunWithoutCosts."""
         spending = await self.ledger.spending(run_id)
         if not spending.scrapes.calls + spending.model_calls.calls:
-            raise RunWithoutCosts(str(run_id))
+            raise RunWithoutCosts(run_id=str(run_id))
         sale = Sale(credits_charged=spending.credits_charged, credit_nanodollars=self.credit_nanodollars)
         return breakdown(spending.scrapes, spending.model_calls, sale)

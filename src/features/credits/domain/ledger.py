@@ -61,16 +61,16 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_credits(credits_moved: int) -> None:
     if not 1 <= credits_moved <= CREDITS_MAX:
-        raise LedgerChangeInvalid(f"Credits are whole numbers from 1 to {CREDITS_MAX}.")
+        raise LedgerChangeInvalid(reason=f"Credits are whole numbers from 1 to {CREDITS_MAX}.")
 
 
 def check_reference(reference: str) -> None:
     if not 1 <= len(reference) <= REFERENCE_LENGTH_MAX or not reference.isprintable():
-        raise LedgerChangeInvalid(f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")
+        raise LedgerChangeInvalid(reason=f"A reference is 1 to {REFERENCE_LENGTH_MAX} printable characters.")
 
 
 def check_description(description: str | None) -> None:
     if description is not None and (len(description) > DESCRIPTION_LENGTH_MAX or "\0" in description):
         raise LedgerChangeInvalid(
-            f"A description is {DESCRIPTION_LENGTH_MAX} characters at the most, none of them NUL."
+            reason=f"A description is {DESCRIPTION_LENGTH_MAX} characters at the most, none of them NUL."
         )

@@ -25,7 +25,7 @@ class RunEventStreams:
     def check_room(self, caller: Caller) -> None:
         """Raises TooManyStreams."""
         if self._open[caller.id] >= STREAMS_MAX:
-            raise TooManyStreams(STREAMS_MAX)
+            raise TooManyStreams(limit=STREAMS_MAX)
 
     async def follow(
         self, caller: Caller, view: RunView, *, seen_version: int

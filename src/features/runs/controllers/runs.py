@@ -122,7 +122,7 @@ class RunsController(Controller):
         run include those of its children. `is_live` is false from one hour after the end.
         """
         if wait is not None and not 1 <= wait <= WAIT_S_MAX:
-            raise WaitInvalid(WAIT_S_MAX)
+            raise WaitInvalid(limit=WAIT_S_MAX)
         view = await run_views.look(request.user, RunId(run_id))
         if wait and (if_none_match is None or is_current(if_none_match, view.tag)):
             view = await run_views.wait(request.user, view, wait)

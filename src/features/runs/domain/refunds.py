@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from features.runs.domain.run import EndStatus, Run, RunEnd
+
 Outcome = Literal[
     "completed",
     "completed_from_cache",
@@ -116,3 +118,9 @@ VERSION_2 = RefundPolicy(
 REFUND_POLICIES = {policy.version: policy for policy in (VERSION_1, VERSION_2)}
 REFUND_POLICY_VERSION = VERSION_2.version
 REFUND_POLICY = REFUND_POLICIES[REFUND_POLICY_VERSION]
+
+
+def settled(run: Run, status: EndStatus, outcome: Outcome, error: str | None = None) -> RunEnd:
+    """Return the end of the run, charged by the refund policy that was quoted when the run was started."""
+    charged = credits_charged(REFUND_POLICIES[run.refund_policy], outcome, run.credits_held)
+    return RunEnd(status=status, outcome=outcome, credits_charged=charged, error=error)

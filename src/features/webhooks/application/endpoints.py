@@ -76,7 +76,7 @@ class Endpoints:
         content = content.checked()
         objection = self.destinations.objection(content.url)
         if objection is not None:
-            raise EndpointUrlInvalid(objection)
+            raise EndpointUrlInvalid(reason=objection)
         return content, self.destinations.host(content.url)
 
 

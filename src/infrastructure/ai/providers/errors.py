@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from infrastructure.ai.providers.base import ProviderError, Trouble
+from infrastructure.ai.providers.base import ErrorKind, ProviderError
 from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 
 # Codes take precedence over the status: retries do not help with an exhausted quota, and an unknown model may
 # be a 400.
-_BY_CODE: dict[str, Trouble] = {
+_BY_CODE: dict[str, ErrorKind] = {
     "insufficient_quota": "unauthorised",
     "billing_hard_limit_reached": "unauthorised",
     "billing_not_active": "unauthorised",
@@ -28,7 +28,7 @@ _BY_CODE: dict[str, Trouble] = {
     "model_not_found": "unknown_model",
     "context_length_exceeded": "invalid",
 }
-_BY_STATUS: dict[int, Trouble] = {
+_BY_STATUS: dict[int, ErrorKind] = {
     400: "invalid",
     401: "unauthorised",
     402: "unauthorised",
@@ -40,29 +40,29 @@ _BY_STATUS: dict[int, Trouble] = {
     429: "rate_limited",
 }
 # By the providers' documentation, requests with these statuses are neither processed nor charged.
-_NOT_WORKED_ON = frozenset({400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 529})
+_NOT_PROCESSED = frozenset({400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 529})
 
 
-def trouble_of_status(
+def error_of_response(
     status: int, headers: Mapping[str, str], body: bytes, *, is_simulated: bool
 ) -> ProviderError:
     code = code_of(body)
     return ProviderError(
-        _BY_CODE.get(code) or _trouble_of(status, code),
-        was_sent=status not in _NOT_WORKED_ON,
+        _BY_CODE.get(code) or _kind_of(status, code),
+        was_sent=status not in _NOT_PROCESSED,
         is_simulated=is_simulated,
-        retry_after_s=asked_wait_s(headers),
+        retry_after_s=requested_wait_s(headers),
         detail=f"{status} {code}".rstrip(),
     )
 
 
-def _trouble_of(status: int, code: str) -> Trouble:
+def _kind_of(status: int, code: str) -> ErrorKind:
     if status == 404:  # noqa: PLR2004  not found
         # A 404 without an error code comes from a wrong URL, not from an unknown model.
-        return "unknown_model" if code else "garbled"
+        return "unknown_model" if code else "malformed_response"
     if status >= 500:  # noqa: PLR2004  any server error
         return "unavailable"
-    return _BY_STATUS.get(status, "garbled")
+    return _BY_STATUS.get(status, "malformed_response")
 
 
 def code_of(body: bytes) -> str:
@@ -85,7 +85,7 @@ def _member(value: object, name: str) -> object:
     return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
-def asked_wait_s(headers: Mapping[str, str]) -> float | None:
+def requested_wait_s(headers: Mapping[str, str]) -> float | None:
     """Seconds from ``retry-after-ms``, which is more precise, or from ``Retry-After``."""
     milliseconds = headers.get("retry-after-ms", "").strip()
     if _NUMBER.fullmatch(milliseconds):
@@ -93,7 +93,7 @@ def asked_wait_s(headers: Mapping[str, str]) -> float | None:
     return retry_after_s(headers.get("retry-after"))
 
 
-def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool) -> T:
+def decode_response(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool) -> T:
     """The decoded response. Raises ProviderError if the body does not match."""
     try:
         return decoder.decode(body)
@@ -103,4 +103,4 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[T], *, is_simulated: bool
 
 
 def malformed_response(detail: str, *, is_simulated: bool) -> ProviderError:
-    return ProviderError("garbled", was_sent=True, is_simulated=is_simulated, detail=detail)
+    return ProviderError("malformed_response", was_sent=True, is_simulated=is_simulated, detail=detail)

@@ -8,12 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from infrastructure.ai.cloudflare import CloudflareGateway
-from infrastructure.ai.providers.base import EmbeddingProvider, EmbeddingReply
+from infrastructure.ai.providers.base import EmbeddingProvider, EmbeddingReply, encode_body
 from infrastructure.ai.providers.clients import Clients, Received
-from infrastructure.ai.providers.errors import decoded, malformed_response
-from infrastructure.ai.providers.openai import make_client
-from infrastructure.ai.providers.openai_responses import Count
-from infrastructure.ai.structured.messages import encoded
+from infrastructure.ai.providers.errors import decode_response, malformed_response
+from infrastructure.ai.providers.openai import Count, openai_client
 from infrastructure.provider_endpoint import EndpointResolver
 from shared.llm import Usage
 
@@ -42,10 +40,10 @@ _EMBEDDINGS = msgspec.json.Decoder(_Embeddings)
 class OpenAIEmbeddings(EmbeddingProvider):
     name = "openai"
 
-    def __init__(self, where: EndpointResolver, gateway: CloudflareGateway | None = None) -> None:
+    def __init__(self, resolve_endpoint: EndpointResolver, gateway: CloudflareGateway | None = None) -> None:
         # Always bypasses the gateway's cache: the tenant is not known here.
         self._headers = gateway.plain_headers() if gateway else {}
-        self._clients = Clients(where, gateway, provider=self.name, make=make_client)
+        self._clients = Clients(resolve_endpoint, gateway, provider=self.name, make=openai_client)
 
     async def embed(
         self, texts: tuple[str, ...], *, model: str, dimensions: int | None, deadline_s: float
@@ -54,7 +52,7 @@ class OpenAIEmbeddings(EmbeddingProvider):
         if dimensions is not None:
             body["dimensions"] = dimensions
         received = await self._clients.post(
-            PATH, encoded(body), gateway_headers=self._headers, deadline_s=deadline_s
+            PATH, encode_body(body), gateway_headers=self._headers, deadline_s=deadline_s
         )
         return _reply(received, texts_count=len(texts), dimensions=dimensions)
 
@@ -66,12 +64,12 @@ class OpenAIEmbeddings(EmbeddingProvider):
 
 
 def _reply(received: Received, *, texts_count: int, dimensions: int | None) -> EmbeddingReply:
-    found = decoded(received.body, _EMBEDDINGS, is_simulated=received.is_simulated)
+    found = decode_response(received.body, _EMBEDDINGS, is_simulated=received.is_simulated)
     by_index = {item.index: _vector(item.embedding) for item in found.data}
     vectors = tuple(by_index.get(index, ()) for index in range(texts_count))
     sizes = {len(vector) for vector in vectors}
-    is_as_asked = len(sizes) == 1 and 0 not in sizes and (dimensions is None or dimensions in sizes)
-    if len(found.data) != texts_count or not is_as_asked:
+    is_as_requested = len(sizes) == 1 and 0 not in sizes and (dimensions is None or dimensions in sizes)
+    if len(found.data) != texts_count or not is_as_requested:
         raise malformed_response("200", is_simulated=received.is_simulated)
     return EmbeddingReply(
         vectors=vectors,

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from infrastructure.ai.providers.base import ModelReply
-from infrastructure.ai.routing.attempt import AttemptResult, R
-from infrastructure.ai.routing.candidates import Candidate
+from infrastructure.ai.model_catalog import Candidate
+from infrastructure.ai.routing.attempts import AttemptResult
 from shared.errors import DomainError
 from shared.llm import CompletionMalformed, CompletionRefused, PromptRejected
 
@@ -26,95 +25,92 @@ class FallbackLimits(NamedTuple):
 class Repair(NamedTuple):
     """Repair of a malformed completion. A truncated one is not shown again: it was valid so far, but long."""
 
-    malformed_answer: str | None
-    complaint: str | None
+    malformed_completion: str | None
+    validation_error: str | None
     output_tokens_max: int
 
 
 class Step(NamedTuple):
-    leg: int
+    candidate: int  # index
     wait_s: float = 0.0
     repair: Repair | None = None
 
 
-class AttemptContext(NamedTuple):
-    """State at the end of an attempt."""
-
-    complaint: str | None  # validation error of the completion
-    has_other: bool  # a later candidate is available now
-    wait_max_s: float
-    chance: float  # random number from 0 to 1, for jitter
-
-
 class FallbackPolicy:
-    """Policy of one request. ``verdict`` is the error to raise at the end; None: no provider answered."""
+    """Policy of one request. ``error`` is the error to raise at the end; None: no provider answered."""
 
-    def __init__(self, task: str, legs: tuple[Candidate, ...], patience: FallbackLimits) -> None:
+    def __init__(self, task: str, candidates: tuple[Candidate, ...], limits: FallbackLimits) -> None:
         self._task = task
-        self._legs = legs
-        self._patience = patience
+        self._candidates = candidates
+        self._limits = limits
         self._retries = 0  # of the current candidate
         self._is_repaired = False
-        self.verdict: DomainError | None = None
+        self.error: DomainError | None = None
 
-    def after(self, step: Step, ended: AttemptResult[R], view: AttemptContext) -> Step | None:
-        model = self._legs[step.leg].model.name
-        match ended.kind:
+    def next_step(
+        self, step: Step, result: AttemptResult, *, has_fallback: bool, wait_max_s: float, random: float
+    ) -> Step | None:
+        """``has_fallback``: a later candidate is available now. ``random``: from 0 to 1, for jitter."""
+        model = self._candidates[step.candidate].model.name
+        match result.kind:
             case "malformed" | "truncated":
-                self.verdict = CompletionMalformed(self._task, model)
-                return self._repaired(step, ended, view.complaint) or self._next(step)
+                self.error = CompletionMalformed(task=self._task, model=model)
+                return self._repair(step, result) or self._fall_back(step)
             case "refused":
-                self.verdict = CompletionRefused(self._task, model)
-                return self._next(step)
+                self.error = CompletionRefused(task=self._task, model=model)
+                return self._fall_back(step)
             case "invalid":
-                return self._wider(step)
+                return self._fall_back_to_larger_context(step)
             case "unauthorised" | "unknown_model" | "blocked" | "queued":
-                return self._next(step)
+                return self._fall_back(step)
             case _:
-                return self._again(step, ended, view) or self._next(step)
+                wait_s = self._retry_wait_s(result, has_fallback=has_fallback, random=random)
+                if wait_s is None or wait_s > wait_max_s:
+                    return self._fall_back(step)
+                self._retries += 1
+                return step._replace(wait_s=wait_s)
 
-    def _next(self, step: Step) -> Step | None:
+    def _fall_back(self, step: Step) -> Step | None:
         self._retries = 0
-        return Step(step.leg + 1) if step.leg + 1 < len(self._legs) else None
+        return Step(step.candidate + 1) if step.candidate + 1 < len(self._candidates) else None
 
-    def _again(self, step: Step, ended: AttemptResult[R], view: AttemptContext) -> Step | None:
-        patience = self._patience
-        told_s = ended.retry_after_s or 0.0
-        if view.has_other:
-            # The other candidate answers sooner than this one recovers.
-            is_hopeful = ended.kind not in ("timeout", "rate_limited") and told_s <= patience.quick_retry_s
-            retries_max = patience.quick_retries_max if is_hopeful else 0
-            wait_s = view.chance * patience.quick_retry_s
+    def _retry_wait_s(self, result: AttemptResult, *, has_fallback: bool, random: float) -> float | None:
+        """Delay before the next attempt at the same candidate, or None without one."""
+        limits = self._limits
+        retry_after_s = result.retry_after_s or 0.0
+        if has_fallback:
+            # The fallback answers sooner than this candidate recovers.
+            is_brief = (
+                result.kind not in ("timeout", "rate_limited") and retry_after_s <= limits.quick_retry_s
+            )
+            retries_max = limits.quick_retries_max if is_brief else 0
+            wait_s = random * limits.quick_retry_s
         else:
-            retries_max = patience.retries_max
-            wait_s = view.chance * patience.retry_s * 2**self._retries
-        wait_s = max(wait_s, told_s)
-        if self._retries >= retries_max or wait_s > view.wait_max_s:
-            return None
-        self._retries += 1
-        return step._replace(wait_s=wait_s)
+            retries_max = limits.retries_max
+            wait_s = random * limits.retry_s * 2**self._retries
+        return max(wait_s, retry_after_s) if self._retries < retries_max else None
 
-    def _repaired(self, step: Step, ended: AttemptResult[R], complaint: str | None) -> Step | None:
-        if self._is_repaired or not isinstance(ended.reply, ModelReply):
+    def _repair(self, step: Step, result: AttemptResult) -> Step | None:
+        if self._is_repaired or result.reply is None:
             return None
         self._is_repaired = True
-        leg = self._legs[step.leg]
-        if ended.kind == "malformed":
-            shown = ended.reply.text[:SHOWN_MAX]
-            return Step(step.leg, repair=Repair(shown, complaint, leg.output_tokens_max))
-        output_tokens_max = min(leg.output_tokens_max * LARGER, leg.model.output_tokens_max)
-        if output_tokens_max == leg.output_tokens_max:
+        candidate = self._candidates[step.candidate]
+        if result.kind == "malformed":
+            shown = result.reply.text[:SHOWN_MAX]
+            repair = Repair(shown, result.validation_error, candidate.output_tokens_max)
+            return Step(step.candidate, repair=repair)
+        output_tokens_max = min(candidate.output_tokens_max * LARGER, candidate.model.output_tokens_max)
+        if output_tokens_max == candidate.output_tokens_max:
             return None  # the repair would be truncated again
-        return Step(step.leg, repair=Repair(None, None, output_tokens_max))
+        return Step(step.candidate, repair=Repair(None, None, output_tokens_max))
 
-    def _wider(self, step: Step) -> Step | None:
+    def _fall_back_to_larger_context(self, step: Step) -> Step | None:
         """A prompt that is too long may fit a larger context; an invalid one is invalid for every model."""
-        model = self._legs[step.leg].model
-        following = self._next(step)
-        if (
-            following is not None
-            and self._legs[following.leg].model.context_tokens_max > model.context_tokens_max
-        ):
-            return following
-        self.verdict = PromptRejected(self._task, model.name)
+        model = self._candidates[step.candidate].model
+        following = self._fall_back(step)
+        if following is not None:
+            larger = self._candidates[following.candidate].model
+            if larger.context_tokens_max > model.context_tokens_max:
+                return following
+        self.error = PromptRejected(task=self._task, model=model.name)
         return None

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 import msgspec
 import structlog
 
-from infrastructure.ai.model_catalog import Model
-from infrastructure.ai.providers.base import ModelProvider, ModelReply
-from infrastructure.ai.routing.attempt import Attempt, AttemptResult
-from infrastructure.ai.routing.attempts import Attempts
-from infrastructure.ai.routing.candidates import Candidate
-from infrastructure.ai.routing.usage import UsageRecorder
-from infrastructure.ai.structured.request_builder import Prompt
-from infrastructure.ai.structured.response_format import form_of
+from infrastructure.ai.model_catalog import Candidate, Model
+from infrastructure.ai.prompt import Prompt
+from infrastructure.ai.providers.base import ModelProvider
+from infrastructure.ai.routing.attempts import AttemptResult, Attempts
+from infrastructure.monitoring.cost_tracker import RequestUsage
 from infrastructure.resilience.circuit_breaker import BreakerPermit
 from shared.llm import CostOwner, StructuredPrompt
 
@@ -25,13 +22,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("ai")
 
 
 class ProviderAvailability(msgspec.Struct, frozen=True):
-    is_there: bool
+    is_available: bool
 
 
-QUESTION = StructuredPrompt(
+PROBE = StructuredPrompt(
     task=TASK,
-    stable=("You are asked whether you are there.",),
-    question="Answer that you are.",
+    stable=("You confirm that you are available.",),
+    question="Confirm that you are available.",
     answer=ProviderAvailability,
     spender=CostOwner(),
     is_fresh=True,  # a cached reply proves nothing
@@ -43,48 +40,42 @@ class RecoveryProbes:
     pays for one.
     """
 
-    def __init__(
-        self, providers: Mapping[str, ModelProvider], attempts: Attempts, books: UsageRecorder
-    ) -> None:
-        self._providers = providers
+    def __init__(self, providers: Mapping[str, ModelProvider], attempts: Attempts) -> None:
+        self._prompt = Prompt(PROBE, providers)
         self._attempts = attempts
-        self._books = books
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
 
     def start(self, model: Model) -> None:
-        passage = self._attempts.breaker(model).enter()
-        if passage is not None:
-            task = asyncio.create_task(self._run(model, passage))
-            self._under_way.add(task)
-            task.add_done_callback(self._under_way.discard)
+        permit = self._attempts.breaker(model).enter()
+        if permit is not None:
+            task = asyncio.create_task(self._run(model, permit))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
 
     async def close(self) -> None:
-        for task in self._under_way:
+        for task in self._running:
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def check(self, model: Model) -> AttemptResult[ModelReply]:
+    async def check(self, model: Model) -> AttemptResult:
         """Probe the model now. The result is "blocked" when the circuit breaker does not permit a call."""
-        passage = self._attempts.breaker(model).enter()
-        return AttemptResult("blocked") if passage is None else await self._ask(model, passage)
+        permit = self._attempts.breaker(model).enter()
+        return AttemptResult("blocked") if permit is None else await self._call(model, permit)
 
-    async def _run(self, model: Model, passage: BreakerPermit) -> None:
+    async def _run(self, model: Model, permit: BreakerPermit) -> None:
         try:
-            await self._ask(model, passage)
+            await self._call(model, permit)
         except Exception as error:  # noqa: BLE001  no caller awaits the background task
             log.warning("probe_failed", model=model.name, cause=type(error).__name__)
 
-    async def _ask(self, model: Model, passage: BreakerPermit) -> AttemptResult[ModelReply]:
-        leg = Candidate(
+    async def _call(self, model: Model, permit: BreakerPermit) -> AttemptResult:
+        candidate = Candidate(
             model=model,
             effort=model.efforts[0] if model.efforts else None,
             temperature=None,
             output_tokens_max=min(OUTPUT_TOKENS_MAX, model.output_tokens_max),
         )
-        trial = Prompt(QUESTION, form_of(ProviderAvailability)).trial(
-            self._providers[model.provider], leg, None
+        usage = RequestUsage(PROBE.spender, TASK)
+        return await self._attempts.call(
+            self._prompt.attempt(candidate), usage, permit, deadline_s=DEADLINE_S
         )
-        tally = self._books.open(QUESTION.spender, TASK)
-        ends_at_s = self._books.clocks.monotonic_s() + DEADLINE_S
-        attempt = Attempt(model, trial, DEADLINE_S, ends_at_s)
-        return await self._attempts.ask(attempt, tally, passage, deadline_s=DEADLINE_S)

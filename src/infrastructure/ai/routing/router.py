@@ -1,36 +1,27 @@
 """Routing of one request through its candidates until one answers or the deadline passes."""
 
-import asyncio
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple
+from typing import NamedTuple
 
-from infrastructure.ai.model_catalog import Task
-from infrastructure.ai.routing.attempt import Attempt, AttemptResult, ProviderCall, R
-from infrastructure.ai.routing.attempts import Attempts
-from infrastructure.ai.routing.candidates import Candidate
-from infrastructure.ai.routing.fallback_policy import (
-    AttemptContext,
-    FallbackLimits,
-    FallbackPolicy,
-    Repair,
-    Step,
-)
+from infrastructure.ai.model_catalog import Candidate, Task
+from infrastructure.ai.providers.base import ModelReply
+from infrastructure.ai.routing.attempts import Attempt, Attempts
+from infrastructure.ai.routing.fallback_policy import FallbackLimits, FallbackPolicy, Repair, Step
 from infrastructure.ai.routing.recovery_probes import RecoveryProbes
-from infrastructure.ai.routing.time_source import TimeSource
-from infrastructure.ai.routing.usage import RequestUsage
-from shared.cancellation import run_uncancelled
+from infrastructure.ai.routing.timing import TimeSource
+from infrastructure.monitoring.cost_tracker import CostTracker, RequestUsage
 from shared.errors import DomainError
 from shared.llm import ModelsUnavailable
 
 ATTEMPT_SHARE = 0.6  # of the remaining time, while a further attempt is possible
-PATIENCE_TIMES = 4.0  # times the p95: a slower attempt counts as hung
-PATIENCE_MIN_S = 5.0
+HUNG_TIMES = 4.0  # times the p95: a slower attempt counts as hung
+HUNG_MIN_S = 5.0
 RETRY_AFTER_S = 5
 RETRY_AFTER_MAX_S = 300
 
-Prepare = Callable[[Candidate, Repair | None], ProviderCall[R]]
+Prepare = Callable[[Candidate, Repair | None], Attempt]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,175 +30,135 @@ class RouterDependencies:
 
     attempts: Attempts
     probes: RecoveryProbes
-    patience: FallbackLimits
+    costs: CostTracker
+    limits: FallbackLimits
     clocks: TimeSource
-    is_hedged: bool = False
 
 
-class Success(NamedTuple, Generic[R]):
-    leg: Candidate
-    reply: R
+class Success(NamedTuple):
+    candidate: Candidate
+    reply: ModelReply
 
 
-class CompletionRouter(Generic[R]):
+class Router:
     def __init__(
         self,
-        means: RouterDependencies,
+        shared: RouterDependencies,
         task: Task,
-        legs: tuple[Candidate, ...],
-        prepare: Prepare[R],
-        tally: RequestUsage,
+        candidates: tuple[Candidate, ...],
+        prepare: Prepare,
+        usage: RequestUsage,
     ) -> None:
-        self._means = means
+        self._shared = shared
         self._task = task
-        self._legs = legs
+        self._candidates = candidates
         self._prepare = prepare
-        self._tally = tally
-        self._course = FallbackPolicy(task.name, legs, means.patience)
-        self._began_s = means.clocks.monotonic_s()
-        self._waits_left_s = means.patience.waits_max_s
-        self._told_s: float | None = None  # latest Retry-After of a provider
+        self._usage = usage
+        self._policy = FallbackPolicy(task.name, candidates, shared.limits)
+        self._began_s = shared.clocks.monotonic_s()
+        self._waits_left_s = shared.limits.waits_max_s
+        self._retry_after_s: float | None = None  # latest of a provider
 
-    async def run(self) -> Success[R]:
+    async def run(self) -> Success:
         step: Step | None = Step(0)
-        while step is not None and self._tally.attempts < self._task.attempts_max:
-            step = await self._begun(step)
+        while step is not None and self._usage.attempts < self._task.attempts_max:
+            step = await self._wait_for_candidate(step)
             if step is None:
                 break
-            result = await (self._hedged(step) if self._may_hedge(step) else self._attempted(step))
+            result = await self._attempt(step)
             if isinstance(result, Success):
                 return result
             step = result
         raise await self._failure()
 
-    async def _begun(self, step: Step) -> Step | None:
+    async def _wait_for_candidate(self, step: Step) -> Step | None:
         """The step at an available candidate. None when no candidate is available or the time is over."""
         await self._wait(step.wait_s)
-        while self._time_left_s() >= self._means.patience.attempt_min_s:
-            leg = self._open_leg(step.leg)
-            if leg is not None:
-                return step if leg == step.leg else Step(leg)
-            pause_s = min((self._pause_s(leg) for leg in self._legs[step.leg :]), default=math.inf)
+        while self._time_left_s() >= self._shared.limits.attempt_min_s:
+            candidate = self._available_candidate(step.candidate)
+            if candidate is not None:
+                return step if candidate == step.candidate else Step(candidate)
+            pause_s = min(map(self._pause_s, self._candidates[step.candidate :]), default=math.inf)
             if pause_s > self._wait_max_s():
                 return None
             await self._wait(pause_s)
         return None
 
-    def _open_leg(self, first: int) -> int | None:
+    def _available_candidate(self, first: int) -> int | None:
         """A model that may have recovered is probed separately while the request goes to the next candidate,
         so that no request waits for a probe. Without a next candidate the request itself is the probe.
         """
         breakers = {
             number: breaker
-            for number in range(first, len(self._legs))
-            if (breaker := self._means.attempts.breaker(self._legs[number].model)).blocked_for_s == 0
+            for number in range(first, len(self._candidates))
+            if (breaker := self._shared.attempts.breaker(self._candidates[number].model)).blocked_for_s == 0
         }
         closed = next((number for number, breaker in breakers.items() if breaker.state == "closed"), None)
         if closed is None:
             return next(iter(breakers), None)
         for number in breakers:
             if number < closed:
-                self._means.probes.start(self._legs[number].model)
+                self._shared.probes.start(self._candidates[number].model)
         return closed
 
-    def _pause_s(self, leg: Candidate) -> float:
+    def _pause_s(self, candidate: Candidate) -> float:
         """Remaining pause of a rate-limited model. Infinite for an open breaker: it is not awaited."""
-        breaker = self._means.attempts.breaker(leg.model)
+        breaker = self._shared.attempts.breaker(candidate.model)
         return breaker.paused_for_s if breaker.state == "closed" else math.inf
 
     async def _wait(self, duration_s: float) -> None:
         if duration_s > 0:
             self._waits_left_s -= duration_s
-            await self._means.clocks.sleep(duration_s)
+            await self._shared.clocks.sleep(duration_s)
 
     def _time_left_s(self) -> float:
-        return self._began_s + self._task.deadline_s - self._means.clocks.monotonic_s()
+        return self._began_s + self._task.deadline_s - self._shared.clocks.monotonic_s()
 
     def _wait_max_s(self) -> float:
-        return min(self._waits_left_s, self._time_left_s() - self._means.patience.attempt_min_s)
+        return min(self._waits_left_s, self._time_left_s() - self._shared.limits.attempt_min_s)
 
-    def _other(self, step: Step) -> int | None:
-        for number in range(step.leg + 1, len(self._legs)):
-            if self._means.attempts.breaker(self._legs[number].model).blocked_for_s == 0:
-                return number
-        return None
+    def _has_fallback(self, step: Step) -> bool:
+        later = self._candidates[step.candidate + 1 :]
+        return any(self._shared.attempts.breaker(other.model).blocked_for_s == 0 for other in later)
 
-    async def _attempted(self, step: Step) -> Success[R] | Step | None:
-        attempt = self._attempt(step)
-        return self._after(step, attempt, await self._means.attempts.make(attempt, self._tally))
-
-    def _attempt(self, step: Step) -> Attempt[R]:
-        leg = self._legs[step.leg]
-        left_s = deadline_s = self._time_left_s()
-        if self._other(step) is not None or self._tally.attempts == 0:
-            left_s = deadline_s = left_s * ATTEMPT_SHARE
-            p95_s = self._p95_s(leg)
-            if p95_s is not None:
-                deadline_s = min(deadline_s, max(PATIENCE_TIMES * p95_s, PATIENCE_MIN_S))
-        ends_at_s = self._means.clocks.monotonic_s() + left_s
-        return Attempt(leg.model, self._prepare(leg, step.repair), deadline_s, ends_at_s)
-
-    def _p95_s(self, leg: Candidate) -> float | None:
-        return self._means.attempts.latencies.p95_s(self._task.name, leg.model.name)
-
-    def _may_hedge(self, step: Step) -> bool:
-        return (
-            self._means.is_hedged
-            and self._tally.attempts == 0
-            and self._task.attempts_max > 1
-            and self._other(step) is not None
-            and self._p95_s(self._legs[step.leg]) is not None
+    async def _attempt(self, step: Step) -> Success | Step | None:
+        candidate = self._candidates[step.candidate]
+        deadline_s, ends_at_s = self._attempt_times_s(step)
+        attempt = self._prepare(candidate, step.repair)
+        result = await self._shared.attempts.make(
+            attempt, self._usage, deadline_s=deadline_s, ends_at_s=ends_at_s
         )
-
-    async def _hedged(self, step: Step) -> Success[R] | Step | None:
-        """Starts the next candidate when the first exceeds its p95 latency. The first usable completion wins
-        and the other call is cancelled.
-        """
-        make = self._means.attempts.make
-        first, other = self._attempt(step), self._other(step)
-        assert other is not None
-        racing = {asyncio.ensure_future(make(first, self._tally)): (step, first)}
-        result: Success[R] | Step | None = None
-        try:
-            await asyncio.wait(racing, timeout=self._p95_s(self._legs[step.leg]))
-            if not any(task.done() for task in racing):
-                second = self._attempt(Step(other))
-                racing[asyncio.ensure_future(make(second, self._tally))] = (Step(other), second)
-            while racing and not isinstance(result, Success):
-                done, _ = await asyncio.wait(racing, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    began, attempt = racing.pop(task)
-                    result = self._after(began, attempt, task.result())
-        finally:
-            if racing:
-                await run_uncancelled(_end(list(racing)))
-        return result
-
-    def _after(self, step: Step, attempt: Attempt[R], ended: AttemptResult[R]) -> Success[R] | Step | None:
-        if ended.kind == "answered" and ended.reply is not None:
-            return Success(self._legs[step.leg], ended.reply)
-        self._told_s = ended.retry_after_s or self._told_s
-        view = AttemptContext(
-            complaint=attempt.trial.complaint,
-            has_other=self._other(step) is not None,
+        if result.kind == "answered" and result.reply is not None:
+            return Success(candidate, result.reply)
+        self._retry_after_s = result.retry_after_s or self._retry_after_s
+        return self._policy.next_step(
+            step,
+            result,
+            has_fallback=self._has_fallback(step),
             wait_max_s=self._wait_max_s(),
-            chance=self._means.clocks.random(),
+            random=self._shared.clocks.random(),
         )
-        return self._course.after(step, ended, view)
+
+    def _attempt_times_s(self, step: Step) -> tuple[float, float]:
+        """The provider's time, and the end of the attempt by the monotonic clock."""
+        left_s = deadline_s = self._time_left_s()
+        if self._has_fallback(step) or self._usage.attempts == 0:
+            left_s = deadline_s = left_s * ATTEMPT_SHARE
+            model = self._candidates[step.candidate].model.name
+            p95_s = self._shared.attempts.latencies.p95_s(self._task.name, model)
+            if p95_s is not None:
+                deadline_s = min(deadline_s, max(HUNG_TIMES * p95_s, HUNG_MIN_S))
+        return deadline_s, self._shared.clocks.monotonic_s() + left_s
 
     async def _failure(self) -> DomainError:
-        if self._tally.is_empty:
-            model = self._legs[0].model
-            line = self._tally.line_without_attempt(model.provider, model.name, began_s=self._began_s)
-            await line.write("skipped", is_simulated=self._means.attempts.is_simulated(model))
-        if self._course.verdict is not None:
-            return self._course.verdict
-        blocked_s = min(self._means.attempts.breaker(leg.model).blocked_for_s for leg in self._legs)
-        wait_s = blocked_s if 0 < blocked_s < math.inf else self._told_s or RETRY_AFTER_S
-        return ModelsUnavailable(self._task.name, math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S)))
-
-
-async def _end(tasks: list[asyncio.Future[AttemptResult[R]]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+        attempts, costs = self._shared.attempts, self._shared.costs
+        if not self._usage.rows:
+            model = self._candidates[0].model
+            row = costs.start_ai_call(self._usage, model.provider, model.name, is_attempt=False)
+            await costs.track_ai_call(row, "skipped", is_simulated=attempts.is_simulated(model))
+        if self._policy.error is not None:
+            return self._policy.error
+        blocked_s = min(attempts.breaker(candidate.model).blocked_for_s for candidate in self._candidates)
+        wait_s = blocked_s if 0 < blocked_s < math.inf else self._retry_after_s or RETRY_AFTER_S
+        retry_after_s = math.ceil(min(max(wait_s, 1), RETRY_AFTER_MAX_S))
+        return ModelsUnavailable(task=self._task.name, retry_after_s=retry_after_s)

@@ -72,11 +72,11 @@ class PostgresCompletionCache(CompletionStore):
         self._keeping: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._keep_all)
         self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
-    async def find(self, account_id: AccountId, answer_key: bytes) -> CachedCompletion | None:
-        return await self._finding.ask(_Key(account_id, answer_key))
+    async def find(self, account_id: AccountId, completion_key: bytes) -> CachedCompletion | None:
+        return await self._finding.ask(_Key(account_id, completion_key))
 
-    async def keep(self, account_id: AccountId, answer_key: bytes, answer: CachedCompletion) -> None:
-        await self._keeping.ask((_Key(account_id, answer_key), answer))
+    async def put(self, account_id: AccountId, completion_key: bytes, completion: CachedCompletion) -> None:
+        await self._keeping.ask((_Key(account_id, completion_key), completion))
 
     async def close(self) -> None:
         await self._sweep.close()

@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 
 from features.analysis.application.ports import AnonymousAnalysis, AnonymousResults, AnonymousRun, RunPayer
-from features.analysis.domain.anonymous import VISITORS_ACCOUNT, AnonymousResult
+from features.analysis.domain.anonymous import ANONYMOUS_ACCOUNT, AnonymousResult
 from features.analysis.domain.requests import NewAnalysis
 from infrastructure.database.analysis.run_starter import start_arguments, started_run
 from infrastructure.database.clients import Database
@@ -55,7 +55,7 @@ class PostgresAnonymousResults(AnonymousResults):
         self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def start(self, run_id: RunId, order: NewAnalysis, *, token_hash: bytes) -> AnonymousRun:
-        arguments = start_arguments(run_id, RunPayer(account_id=VISITORS_ACCOUNT), order, 0)
+        arguments = start_arguments(run_id, RunPayer(account_id=ANONYMOUS_ACCOUNT), order, 0)
         (row,) = await self._session.fetch(START, *arguments, READABLE_FOR, token_hash)
         self._sweep.now_and_then()
         started = started_run(row, 0)
@@ -65,7 +65,7 @@ class PostgresAnonymousResults(AnonymousResults):
         await self._session.fetch(SAVE, run_id, msgspec.json.encode(result).decode())
 
     async def find(self, token_hash: bytes) -> AnonymousAnalysis | None:
-        rows = await self._session.fetch(FIND, token_hash, VISITORS_ACCOUNT)
+        rows = await self._session.fetch(FIND, token_hash, ANONYMOUS_ACCOUNT)
         if not rows:
             return None
         found = dict(rows[0])

@@ -3,7 +3,7 @@ from typing import LiteralString
 
 from asyncpg import Record
 
-from features.analysis.application.ports import BulkItems, GivenUp
+from features.analysis.application.ports import BulkItems, UnstartedEnd
 from features.analysis.domain.bulk import BulkItem, Counts, Rejection
 from infrastructure.database.clients import AdminClient
 from shared.ids import AccountId, RunId
@@ -24,7 +24,7 @@ where account_id = $1 and run_id = $2 and status = 'waiting'
 order by position
 limit $3
 """
-STARTED: LiteralString = """
+MARK_STARTED: LiteralString = """
 update public.bulk_items set status = 'started', item_run_id = $4
 where account_id = $1 and run_id = $2 and position = $3 and status = 'waiting'
 """
@@ -56,10 +56,10 @@ select count(*) as total,
     count(*) filter (where status = 'failed') as failed,
     count(*) filter (where status = 'cancelled') as cancelled,
     count(*) filter (where status = 'skipped') as skipped,
-    count(*) filter (where status = 'started') as at_work
+    count(*) filter (where status = 'started') as active
 from now
 """
-GIVE_UP: LiteralString = """
+END_UNSTARTED: LiteralString = """
 update public.bulk_items set status = $3, outcome = $4
 where account_id = $1 and run_id = $2 and status = 'waiting'
 returning position
@@ -98,15 +98,19 @@ class PostgresBulkItems(BulkItems):
     async def unstarted(self, account_id: AccountId, run_id: RunId, items_max: int) -> list[BulkItem]:
         return [_item(row) for row in await self._session.fetch(UNSTARTED, account_id, run_id, items_max)]
 
-    async def started(self, account_id: AccountId, run_id: RunId, position: int, item_run_id: RunId) -> None:
-        await self._session.fetch(STARTED, account_id, run_id, position, item_run_id)
+    async def mark_started(
+        self, account_id: AccountId, run_id: RunId, position: int, item_run_id: RunId
+    ) -> None:
+        await self._session.fetch(MARK_STARTED, account_id, run_id, position, item_run_id)
 
     async def settle(self, account_id: AccountId, run_id: RunId) -> Counts:
         (row,) = await self._session.fetch(SETTLE, account_id, run_id)
         return Counts(**row)
 
-    async def give_up(self, account_id: AccountId, run_id: RunId, status: GivenUp, outcome: str) -> int:
-        return len(await self._session.fetch(GIVE_UP, account_id, run_id, status, outcome))
+    async def end_unstarted(
+        self, account_id: AccountId, run_id: RunId, status: UnstartedEnd, outcome: str
+    ) -> int:
+        return len(await self._session.fetch(END_UNSTARTED, account_id, run_id, status, outcome))
 
 
 def _item(row: Record) -> BulkItem:

@@ -59,7 +59,7 @@ class PostgresAnalysisRuns(AnalysisRuns):
                 raise AccountNotFound
             available = started.credits_available or 0  # read under the lock that runs.start holds
             if started.outcome == "started" and available < credits_each:
-                raise InsufficientCredits(credits_each, available)
+                raise InsufficientCredits(needed=credits_each, available=available)
             await self._items.add(payer.account_id, run_id, rows.usernames, rows.rejections)
         return StartedRun(run_id=started.run.id, status=started.run.status, credits_held=0)
 
@@ -98,15 +98,15 @@ def start_refusal(outcome: str, row: Record, credits_needed: int) -> DomainError
     """The error for an outcome of runs.start_analysis or runs.retry that started nothing."""
     match outcome:
         case "insufficient":
-            return InsufficientCredits(credits_needed, row["credits_available"])
+            return InsufficientCredits(needed=credits_needed, available=row["credits_available"])
         case "key_capped":
-            return ApiKeyCapReached(credits_needed, row["bound"])
+            return ApiKeyCapReached(needed=credits_needed, cap=row["bound"])
         case "test_key":
             return KeyNeverSpends()
         case "unknown_business":
             return BusinessProfileNotFound()
         case "light_limited":
-            return LightLimitReached(row["bound"], max(1, math.ceil(row["wait_s"])))
+            return LightLimitReached(limit=row["bound"], retry_after_s=max(1, math.ceil(row["wait_s"])))
         case _:
             # The key or the account was removed during the request; any other outcome is a bug.
             assert outcome in {"unknown_key", "unknown_account"}, outcome

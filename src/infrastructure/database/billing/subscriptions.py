@@ -127,13 +127,13 @@ class PostgresSubscriptionRepository(SubscriptionStore):
     async def _known_plan(self, price_id: str) -> str:
         plan = await self.plan_of(price_id)
         if plan is None:
-            raise PriceUnknown(price_id)
+            raise PriceUnknown(price_id=price_id)
         return plan
 
     async def complete_purchase(self, checkout: CheckoutSnapshot) -> int:
         """Return the credits granted by this call; 0 if it is a repetition. Raises CheckoutNotOurs."""
         if checkout.account_id is None:
-            raise CheckoutNotOurs(checkout.id)
+            raise CheckoutNotOurs(session_id=checkout.id)
         (row,) = await self._session.fetch(
             COMPLETE_PURCHASE,
             checkout.account_id,

@@ -92,9 +92,9 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda _: {
-                "conflicting": ReferenceReused(reference),
-                "unknown_type": TransactionTypeInvalid(transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type),
+                "conflicting": ReferenceReused(reference=reference),
+                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },
         )
 
@@ -113,10 +113,10 @@ class PostgresLedger(Ledger, LedgerMaintenance):
         return _movement(
             rows,
             lambda row: {
-                "conflicting": ReferenceReused(reference),
-                "insufficient": InsufficientCredits(credits_spent, row["credits_available"]),
-                "unknown_type": TransactionTypeInvalid(transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type),
+                "conflicting": ReferenceReused(reference=reference),
+                "insufficient": InsufficientCredits(needed=credits_spent, available=row["credits_available"]),
+                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
+                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },
         )
 

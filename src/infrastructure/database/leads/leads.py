@@ -79,7 +79,7 @@ class PostgresLeads(LeadStore):
     async def restore(self, caller: Caller, lead_id: LeadId) -> Lead | None:
         row = await self._one(caller, RESTORE, lead_id, RESTORABLE_FOR)
         if row["outcome"] == "taken":
-            raise LeadAlreadyExists(row["lead"]["username"])
+            raise LeadAlreadyExists(username=row["lead"]["username"])
         return _lead(row["lead"]) if row["outcome"] == "done" else None
 
     async def history(

@@ -144,7 +144,7 @@ class PostgresRetries(RunRetries):
         if row["answer"] == "unknown":
             return None
         if row["answer"] == "not_retryable":
-            raise RunNotRetryable(row["status"])
+            raise RunNotRetryable(status=row["status"])
         raise start_refusal(row["answer"], row, row["needed"] or row["bound"])
 
 

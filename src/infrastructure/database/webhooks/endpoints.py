@@ -86,7 +86,7 @@ class PostgresEndpoints(EndpointStore):
         if row["outcome"] == "unknown_account":
             raise AccountNotFound
         if row["outcome"] == "too_many":
-            raise TooManyEndpoints(ENDPOINTS_MAX)
+            raise TooManyEndpoints(limit=ENDPOINTS_MAX)
         return _endpoint(row)
 
     async def change(self, endpoint: Endpoint, content: EndpointContent, host: str) -> Endpoint | None:

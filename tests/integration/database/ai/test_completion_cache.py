@@ -38,21 +38,21 @@ async def answers(database, clock):
 
 @pytest.mark.parametrize("answer", [ANSWER, LONG])
 async def test_stored_completion_is_found(answers, tenant, answer):
-    await answers.keep(tenant.account_id, KEY, answer)
+    await answers.put(tenant.account_id, KEY, answer)
 
     assert await answers.find(tenant.account_id, KEY) == answer
 
 
 async def test_other_account_does_not_find_the_completion(answers, tenant, other_tenant):
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(other_tenant.account_id, KEY) is None
     assert await answers.find(tenant.account_id, hashlib.sha256(b"another").digest()) is None
 
 
 async def test_newest_completion_is_found(answers, tenant):
-    await answers.keep(tenant.account_id, KEY, LONG)
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, LONG)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
@@ -65,20 +65,20 @@ async def test_concurrent_lookups_each_get_their_own_completion(answers, tenant,
     def answer(number):
         return CachedCompletion(text=f"{number}" * number * 30, provider="p", model="m", is_simulated=False)
 
-    await asyncio.gather(*(answers.keep(*numbered(number), answer(number)) for number in range(1, 100)))
+    await asyncio.gather(*(answers.put(*numbered(number), answer(number)) for number in range(1, 100)))
 
     found = await asyncio.gather(*(answers.find(*numbered(number)) for number in range(1, 101)))
     assert found == [answer(number) for number in range(1, 100)] + [None]
 
 
 async def test_concurrent_writes_of_one_key_store_it(answers, tenant):
-    await asyncio.gather(*(answers.keep(tenant.account_id, KEY, ANSWER) for _ in range(20)))
+    await asyncio.gather(*(answers.put(tenant.account_id, KEY, ANSWER) for _ in range(20)))
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
 
 async def test_completion_is_stored_for_a_day(answers, owner, tenant):
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     hours = await owner.fetchval(
         "select extract(epoch from expires_at - created_at) / 3600 from ai_answers where account_id = $1",
@@ -88,11 +88,11 @@ async def test_completion_is_stored_for_a_day(answers, owner, tenant):
 
 
 async def test_expired_completion_is_not_found_and_can_be_stored_again(answers, owner, tenant):
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
     await owner.execute(EXPIRE, tenant.account_id)
     assert await answers.find(tenant.account_id, KEY) is None
 
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
@@ -100,18 +100,18 @@ async def test_expired_completion_is_not_found_and_can_be_stored_again(answers, 
 async def test_expired_completions_are_purged_periodically(answers, owner, tenant, clock, monkeypatch):
     monkeypatch.setattr(sweeps, "ROWS_MAX", 2)
     keys = [hashlib.sha256(bytes([number])).digest() for number in range(5)]
-    await asyncio.gather(*(answers.keep(tenant.account_id, key, ANSWER) for key in keys))
+    await asyncio.gather(*(answers.put(tenant.account_id, key, ANSWER) for key in keys))
     await owner.execute(EXPIRE, tenant.account_id)
 
     clock.now_s += INTERVAL_S
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     left = "select array_agg(answer_key) from ai_answers where account_id = $1"
     await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
 
 
 async def test_unreadable_completion_is_not_found(answers, owner, tenant):
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
 
     for body, is_compressed in ((b"not zstd", True), (b"\xff\xfe", False)):
         await owner.execute(
@@ -126,11 +126,11 @@ async def test_unreadable_completion_is_not_found(answers, owner, tenant):
 async def test_completion_of_a_removed_account_is_dropped_and_the_others_are_stored(
     answers, owner, tenant, other_tenant
 ):
-    await answers.keep(tenant.account_id, KEY, ANSWER)
+    await answers.put(tenant.account_id, KEY, ANSWER)
     await owner.execute("delete from accounts where id = $1", tenant.account_id)
 
     await asyncio.gather(
-        answers.keep(tenant.account_id, KEY, ANSWER), answers.keep(other_tenant.account_id, KEY, ANSWER)
+        answers.put(tenant.account_id, KEY, ANSWER), answers.put(other_tenant.account_id, KEY, ANSWER)
     )
 
     assert await answers.find(tenant.account_id, KEY) is None

@@ -197,7 +197,7 @@ async def test_completion_counts_once_whatever_its_number_of_attempts(calls, fig
     await calls.record_model_call(model_call(1, call_id=question, outcome="timeout"))
     await calls.record_model_call(model_call(1, call_id=question, attempt=2))
     await calls.record_model_call(model_call(0, cache="exact"))
-    await calls.record_model_call(model_call(0, cache="shared"))
+    await calls.record_model_call(model_call(0, cache="gateway"))
     await calls.record_model_call(model_call(0, outcome="skipped"))
 
     (rate,) = await figures.cache_rates(WINDOW, step="day", lines_max=10)

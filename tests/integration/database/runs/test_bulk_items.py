@@ -63,7 +63,7 @@ def started(items, bulk, start):
 
     async def started(position):
         run = await start(parent_id=bulk.id, takes_turn=False)
-        await items.started(bulk.account_id, bulk.id, position, run.id)
+        await items.mark_started(bulk.account_id, bulk.id, position, run.id)
         return run
 
     return started
@@ -118,7 +118,7 @@ async def test_an_item_is_started_once(items, bulk, started):
     await started(1)
 
     assert [item.position for item in await items.unstarted(bulk.account_id, bulk.id, 9)] == [2, 4, 5]
-    assert (await items.settle(bulk.account_id, bulk.id)).at_work == 1
+    assert (await items.settle(bulk.account_id, bulk.id)).active == 1
     assert first.parent_id == bulk.id
 
 
@@ -129,7 +129,7 @@ async def test_items_end_as_their_runs_do(items, owner, bulk, started, end):
 
     counts = await items.settle(bulk.account_id, bulk.id)
 
-    assert counts == Counts(total=4, ended=2, completed=1, failed=1, cancelled=0, skipped=0, at_work=1)
+    assert counts == Counts(total=4, ended=2, completed=1, failed=1, cancelled=0, skipped=0, active=1)
     assert counts == await items.settle(bulk.account_id, bulk.id)
     assert await statuses(owner, bulk) == [
         ("completed", "completed"),
@@ -141,7 +141,7 @@ async def test_items_end_as_their_runs_do(items, owner, bulk, started, end):
 
 async def test_item_of_a_removed_run_has_failed(items, owner, bulk, start):
     run = await start()
-    await items.started(bulk.account_id, bulk.id, 1, run.id)
+    await items.mark_started(bulk.account_id, bulk.id, 1, run.id)
     await owner.execute("delete from runs where id = $1", run.id)
 
     assert (await items.settle(bulk.account_id, bulk.id)).failed == 1
@@ -151,8 +151,8 @@ async def test_item_of_a_removed_run_has_failed(items, owner, bulk, start):
 async def test_items_that_were_not_started_can_be_abandoned(items, owner, bulk, started):
     await started(1)
 
-    assert await items.give_up(bulk.account_id, bulk.id, "cancelled", "cancelled_queued") == 3
-    assert await items.give_up(bulk.account_id, bulk.id, "cancelled", "cancelled_queued") == 0
+    assert await items.end_unstarted(bulk.account_id, bulk.id, "cancelled", "cancelled_queued") == 3
+    assert await items.end_unstarted(bulk.account_id, bulk.id, "cancelled", "cancelled_queued") == 0
     assert await items.unstarted(bulk.account_id, bulk.id, 9) == []
     assert await statuses(owner, bulk) == [("started", None)] + [("cancelled", "cancelled_queued")] * 3
 

@@ -108,15 +108,6 @@ def test_latency_is_scaled(value, scale):
     assert read(OSLIRA_SIMULATED_LATENCY=value).simulated_latency == scale
 
 
-@pytest.mark.parametrize(("value", "is_hedged"), [("", False), ("off", False), ("on", True)])
-def test_hedging_is_off_by_default(value, is_hedged):
-    assert read(OSLIRA_HEDGE=value).is_hedged is is_hedged
-
-
-def test_switch_accepts_only_on_and_off():
-    assert wrongs(OSLIRA_HEDGE="yes") == ["OSLIRA_HEDGE is 'yes'; use on or off."]
-
-
 def test_repr_contains_no_key():
     providers = read(OPENAI_API_KEY="canary", CLOUDFLARE_AI_GATEWAY_TOKEN="canary")
 

@@ -9,6 +9,7 @@ import msgspec
 from features.analysis.domain.analysis import Analysis, EvidencePost, LeadKey, ModelOutputs
 from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.profile.profile import Post, Profile, Scrape
+from features.analysis.domain.prompting.excerpts import excerpt_of
 from features.analysis.domain.prompting.model_outputs import (
     CommercialOutput,
     DeepCoreOutput,
@@ -21,6 +22,7 @@ from features.analysis.domain.prompting.model_outputs import (
     Reason,
 )
 from features.analysis.domain.prompting.output_sanitizer import Removal
+from features.analysis.domain.prompting.prompts import prompts_for
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import Business, IdealCustomer
 from features.analysis.domain.scoring.scoring import score_of
@@ -191,6 +193,13 @@ def analysis(key=LEAD_KEY, analysis_type="light", *, of=None, at=NOON, overall=8
         "user_id": None,
     }
     return Analysis(**{**usual, **fields})
+
+
+def prompts(analysis_type, business, of, facts, spender):
+    fit = fit_of(of, business.ideal_customer)
+    return prompts_for(
+        analysis_type, business, facts, fit, excerpt_of(analysis_type, of, facts, fit), spender
+    )
 
 
 def changed(thing, **fields):

@@ -18,9 +18,9 @@ from features.analysis.domain.prompting.model_outputs import (
     PsychographicOutput,
 )
 from features.analysis.domain.prompting.output_sanitizer import allowed_words, clean_answer
-from features.analysis.domain.prompting.prompts import CLOSE, OPEN, questions
+from features.analysis.domain.prompting.prompts import CLOSE, OPEN
 from tests.support import NOON
-from tests.unit.features.analysis.examples import BUSINESS, PREFIX, SPENDER, changed, post, profile
+from tests.unit.features.analysis.examples import BUSINESS, PREFIX, SPENDER, changed, post, profile, prompts
 from tests.unit.features.analysis.hostile_texts import HOSTILE, MARKER
 
 FORMS = [
@@ -59,7 +59,7 @@ def infested(text):
 def asked(anybody):
     # The script depends on the scraped letters; it is a Unicode name and has a test of its own.
     facts = changed(facts_of(anybody, NOON), script=FRIENDLY.script)
-    return questions("deep", BUSINESS, anybody, facts, SPENDER)["core"]
+    return prompts("deep", BUSINESS, anybody, facts, SPENDER)["core"]
 
 
 def parted(question):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from features.analysis.domain.eligibility import Eligibility, verdict_on
+from features.analysis.domain.eligibility import Eligibility, check_eligibility
 from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.scoring.icp_match import PLACES_MAX, WEIGHTS, Location, fit_of
 from features.analysis.domain.scoring.ideal_customer import IdealCustomer, Violation
@@ -80,15 +80,15 @@ PRIVATE = profile(is_private=True, posts=())
     ids=["ok", "private", "not found", "restricted", "ok without a profile", "ok but private"],
 )
 def test_scrape_outcome_is_checked_before_bounds(look, outcome):
-    assert verdict_on(look, IdealCustomer()) == Eligibility(outcome=outcome)
+    assert check_eligibility(look, IdealCustomer()) == Eligibility(outcome=outcome)
     if outcome != "ok":
-        assert verdict_on(look, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
+        assert check_eligibility(look, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
 
 
-def test_verdict_lists_violated_bounds():
+def test_eligibility_lists_violated_bounds():
     violation = Violation(name="followers_above_max", found=12_000, limit=5)
 
-    assert verdict_on(scrape(), IdealCustomer(followers_max=5)) == Eligibility(
+    assert check_eligibility(scrape(), IdealCustomer(followers_max=5)) == Eligibility(
         outcome="icp_violation", violations=(violation,)
     )
 

@@ -8,12 +8,12 @@ from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.prompting.excerpts import BUDGETS, excerpt_of
 from features.analysis.domain.prompting.instructions import INSTRUCTIONS, RULES
 from features.analysis.domain.prompting.model_outputs import DeepCoreOutput, OutreachOutput, PersonalityOutput
-from features.analysis.domain.prompting.prompts import CLOSE, OPEN, questions, tokens_estimate
+from features.analysis.domain.prompting.prompts import CLOSE, OPEN
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
 from shared.text import CUT_MARK
 from tests.support import NOON
-from tests.unit.features.analysis.examples import BUSINESS, PREFIX, SPENDER, post, profile
+from tests.unit.features.analysis.examples import BUSINESS, PREFIX, SPENDER, post, profile, prompts
 
 TASKS = {
     "light": {"light": "analysis.light"},
@@ -74,7 +74,7 @@ That was the last of the strangers' text. Now do your task for this profile."""
 
 def asked(analysis_type="deep", anybody=None, business=BUSINESS):
     anybody = anybody or profile()
-    return questions(analysis_type, business, anybody, facts_of(anybody, NOON), SPENDER)
+    return prompts(analysis_type, business, anybody, facts_of(anybody, NOON), SPENDER)
 
 
 def excerpt(analysis_type, anybody):
@@ -197,10 +197,3 @@ def test_empty_profile_has_a_question():
     ].question
 
     assert f"{OPEN}\n\n{CLOSE}" in question
-
-
-def test_tokens_are_estimated_by_bytes_rounded_up():
-    one = asked("light")["light"]
-
-    sent = "".join([*one.stable, one.question]).encode()
-    assert tokens_estimate(one) == (len(sent) + 3) // 4

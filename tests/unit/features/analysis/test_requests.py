@@ -5,16 +5,12 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from features.analysis.domain.anonymous import visitor_result
+from features.analysis.domain.anonymous import anonymous_result
 from features.analysis.domain.bulk import checked
 from features.analysis.domain.estimates import eta_s
-from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.requests import NewAnalysis, NewBulkAnalysis
-from features.analysis.domain.scoring.icp_match import fit_of
-from features.analysis.domain.scoring.scoring import score_of
 from shared.ids import BusinessProfileId
-from tests.support import NOON
-from tests.unit.features.analysis.examples import BUSINESS, LIGHT, profile
+from tests.unit.features.analysis.examples import LIGHT, analysis, profile
 
 BUSINESS_ID = BusinessProfileId(UUID(int=7))
 BULK = NewBulkAnalysis(analysis_type="xray", business_profile_id=BUSINESS_ID, is_fresh=True, count=2)
@@ -69,14 +65,11 @@ def test_cached_profile_shortens_the_estimate():
 
 
 def test_anonymous_result_is_a_part_of_the_analysis():
-    seen = profile()
-    facts = facts_of(seen, NOON)
-    fit = fit_of(seen, BUSINESS.ideal_customer)
-    score = score_of("light", facts, fit, judgement=LIGHT, post_ids={})
+    made = analysis(of=profile())
 
-    result = visitor_result(seen, facts, score, LIGHT, is_simulated=True)
+    result = anonymous_result(made)
 
-    assert (result.score, result.tier, result.username) == (score.total, score.tier, "ana.bakes")
+    assert (result.score, result.tier, result.username) == (made.score.total, made.score.tier, "ana.bakes")
     assert [reason.text for reason in result.reasons] == [reason.text for reason in LIGHT.reasons]
     assert result.facts.followers == 12_000
     assert msgspec.json.decode(msgspec.json.encode(result), type=type(result)) == result

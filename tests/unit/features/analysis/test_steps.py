@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from features.analysis.application import steps as steps_module
-from features.analysis.application.assemble_result import NO_BUSINESS, AnalysisRequest, assemble
+from features.analysis.application.assemble_result import AnalysisRequest, assemble
 from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.steps import AnalysisSteps
-from features.analysis.domain.analysis import Analysis
+from features.analysis.domain.analysis import NO_BUSINESS, Analysis
 from features.analysis.domain.errors import BusinessDeleted
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, IdealCustomer
 from shared.ids import AccountId, BusinessProfileId, RunId
@@ -76,43 +76,43 @@ def make_steps(*, found=None, business=BUSINESS, value=LIGHT):
 
 
 async def concluded(steps, asked):
-    subject = await steps.consider(asked, await steps.look(asked))
-    return assemble(subject, [await steps.ask("light", subject)])
+    subject = await steps.prepare(asked, await steps.fetch_profile(asked))
+    return assemble(subject, [await steps.complete("light", subject)])
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
-async def test_inaccessible_profile_is_a_verdict(outcome):
-    looked = await make_steps(found=scrape(outcome=outcome, profile=None)).look(request())
+async def test_inaccessible_profile_is_a_result(outcome):
+    scraped = await make_steps(found=scrape(outcome=outcome, profile=None)).fetch_profile(request())
 
-    assert (looked.verdict.outcome, looked.read) == (outcome, None)
+    assert (scraped.eligibility.outcome, scraped.read) == (outcome, None)
 
 
-async def test_ineligible_profile_is_a_verdict_with_its_violations():
+async def test_ineligible_profile_is_a_result_with_its_violations():
     business = msgspec.structs.replace(BUSINESS, ideal_customer=IdealCustomer(followers_min=1_000_000))
 
-    looked = await make_steps(business=business).look(request())
+    scraped = await make_steps(business=business).fetch_profile(request())
 
-    assert (looked.verdict.outcome, looked.read) == ("icp_violation", None)
-    assert [violation.name for violation in looked.verdict.violations] == ["followers_below_min"]
+    assert (scraped.eligibility.outcome, scraped.read) == ("icp_violation", None)
+    assert [violation.name for violation in scraped.eligibility.violations] == ["followers_below_min"]
 
 
 async def test_deleted_business_is_an_error():
     with pytest.raises(BusinessDeleted):
-        await make_steps().look(request(business_profile_id=BusinessProfileId(UUID(int=8))))
+        await make_steps().fetch_profile(request(business_profile_id=BusinessProfileId(UUID(int=8))))
 
 
 async def test_request_without_a_business_uses_the_undescribed_one():
-    looked = await make_steps().look(request(business_profile_id=None))
+    scraped = await make_steps().fetch_profile(request(business_profile_id=None))
 
-    assert looked.business == UNDESCRIBED
+    assert scraped.business == UNDESCRIBED
 
 
 async def test_step_results_survive_serialization():
     steps = make_steps()
-    looked = await steps.look(request())
-    answered = await steps.ask("light", await steps.consider(request(), looked))
+    scraped = await steps.fetch_profile(request())
+    completed = await steps.complete("light", await steps.prepare(request(), scraped))
 
-    for value in (looked, answered):
+    for value in (scraped, completed):
         kept = msgspec.json.decode(msgspec.json.encode(msgspec.to_builtins(value)))
         assert msgspec.convert(kept, type(value)) == value
 
@@ -169,10 +169,10 @@ async def test_large_profile_is_compared_in_a_thread(monkeypatch):
 
     monkeypatch.setattr(asyncio, "to_thread", to_thread)
     steps = make_steps()
-    looked = await steps.look(request())
+    scraped = await steps.fetch_profile(request())
 
-    await steps.consider(request(), looked)
+    await steps.prepare(request(), scraped)
     assert not threads
     monkeypatch.setattr(steps_module, "COMPARISONS_MAX", 0)
-    await steps.consider(request(), looked)
+    await steps.prepare(request(), scraped)
     assert len(threads) == 1

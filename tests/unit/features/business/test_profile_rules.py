@@ -22,9 +22,9 @@ from tests.support import NOON
 
 ERRORS = [
     errors.BusinessProfileNotFound(),
-    errors.BusinessProfilesLimit(3, "growth"),
-    errors.ProfileChanged(7),
-    errors.ProfileInvalid("name", "Send 1 to 200 characters."),
+    errors.BusinessProfilesLimit(limit=3, plan="growth"),
+    errors.ProfileChanged(version=7),
+    errors.ProfileInvalid(field="name", reason="Send 1 to 200 characters."),
 ]
 TEXTS_MAX = {**LINE_LENGTHS_MAX, **PROSE_LENGTHS_MAX}
 COMPLETE = ProfileContent(

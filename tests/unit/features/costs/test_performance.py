@@ -1,8 +1,7 @@
-"""Time per step of a run, and its cost and duration alerts."""
+"""Time per step of a run."""
 
 import pytest
 
-from features.costs.domain.alerts import alerts
 from features.costs.domain.performance import PerformanceTracker
 
 
@@ -99,41 +98,3 @@ def test_end_of_a_step_that_has_not_started_is_ignored(performance, watch):
     found = performance.get_breakdown()
     assert [(step.name, step.duration_ms, step.share) for step in found.steps] == [("once", 0.0, 0.0)]
     assert found.total_ms == 0.0
-
-
-def alarms(analysis_type="light", *, dollars=0.0, duration_s=0.0, calls_unpriced=0):
-    found = alerts(
-        analysis_type,
-        cost_nanodollars=round(dollars * 1e9),
-        calls_unpriced=calls_unpriced,
-        duration_ms=duration_s * 1_000,
-    )
-    return [(alert.kind, alert.level) for alert in found]
-
-
-@pytest.mark.parametrize(
-    ("dollars", "expected"),
-    [
-        (0.049_999_999, []),
-        (0.05, [("cost", "warning")]),
-        (0.099_999_999, [("cost", "warning")]),
-        (0.10, [("cost", "critical")]),
-    ],
-)
-def test_cost_at_a_limit_raises_an_alert(dollars, expected):
-    assert alarms(dollars=dollars) == expected
-
-
-@pytest.mark.parametrize(("analysis_type", "limit_s"), [("light", 60), ("deep", 90), ("xray", 120)])
-def test_duration_above_the_limit_raises_an_alert(analysis_type, limit_s):
-    assert alarms(analysis_type, duration_s=limit_s) == []
-    assert alarms(analysis_type, duration_s=limit_s + 0.001) == [("duration", "warning")]
-    assert alarms("other", duration_s=10_000) == []
-
-
-def test_unpriced_call_raises_a_separate_alert():
-    assert alarms(dollars=0.2, duration_s=61, calls_unpriced=1) == [
-        ("cost", "critical"),
-        ("unpriced", "warning"),
-        ("duration", "warning"),
-    ]

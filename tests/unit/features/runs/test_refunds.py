@@ -12,7 +12,9 @@ from features.runs.domain.refunds import (
     REFUND_POLICY_VERSION,
     Outcome,
     credits_charged,
+    settled,
 )
+from tests.unit.features.runs.test_estimates import a_run
 
 OUTCOMES = get_args(Outcome)
 
@@ -92,3 +94,15 @@ def test_unknown_outcome_is_free():
 def test_negative_hold_fails_an_assertion():
     with pytest.raises(AssertionError):
         credits_charged(REFUND_POLICY, "completed", -1)
+
+
+@pytest.mark.parametrize(("version", "charged"), [(1, 0), (2, 1)])
+def test_run_is_settled_by_the_policy_it_was_quoted(version, charged):
+    end = settled(a_run(refund_policy=version, credits_held=1), "cancelled", "cancelled_saving")
+
+    assert (end.status, end.outcome, end.credits_charged, end.error) == (
+        "cancelled",
+        "cancelled_saving",
+        charged,
+        None,
+    )

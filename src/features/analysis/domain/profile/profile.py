@@ -101,5 +101,5 @@ def username_of(text: str) -> str:
     name = (address[1] if address else stripped.removeprefix("@")).lower()
     # Rejects lookalike letters of other scripts; some become ASCII in lower case.
     if not stripped.isascii() or not _USERNAME.fullmatch(name) or name in _RESERVED:
-        raise UsernameInvalid(text[:100])
+        raise UsernameInvalid(username=text[:100])
     return name

@@ -8,8 +8,7 @@ the scraped text.
 from collections.abc import Iterator
 
 from features.analysis.domain.profile.facts import Facts
-from features.analysis.domain.profile.profile import Profile
-from features.analysis.domain.prompting.excerpts import Excerpt, excerpt_of
+from features.analysis.domain.prompting.excerpts import Excerpt
 from features.analysis.domain.prompting.instructions import INSTRUCTIONS, RULES, Task
 from features.analysis.domain.prompting.model_outputs import (
     CommercialOutput,
@@ -20,12 +19,10 @@ from features.analysis.domain.prompting.model_outputs import (
     PersonalityOutput,
     PsychographicOutput,
 )
-from features.analysis.domain.scoring.icp_match import IcpMatch, fit_of
+from features.analysis.domain.scoring.icp_match import IcpMatch
 from features.analysis.domain.scoring.ideal_customer import Business
 from shared.ids import AnalysisType
 from shared.llm import CostOwner, StructuredPrompt
-
-BYTES_PER_TOKEN = 4  # average of the common tokenizers, in any script
 
 FORMS: dict[AnalysisType, dict[str, tuple[Task, type[ModelOutput]]]] = {
     "light": {"light": ("analysis.light", LightOutput)},
@@ -44,16 +41,7 @@ FORMS: dict[AnalysisType, dict[str, tuple[Task, type[ModelOutput]]]] = {
 OPEN, CLOSE = "<scraped_profile>", "</scraped_profile>"
 
 
-def questions(
-    analysis_type: AnalysisType, business: Business, profile: Profile, facts: Facts, spender: CostOwner
-) -> dict[str, StructuredPrompt[ModelOutput]]:
-    """Keyed by the field of ``ModelOutputs`` that stores the output."""
-    fit = fit_of(profile, business.ideal_customer)
-    excerpt = excerpt_of(analysis_type, profile, facts, fit)
-    return questions_about(analysis_type, business, facts, fit, excerpt, spender)
-
-
-def questions_about(
+def prompts_for(
     analysis_type: AnalysisType,
     business: Business,
     facts: Facts,
@@ -61,24 +49,18 @@ def questions_about(
     excerpt: Excerpt,
     spender: CostOwner,
 ) -> dict[str, StructuredPrompt[ModelOutput]]:
-    """The same as ``questions``, from a fit and an excerpt that the caller has computed already."""
-    asked = _question(facts, fit, excerpt)
+    """Keyed by the field of ``ModelOutputs`` that stores the output."""
+    question = _question(facts, fit, excerpt)
     return {
         name: StructuredPrompt(
             task=task,
             stable=(business.prompt_prefix, RULES, INSTRUCTIONS[task]),
-            question=asked,
+            question=question,
             answer=form,
             spender=spender,
         )
         for name, (task, form) in FORMS[analysis_type].items()
     }
-
-
-def tokens_estimate(question: StructuredPrompt[ModelOutput]) -> int:
-    """Size of the prompt, for a quote and not for billing."""
-    sent = "".join([*question.stable, question.question])
-    return -(-len(sent.encode()) // BYTES_PER_TOKEN)
 
 
 def _question(facts: Facts, fit: IcpMatch, excerpt: Excerpt) -> str:

@@ -96,7 +96,7 @@ class StripeEventAdmin:
 
 def _check_range(since: datetime, until: datetime) -> None:
     if not since < until <= since + RANGE_MAX:
-        raise RangeInvalid(RANGE_MAX.days)
+        raise RangeInvalid(days_max=RANGE_MAX.days)
 
 
 async def _chunks(events: AsyncIterator[RawEvent]) -> AsyncIterator[list[RawEvent]]:

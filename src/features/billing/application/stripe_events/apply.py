@@ -57,7 +57,7 @@ class StripeEventEffects:
         known = await self.book.account_of(customer_id=customer_id, subscription_id=subscription_id)
         noted = (subscription and subscription.account_id) or (checkout and checkout.account_id)
         if (account_id := known or noted) is None:
-            raise WaitsForAnotherEvent(f"account of customer {customer_id}")
+            raise WaitsForAnotherEvent(what=f"account of customer {customer_id}")
         return account_id
 
     async def _changes(self, account_id: AccountId, findings: StripeState) -> AsyncIterator[Effect]:
@@ -68,7 +68,7 @@ class StripeEventEffects:
             if applied.outcome == "second_subscription":
                 # The account pays twice. The event waits until the other subscription ends or the
                 # subscription-sync job ends this one.
-                raise WaitsForAnotherEvent(f"end of the subscription beside {findings.subscription.id}")
+                raise WaitsForAnotherEvent(what=f"end of the subscription beside {findings.subscription.id}")
             yield _subscribed(findings.subscription.id, applied)
         if findings.checkout is not None:
             yield await self._checked_out(account_id, findings, findings.checkout)

@@ -68,6 +68,4 @@ class StripeEventProcessor:
 
 class StripeTooSlow(Unavailable):
     code = TOO_SLOW
-
-    def __str__(self) -> str:
-        return f"Stripe did not answer within {LOOK_S_MAX:.0f} seconds."
+    text = f"Stripe did not answer within {LOOK_S_MAX:.0f} seconds."

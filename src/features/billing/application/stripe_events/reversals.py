@@ -48,7 +48,7 @@ class PaymentReversals:
             return None
         returned = await self.book.return_payment(snapshot)
         if returned.outcome == "unknown_payment":
-            raise WaitsForAnotherEvent(f"payment {snapshot.payment_id}")
+            raise WaitsForAnotherEvent(what=f"payment {snapshot.payment_id}")
         return returned
 
 

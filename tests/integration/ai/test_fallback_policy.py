@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.llm import CompletionMalformed, CompletionRefused, ModelsUnavailable, PromptRejected
-from tests.fakes.ai import World, reply, trouble
+from tests.fakes.ai import World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 MALFORMED = reply('{"score": "seven"}')
@@ -19,7 +19,7 @@ async def after(world, **options):
 
 def test_outage_of_first_model_causes_one_quick_retry_then_fallback():
     world = World(chance=1.0)
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     answer, took_s = run(after(world))
 
@@ -31,7 +31,7 @@ def test_outage_of_first_model_causes_one_quick_retry_then_fallback():
 
 @pytest.mark.parametrize("kind", ["timeout", "rate_limited", "unauthorised", "unknown_model"])
 def test_persistent_failure_falls_back_at_once(kind):
-    world = World(first=[trouble(kind)])
+    world = World(first=[provider_error(kind)])
 
     run(after(world))
 
@@ -41,7 +41,7 @@ def test_persistent_failure_falls_back_at_once(kind):
 
 def test_without_fallback_two_retries_back_off_from_three_seconds():
     world = World(chance=1.0)
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     outcome, _ = run(after(world, task="lonely"))
 
@@ -52,7 +52,7 @@ def test_without_fallback_two_retries_back_off_from_three_seconds():
 
 def test_retry_delays_have_full_jitter():
     world = World(chance=0.1)
-    world.first.always = trouble("unavailable")
+    world.first.always = provider_error("unavailable")
 
     run(after(world, task="lonely"))
 
@@ -60,7 +60,7 @@ def test_retry_delays_have_full_jitter():
 
 
 def test_retry_after_is_respected():
-    world = World(first=[trouble("rate_limited", retry_after_s=12)])
+    world = World(first=[provider_error("rate_limited", retry_after_s=12)])
 
     answer, took_s = run(after(world, task="lonely"))
 
@@ -71,7 +71,7 @@ def test_retry_after_is_respected():
 
 def test_retry_after_is_respected_up_to_the_wait_budget():
     world = World()
-    world.first.always = trouble("rate_limited", retry_after_s=12)
+    world.first.always = provider_error("rate_limited", retry_after_s=12)
 
     outcome, _ = run(after(world, task="lonely"))
 
@@ -81,7 +81,7 @@ def test_retry_after_is_respected_up_to_the_wait_budget():
 
 def test_long_retry_after_is_capped_and_passed_to_the_caller():
     world = World()
-    world.first.always = trouble("unavailable", retry_after_s=1e9)
+    world.first.always = provider_error("unavailable", retry_after_s=1e9)
 
     outcome, took_s = run(after(world, task="lonely"))
 
@@ -89,7 +89,7 @@ def test_long_retry_after_is_capped_and_passed_to_the_caller():
 
 
 def test_request_during_pause_of_the_only_model_waits_for_its_end():
-    world = World(first=[trouble("rate_limited", retry_after_s=4)])
+    world = World(first=[provider_error("rate_limited", retry_after_s=4)])
 
     async def two():
         first = asyncio.create_task(world.ask("one", task="lonely"))
@@ -146,11 +146,11 @@ def test_malformed_completion_is_repaired_once_by_the_same_model():
 
     first, second = world.first.requests
     assert answer.provider == "openai"
-    assert (first.malformed_answer, first.complaint, first.is_fresh) == (None, None, False)
-    assert second.malformed_answer == MALFORMED.text
-    assert "Expected `int`, got `str`" in second.complaint
+    assert (first.malformed_completion, first.validation_error, first.is_fresh) == (None, None, False)
+    assert second.malformed_completion == MALFORMED.text
+    assert "Expected `int`, got `str`" in second.validation_error
     assert second.is_fresh
-    assert second.answer_key != first.answer_key
+    assert second.completion_key != first.completion_key
 
 
 def test_second_malformed_completion_falls_back_without_repair():
@@ -159,7 +159,7 @@ def test_second_malformed_completion_falls_back_without_repair():
     answer, _ = run(after(world))
 
     assert answer.provider == "anthropic"
-    assert world.second.requests[0].malformed_answer is None
+    assert world.second.requests[0].malformed_completion is None
     assert [row.outcome for row in world.rows] == ["malformed", "malformed", "answered"]
 
 
@@ -178,7 +178,7 @@ def test_repair_prompt_contains_only_the_start_of_a_long_completion():
 
     run(after(world))
 
-    assert len(world.first.requests[1].malformed_answer) == 20_000
+    assert len(world.first.requests[1].malformed_completion) == 20_000
 
 
 def test_truncated_completion_is_retried_with_a_larger_output_limit():
@@ -188,7 +188,7 @@ def test_truncated_completion_is_retried_with_a_larger_output_limit():
 
     first, second = world.first.requests
     assert (first.output_tokens_max, second.output_tokens_max) == (3_000, 10_000)
-    assert second.malformed_answer is None
+    assert second.malformed_completion is None
 
 
 def test_truncated_reply_with_valid_json_is_accepted():
@@ -212,7 +212,7 @@ def test_refusal_falls_back_once():
 
 def test_refusal_is_raised_when_the_fallback_is_unavailable():
     world = World(first=[reply(end="refused")])
-    world.second.always = trouble("unauthorised")
+    world.second.always = provider_error("unauthorised")
 
     outcome, _ = run(after(world))
 
@@ -220,8 +220,8 @@ def test_refusal_is_raised_when_the_fallback_is_unavailable():
 
 
 def test_invalid_prompt_falls_back_only_to_a_larger_context():
-    wider, narrower = World(first=[trouble("invalid")]), World(second=[trouble("invalid")])
-    narrower.first.always = trouble("unauthorised")
+    wider, narrower = World(first=[provider_error("invalid")]), World(second=[provider_error("invalid")])
+    narrower.first.always = provider_error("unauthorised")
 
     wide_outcome, _ = run(after(wider))
     narrow_outcome, _ = run(after(narrower))
@@ -233,7 +233,7 @@ def test_invalid_prompt_falls_back_only_to_a_larger_context():
 
 def test_invalid_prompt_is_not_retried():
     world = World()
-    world.first.always = trouble("invalid")
+    world.first.always = provider_error("invalid")
 
     outcome, _ = run(after(world, task="lonely"))
 
@@ -243,23 +243,23 @@ def test_invalid_prompt_is_not_retried():
 
 @pytest.mark.parametrize("kind", ["unauthorised", "unknown_model"])
 def test_failure_that_needs_an_operator_is_logged(kind):
-    world = World(first=[trouble(kind)])
+    world = World(first=[provider_error(kind)])
 
     with capture_logs() as logs:
         run(after(world))
 
-    assert [(entry["event"], entry["trouble"]) for entry in logs] == [("operator_must_act", kind)]
+    assert [(entry["event"], entry["error"]) for entry in logs] == [("provider_rejected_us", kind)]
 
 
 def test_request_contains_only_parameters_that_the_model_supports():
-    world = World(first=[trouble("unauthorised")])
+    world = World(first=[provider_error("unauthorised")])
 
     run(after(world))
 
     (first,), (second,) = world.first.requests, world.second.requests
-    assert (first.effort, first.temperature, first.capabilities.efforts) == ("low", None, {"low", "high"})
-    assert (second.effort, second.temperature, second.capabilities.efforts) == (None, None, set())
+    assert (first.effort, first.temperature) == ("low", None)
+    assert (second.effort, second.temperature) == (None, None)
     assert (first.output_tokens_max, second.output_tokens_max) == (3_000, 1_000)
-    assert (first.schema_name, first.stable) == ("Score", ("You judge.", "About us."))
-    assert first.cache_key == second.cache_key
-    assert first.answer_key != second.answer_key
+    assert (first.response_format.name, first.stable) == ("Score", ("You judge.", "About us."))
+    assert first.prefix_key == second.prefix_key
+    assert first.completion_key != second.completion_key

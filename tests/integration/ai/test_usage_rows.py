@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.llm import Usage
-from tests.fakes.ai import ALICE, NOBODY, START, TABLE, USAGE, World, reply, trouble
+from tests.fakes.ai import ALICE, NOBODY, START, TABLE, USAGE, World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 
@@ -48,7 +48,7 @@ def test_cost_of_a_completion_is_the_sum_of_its_attempts():
     [
         ("timeout", True, True),
         ("connection", True, True),
-        ("garbled", True, True),
+        ("malformed_response", True, True),
         ("timeout", False, False),
         ("connection", False, False),
         ("rate_limited", True, False),
@@ -59,7 +59,7 @@ def test_cost_of_a_completion_is_the_sum_of_its_attempts():
     ],
 )
 def test_failed_attempt_that_may_be_charged_has_an_estimated_cost(kind, was_sent, is_estimated):
-    world = World(first=[trouble(kind, was_sent=was_sent)])
+    world = World(first=[provider_error(kind, was_sent=was_sent)])
 
     run(world.outcome("x" * 4_000))
 
@@ -90,7 +90,7 @@ def test_unpriced_model_has_unknown_cost_and_is_logged_once():
 
     assert [answer.cost_nanodollars for answer in answers] == [None, None]
     assert [row.cost_nanodollars for row in world.rows] == [None, None]
-    assert [(entry["event"], entry["model"]) for entry in logs] == [("no_price", "unpriced")]
+    assert [(entry["event"], entry["model"]) for entry in logs] == [("price_missing", "unpriced")]
 
 
 def test_one_unknown_price_makes_the_total_unknown():
@@ -103,7 +103,7 @@ def test_one_unknown_price_makes_the_total_unknown():
 
 
 def test_usage_records_and_logs_contain_no_prompt_or_completion():
-    world = World(first=[reply("CANARY"), trouble("unauthorised")])
+    world = World(first=[reply("CANARY"), provider_error("unauthorised")])
 
     with capture_logs() as logs:
         run(world.ask("CANARY", stable=("CANARY",)))

@@ -1,19 +1,23 @@
-"""JSON Schema of a response type and its variants for each provider.
+"""Response format: JSON Schema of a response type, its variants for each provider, and a validating decoder.
 
 Constraints that a provider does not support become part of the description; msgspec validates them anyway.
 """
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
+from shared.middleware.json_depth import depth_exceeds
+
 T = TypeVar("T")
 Schema = dict[str, Any]
 
-REMEMBERED_MAX = 256
+COMPLETION_BYTES_MAX = 1_000_000
+COMPLETION_DEPTH_MAX = 32
+FORMATS_MAX = 256
 DEFINITIONS = "#/$defs/"
 NAME_LENGTH_MAX = 64
 
@@ -21,21 +25,66 @@ _FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostnam
 _SHAPE = frozenset({"type", "enum", "const", "anyOf", "items", "properties", "description", "title", "$ref"})
 _NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 # Not useful for a model: defaults that msgspec fills in, and the key that distinguishes variants.
-_UNTOLD = frozenset({"default", "discriminator", "required", "additionalProperties", "$defs"})
+_OMITTED = frozenset({"default", "discriminator", "required", "additionalProperties", "$defs"})
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
 
 
-@cache
-def answer_schema(answer: type) -> tuple[str, Schema]:
-    """Returns the same object for each call with a type. Raises TypeError for a type that is not a struct, a
-    typed dictionary or a dataclass, because no provider supports it.
+class Malformed(ValueError):
+    """Validation error; its text is sent to the model for the repair."""
+
+
+class ResponseFormat(Generic[T]):
+    def __init__(self, response_type: type[T]) -> None:
+        self.name, self.schema = schema_of(response_type)
+        self.schema_bytes = msgspec.json.encode(self.schema, order="deterministic")
+        self._decoder = msgspec.json.Decoder(response_type)
+
+    @cached_property
+    def openai(self) -> tuple[msgspec.Raw, bool]:
+        """Encoded schema, and whether it may be strict."""
+        schema, is_strict = for_openai(self.schema)
+        return msgspec.Raw(msgspec.json.encode(schema)), is_strict
+
+    @cached_property
+    def anthropic(self) -> msgspec.Raw | None:
+        schema = for_anthropic(self.schema)
+        return None if schema is None else msgspec.Raw(msgspec.json.encode(schema))
+
+    def decode(self, text: str) -> T:
+        try:
+            body = text.encode()
+            if len(body) > COMPLETION_BYTES_MAX:
+                raise Malformed(f"The response is longer than {COMPLETION_BYTES_MAX} bytes.")
+            if depth_exceeds(body, COMPLETION_DEPTH_MAX):
+                raise Malformed(f"The response is nested deeper than {COMPLETION_DEPTH_MAX} levels.")
+            return self._decoder.decode(body)
+        except msgspec.ValidationError as error:
+            raise Malformed(f"The response does not fit the schema: {error}") from None
+        except (msgspec.DecodeError, UnicodeError):
+            raise Malformed("The response is not one JSON document.") from None
+
+
+@lru_cache(maxsize=FORMATS_MAX)
+def _response_format(response_type: type[Any]) -> ResponseFormat[Any]:
+    return ResponseFormat(response_type)
+
+
+def response_format(response_type: type[T]) -> ResponseFormat[T]:
+    return cast("ResponseFormat[T]", _response_format(response_type))
+
+
+def schema_of(response_type: type) -> tuple[str, Schema]:
+    """Name and schema. Raises TypeError for a type that is not a struct, a typed dictionary or a dataclass,
+    because no provider supports it.
     """
-    (root,), definitions = msgspec.json.schema_components((answer,), ref_template=DEFINITIONS + "{name}")
+    (root,), definitions = msgspec.json.schema_components(
+        (response_type,), ref_template=DEFINITIONS + "{name}"
+    )
     if "$ref" in root:
         root = definitions[root["$ref"].removeprefix(DEFINITIONS)]
     if root.get("type") != "object" or "properties" not in root:
-        raise TypeError(f"{answer} is not an object with named fields")
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", answer.__name__)[:NAME_LENGTH_MAX]
+        raise TypeError(f"{response_type} is not an object with named fields")
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", response_type.__name__)[:NAME_LENGTH_MAX]
     used = _definitions_used(root, definitions)
     return name, root | ({"$defs": used} if used else {})
 
@@ -54,23 +103,6 @@ def for_anthropic(schema: Schema) -> Schema | None:
     if not _is_closed(schema) or _is_recursive(schema):
         return None
     return _each(schema, _anthropic_node)
-
-
-class Remembered(Generic[T]):
-    """Cache of values derived from a schema, keyed by object identity: a type has one schema object."""
-
-    def __init__(self, make: Callable[[Schema], T]) -> None:
-        self._make = make
-        self._made: dict[int, tuple[Schema, T]] = {}
-
-    def __call__(self, schema: Schema) -> T:
-        known = self._made.get(id(schema))
-        if known is None:
-            if len(self._made) >= REMEMBERED_MAX:
-                self._made.clear()
-            # The entry keeps the schema alive, so that no other object gets its id.
-            known = self._made[id(schema)] = (schema, self._make(schema))
-        return known[1]
 
 
 def _each(schema: Schema, node_of: Callable[[Schema], Schema]) -> Schema:
@@ -98,7 +130,7 @@ def _openai_node(node: Schema) -> Schema:
     """Strict mode requires every property. A property with a default keeps its type, so the model must return
     the value.
     """
-    new = _told(node, _SHAPE | _NUMBERS | {"minItems", "maxItems"}, _FORMATS)
+    new = _supported(node, _SHAPE | _NUMBERS | {"minItems", "maxItems"}, _FORMATS)
     if "enum" in new and "type" not in new:
         kinds = list(dict.fromkeys(_JSON_TYPES[type(value)] for value in new["enum"]))
         new["type"] = kinds[0] if len(kinds) == 1 else kinds
@@ -110,18 +142,18 @@ def _openai_node(node: Schema) -> Schema:
 def _anthropic_node(node: Schema) -> Schema:
     """Properties with a default are optional."""
     few = frozenset({"minItems"} if node.get("minItems") in {0, 1} else ())
-    new = _told(node, _SHAPE | few, _FORMATS | {"uri"})
+    new = _supported(node, _SHAPE | few, _FORMATS | {"uri"})
     if "properties" in new:
         new |= {"required": node.get("required", []), "additionalProperties": False}
     return new
 
 
-def _told(node: Schema, kept: frozenset[str], formats: frozenset[str]) -> Schema:
-    kept |= {"format"} if node.get("format") in formats else frozenset()
-    new = {key: value for key, value in node.items() if key in kept}
-    told = [f"{key}: {value}" for key, value in node.items() if key not in kept | _UNTOLD]
-    if told:
-        new["description"] = " ".join([*filter(None, [node.get("description")]), f"({', '.join(told)})"])
+def _supported(node: Schema, supported: frozenset[str], formats: frozenset[str]) -> Schema:
+    supported |= {"format"} if node.get("format") in formats else frozenset()
+    new = {key: value for key, value in node.items() if key in supported}
+    described = [f"{key}: {value}" for key, value in node.items() if key not in supported | _OMITTED]
+    if described:
+        new["description"] = " ".join([*filter(None, [node.get("description")]), f"({', '.join(described)})"])
     return new
 
 

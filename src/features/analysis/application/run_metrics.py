@@ -1,32 +1,28 @@
-"""Metrics and alerts of ended analysis runs."""
-
 from dataclasses import dataclass
 
-import structlog
-
 from features.analysis.application.assemble_result import AnalysisRequest
-from features.analysis.application.ports import AnalysisRecord
-from features.costs.domain.alerts import alerts
-from features.runs.application.ports import RunStarts
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger("analysis")
+from features.analysis.application.ports import AlertLog, AnalysisRecord, EndedRuns
+from features.analysis.domain.alerts import alerts
 
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    runs: RunStarts
-    record: AnalysisRecord
+    """Metrics and alerts of ended analysis runs."""
 
-    async def analysis_ended(self, request: AnalysisRequest, score: int | None) -> None:
-        """Record a data point, and log an alert when cost or duration exceeds its limit. The run's row
-        contains the final cost by now.
+    runs: EndedRuns
+    record: AnalysisRecord
+    alert: AlertLog
+
+    async def record_end(self, request: AnalysisRequest, score: int | None) -> None:
+        """Records a data point, and an alert when cost or duration exceeds its limit. Must be called after
+        the end of the run, when its row contains the final cost.
         """
         run = await self.runs.find(request.account_id, request.run_id)
         if run is None or run.ended_at is None or run.started_at is None:
-            return  # deleted with its account in the meantime
+            return  # the account was deleted in the meantime
         duration_ms = (run.ended_at - run.started_at).total_seconds() * 1_000
         self.record(
-            run_id=run.id,
+            run_id=request.run_id,
             username=request.username,
             analysis_type=request.analysis_type,
             outcome=run.status,
@@ -41,12 +37,4 @@ class RunMetrics:
             calls_unpriced=int(run.cost_nanodollars is None),
             duration_ms=duration_ms,
         ):
-            log.warning(
-                "analysis_alert",
-                run_id=str(run.id),
-                analysis_type=request.analysis_type,
-                alert=alert.kind,
-                level=alert.level,
-                value=alert.value,
-                limit=alert.limit,
-            )
+            self.alert(request.run_id, request.analysis_type, alert)

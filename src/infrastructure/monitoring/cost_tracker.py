@@ -1,0 +1,120 @@
+"""Cost tracker: prices and records every paid provider call, and reads the costs of a run."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+from uuid import UUID, uuid4
+
+import structlog
+
+from features.costs.application.ports import CallLog
+from features.costs.domain.provider_calls import CallOutcome, ModelCall
+from shared.cancellation import run_uncancelled
+from shared.clock import Clock
+from shared.llm import Cache, CostOwner, Usage
+
+ERROR_LENGTH_MAX = 200
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("costs")
+
+
+class Prices(Protocol):
+    """Implemented by PriceBook."""
+
+    def of_tokens(self, provider: str, model: str, usage: Usage, at: datetime) -> int | None: ...
+
+
+@dataclass(slots=True)
+class RequestUsage:
+    """Usage rows of one request to the models, and their total cost."""
+
+    owner: CostOwner
+    task: str
+    call_id: UUID = field(default_factory=uuid4)
+    attempts: int = 0
+    rows: int = 0
+    cost_nanodollars: int | None = 0  # None when a price is unknown
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """A row that is written when the outcome of the call is known."""
+
+    request: RequestUsage
+    provider: str
+    model: str
+    attempt: int  # 0: no call was made
+    began_s: float
+
+
+class CostTracker:
+    """All methods complete even if the caller is cancelled, because the money is already spent."""
+
+    def __init__(
+        self,
+        calls: CallLog,
+        prices: Prices,
+        *,
+        now: Clock = lambda: datetime.now(UTC),
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._calls = calls
+        self._prices = prices
+        self._now = now
+        self._monotonic_s = monotonic_s
+        self._unpriced: set[tuple[str, str]] = set()  # bounded by the number of models
+
+    def start_ai_call(
+        self, request: RequestUsage, provider: str, model: str, *, is_attempt: bool = True
+    ) -> UsageRow:
+        request.attempts += is_attempt
+        attempt = request.attempts if is_attempt else 0
+        return UsageRow(request, provider, model, attempt, self._monotonic_s())
+
+    async def track_ai_call(
+        self,
+        row: UsageRow,
+        outcome: CallOutcome,
+        *,
+        is_simulated: bool,
+        usage: Usage | None = None,  # None: nothing is charged
+        is_estimated: bool = False,
+        cache: Cache = "none",
+        error: str | None = None,
+        gateway_log_id: str | None = None,
+    ) -> None:
+        request, at = row.request, self._now()
+        cost = 0 if usage is None else self._price(row, usage, at)
+        request.rows += 1
+        if cost is None or request.cost_nanodollars is None:
+            request.cost_nanodollars = None
+        else:
+            request.cost_nanodollars += cost
+        call = ModelCall(
+            at=at,
+            call_id=request.call_id,
+            attempt=row.attempt,
+            spender=request.owner,
+            provider=row.provider,
+            model=row.model,
+            task=request.task,
+            outcome=outcome,
+            usage=usage or Usage(),
+            is_estimated=is_estimated,
+            cost_nanodollars=cost,
+            latency_ms=(self._monotonic_s() - row.began_s) * 1_000,
+            cache=cache,
+            is_simulated=is_simulated,
+            error=None if error is None else error[:ERROR_LENGTH_MAX],
+            gateway_log_id=gateway_log_id,
+        )
+        await run_uncancelled(self._calls.record_model_call(call))
+
+    def _price(self, row: UsageRow, usage: Usage, at: datetime) -> int | None:
+        price = self._prices.of_tokens(row.provider, row.model, usage, at)
+        if price is None and (row.provider, row.model) not in self._unpriced:
+            self._unpriced.add((row.provider, row.model))
+            log.warning("price_missing", provider=row.provider, model=row.model)
+        return price
