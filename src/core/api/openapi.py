@@ -30,7 +30,7 @@ from litestar.routes import HTTPRoute
 
 from core.api.openapi_examples import Examples
 from core.api.route_policy import document_route_policy, route_policy_text
-from shared.http.problems import MEDIA_TYPE
+from shared.http.problems import MEDIA_TYPE, PROBLEM_EXAMPLE
 from shared.middleware.idempotency import KEY_PATTERN
 
 PUBLIC_PROBLEMS = (400, 429)
@@ -99,6 +99,7 @@ def complete(litestar: Litestar) -> None:
             _add_problems(operation, method, is_public=is_public)
             _add_headers(operation, method, handler)
             _add_examples(operation, examples)
+    document.components.schemas["Problem"].examples = [PROBLEM_EXAMPLE]  # instead of one for each response
     _shorten_generic_names(document)
 
 
@@ -175,8 +176,8 @@ def _add_examples(operation: Operation, examples: Examples) -> None:
             media.examples = {"example": _example(examples.request(media.schema))}
     for response in (operation.responses or {}).values():
         assert isinstance(response, OpenAPIResponse)
-        for media in (response.content or {}).values():
-            if media.schema is not None:
+        for media_type, media in (response.content or {}).items():
+            if media.schema is not None and media_type != MEDIA_TYPE:
                 media.examples = {"example": _example(examples.response(media.schema))}
 
 

@@ -7,13 +7,8 @@ from litestar.openapi.spec import OpenAPI, Reference, Schema
 
 from features.analysis.controllers.examples import ANALYSIS_EXAMPLE
 from features.runs.controllers.schemas import RUN_EXAMPLE
-from shared.http.problems import PROBLEM_EXAMPLE
 
-HAND_WRITTEN: dict[str, Any] = {
-    "RunResponse": RUN_EXAMPLE,
-    "AnalysisResponse": ANALYSIS_EXAMPLE,
-    "Problem": PROBLEM_EXAMPLE,
-}
+HAND_WRITTEN: dict[str, Any] = {"RunResponse": RUN_EXAMPLE, "AnalysisResponse": ANALYSIS_EXAMPLE}
 UUID_EXAMPLE = "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11"
 FORMATS = {"uuid": UUID_EXAMPLE, "date-time": "2026-11-01T09:30:00Z", "date": "2026-11-01"}
 
