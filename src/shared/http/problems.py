@@ -8,7 +8,6 @@ import msgspec
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.openapi.datastructures import ResponseSpec
 
 from shared.errors import (
     Conflict,
@@ -96,19 +95,6 @@ PROBLEM_EXAMPLE: dict[str, object] = {
     "request_id": "f2d9c8e14b3a4d0c",
     "facts": {"needed": 5, "available": 2},
 }
-
-
-def problem_responses(*statuses: int) -> dict[int, ResponseSpec]:
-    """Declare the errors of one operation, in addition to those of all operations (``core.api.openapi``)."""
-    return {
-        status: ResponseSpec(
-            Problem,
-            description=HTTPStatus(status).phrase,
-            media_type=MEDIA_TYPE,
-            generate_examples=False,  # generated examples contain random letters
-        )
-        for status in statuses
-    }
 
 
 def problem(
