@@ -3,9 +3,9 @@
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from litestar import Request, get
+from litestar import MediaType, Request, get
 from litestar.openapi.plugins import OpenAPIRenderPlugin
 from litestar.response import Redirect
 
@@ -47,7 +47,8 @@ class StaticFile(OpenAPIRenderPlugin):
     """A file below /schema; Litestar calls ``render`` once and caches the bytes."""
 
     def __init__(self, path: str, media_type: str, content: str = "", *, package_file: str = "") -> None:
-        super().__init__(path=path, media_type=media_type)
+        # Litestar sends any media type, but its enumeration does not contain JavaScript.
+        super().__init__(path=path, media_type=cast("MediaType", media_type))
         self._content = content
         self._package_file = package_file
 
