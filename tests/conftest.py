@@ -211,7 +211,7 @@ async def other_tenant(owner):
 
 async def make_tenant(owner):
     user_id = UserId(uuid.uuid4())
-    await owner.execute("select private.first_sight($1, $2, 'Test', 0)", user_id, f"{user_id}@example.com")
+    await owner.execute("select private.sign_up_if_new($1, $2, 'Test', 0)", user_id, f"{user_id}@example.com")
     account_id = await owner.fetchval("select account_id from sign_ups where user_id = $1", user_id)
     claims = claims_of(user_id)
     return Tenant(

@@ -33,8 +33,8 @@ async def check_providers(application: Application) -> AsyncGenerator[ProviderCh
     look = application.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
     yield await _tried("apify", f"profile @{USERNAME}", look)
     payments = application.foundation.payments
-    if payments.records is not None:
-        yield await _tried("stripe", "prices", payments.desk.get("/v1/prices", limit=1))
+    if payments.stripe_reader is not None:
+        yield await _tried("stripe", "prices", payments.api.get("/v1/prices", limit=1))
 
 
 async def _tried(provider: str, what: str, call: Awaitable[Any]) -> ProviderCheck:

@@ -39,7 +39,7 @@ async def make_account(owner: asyncpg.Connection, *, plan: str = PLAN, user_id: 
     """Creates an account with credits on that plan."""
     user_id = user_id or uuid4()
     await owner.execute(MAKE_PLAN)
-    await owner.execute("select private.first_sight($1, '', 'Bench', 0)", user_id)
+    await owner.execute("select private.sign_up_if_new($1, '', 'Bench', 0)", user_id)
     account_id = await owner.fetchval("select account_id from public.sign_ups where user_id = $1", user_id)
     await owner.execute("update public.accounts set plan = $1 where id = $2", plan, account_id)
     await owner.execute("select ledger.grant_credits($1, $2, 'bench', 'admin_grant')", account_id, CREDITS)

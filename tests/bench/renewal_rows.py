@@ -30,7 +30,7 @@ MAKE_DUE = """
 update subscriptions as s
 set renews = true, period_index = 0, period_start = s.anchor_at,
     period_end = billing.period_start(s.anchor_at, 1)
-from accounts as a where a.id = s.account_id and a.name = 'Renewal' and s.clock = 'own'
+from accounts as a where a.id = s.account_id and a.name = 'Renewal' and s.clock = 'internal'
 """
 GRANTS = f"""
 select count(ledger.grant_credits(
@@ -47,11 +47,11 @@ async def renewals_and_bare_grants(place: Place) -> AsyncGenerator[Round]:
     await _make_due(place)
     async with open_database(place) as database:
         session = database.admin("benchmark")
-        book = PostgresSubscriptionRepository(session)
+        repository = PostgresSubscriptionRepository(session)
         grants = _Grants(session)
 
         async def renew() -> int:
-            renewed, credits_granted = await book.renew_own(OWN_PER_TRANSACTION)
+            renewed, credits_granted = await repository.renew_internal(OWN_PER_TRANSACTION)
             if credits_granted != renewed * CREDITS:
                 raise BenchFailed("There are no subscriptions left to renew.")
             return renewed
@@ -67,13 +67,13 @@ async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
     """Memory of the process that renews; every round returns the same pair."""
     await _make_due(place)
     async with open_database(place) as database:
-        book = PostgresSubscriptionRepository(database.admin("benchmark"))
-        await book.renew_own(OWN_PER_TRANSACTION)
+        repository = PostgresSubscriptionRepository(database.admin("benchmark"))
+        await repository.renew_internal(OWN_PER_TRANSACTION)
         first_mb = resident_mb(os.getpid())
-        tally = await Renewals(book, None).carry_out(is_dry_run=False)
+        summary = await Renewals(repository, None).run(is_dry_run=False)
         last_mb = resident_mb(os.getpid())
-    if tally.counts["succeeded"] < SUBSCRIPTIONS_COUNT - OWN_PER_TRANSACTION:
-        raise BenchFailed(f"Only {tally.counts['succeeded']} subscriptions were renewed.")
+    if summary.counts["succeeded"] < SUBSCRIPTIONS_COUNT - OWN_PER_TRANSACTION:
+        raise BenchFailed(f"Only {summary.counts['succeeded']} subscriptions were renewed.")
 
     async def measure_round(_: int) -> Pair:
         return Pair(subject=last_mb, floor=first_mb)

@@ -49,7 +49,7 @@ async def open_database(place: Place) -> AsyncGenerator[Database]:
 async def make_tenant(owner: asyncpg.Connection, entries_count: int) -> tuple[uuid.UUID, str]:
     """Creates an account with this many entries; returns its id and its only member's claims."""
     user_id = uuid.uuid4()
-    await owner.execute("select private.first_sight($1, '', 'Bench', 0)", user_id)
+    await owner.execute("select private.sign_up_if_new($1, '', 'Bench', 0)", user_id)
     account_id = await owner.fetchval("select account_id from public.sign_ups where user_id = $1", user_id)
     async with owner.transaction():
         # Without a million checks of the same two foreign keys.

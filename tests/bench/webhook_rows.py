@@ -59,9 +59,9 @@ async def intake_and_bare_insert(place: Place) -> AsyncGenerator[Round]:
     ):
         intake = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, int)
 
-        async def take() -> None:
+        async def receive() -> None:
             _, body, signature = new_event()
-            assert await intake.take(body, signature)
+            assert await intake.receive(body, signature)
 
         async def insert() -> None:
             event_id, body, _ = new_event()
@@ -72,7 +72,7 @@ async def intake_and_bare_insert(place: Place) -> AsyncGenerator[Round]:
                 pool.release(connection)
 
         async def measure_round(seconds: int) -> Pair:
-            pair = Pair(subject=await calls_per_s(take, seconds), floor=await calls_per_s(insert, seconds))
+            pair = Pair(subject=await calls_per_s(receive, seconds), floor=await calls_per_s(insert, seconds))
             await place.owner.execute("truncate public.webhook_events, public.bare_events")
             return pair
 

@@ -35,7 +35,6 @@ PROGRAMS = {
     "node": Program(("node",), package="nodejs"),
     "pgbouncer": Program(("pgbouncer",), package="pgbouncer"),
     "postgres": Program(("initdb",), package="postgresql", version_min=15),
-    "redis": Program(("valkey-server", "redis-server"), package="redis-server"),
     "uv": Program(("uv",)),  # scripts/_setup installs it
     "wrk": Program(("wrk",), None, "wrk"),
 }

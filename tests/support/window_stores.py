@@ -1,11 +1,9 @@
-"""Rate windows in three stores, with control over time."""
+"""Rate windows in both stores, with control over time."""
 
 import time
 
 from infrastructure.database.http.rate_limits import PostgresWindows
 from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.redis_client import PREFIX
-from infrastructure.rate_limits.redis_windows import RedisWindows
 from shared.middleware.rate_limits import Limit
 from tests.support import until
 
@@ -50,29 +48,3 @@ class PostgresArena:
 
     async def pass_slots(self, count):
         await self._owner.execute(SHIFT, count)
-
-
-class RedisArena:
-    def __init__(self, client, address):
-        self._client = client
-        self._address = address
-        self.windows = self.another()
-
-    def another(self):
-        """Windows of a second process."""
-        return RedisWindows(self._read_address)
-
-    async def _read_address(self):
-        return self._address
-
-    async def pass_slots(self, count):
-        keys = await self._client.keys(PREFIX + "*")
-        async with self._client.pipeline() as pipeline:
-            for key in keys:
-                pipeline.hgetall(key)
-            windows = await pipeline.execute()
-            for key, slots in zip(keys, windows, strict=True):
-                pipeline.delete(key)
-                shifted = {int(slot) - count: granted for slot, granted in slots.items()}
-                pipeline.hset(key, mapping=shifted)
-            await pipeline.execute()

@@ -27,8 +27,8 @@ PACK = "small"
 START_TIMEOUT_S = 60
 RUN_TIMEOUT_S = 120
 ENTRY_COLUMNS = (
-    *("id", "kind", "transaction_type", "credits_delta", "held_delta"),
-    *("balance_after", "reference"),
+    *("kind", "transaction_type", "credits_delta", "held_delta", "balance_after"),
+    "reference",
 )
 
 

@@ -62,7 +62,7 @@ class ActiveRuns:
 
     def add_run(self, context: RunContext, task: asyncio.Task[Any]) -> None:
         self._contexts[context.run.id] = context
-        if not context.run.takes_turn:
+        if not context.run.uses_concurrency_slot:
             self._waiting.add(task)
 
     def remove_run(self, context: RunContext) -> None:

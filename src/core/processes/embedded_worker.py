@@ -13,6 +13,7 @@ async def run_worker_in_api(foundation: Resources, stopping: asyncio.Event) -> N
     """Run the worker until ``stopping`` is set. The engine is imported in a thread, because the import takes
     seconds and the server must answer requests meanwhile.
     """
+    foundation.place.report_step("Starting the worker and the scheduler")
     foundation.engine.is_wanted = True
     work = await asyncio.to_thread(_work, foundation)
     await work(stopping)

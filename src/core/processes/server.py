@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 from granian.http import HTTP1Settings
+from litestar.types import ASGIApp
 
 from core.app import create_app
 from core.processes.embedded_worker import SideTask
@@ -28,24 +29,37 @@ Companion = Callable[[str], Awaitable[bool]]
 """Task that receives the server's address; returns False to stop the server."""
 
 
+AppWrapper = Callable[[ASGIApp], ASGIApp]
+
+
 async def serve(
-    place: Runtime, companion: Companion | None = None, *, beside: SideTask | None = None
+    place: Runtime,
+    companion: Companion | None = None,
+    *,
+    beside: SideTask | None = None,
+    wrap_app: AppWrapper | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; then accept no more connections, finish open requests and return. The
     ``beside`` task receives the stop event at the same time and is awaited.
     """
     with bind(place.settings.host, place.settings.port) as bound:
-        await _serve_on(bound, place, companion, beside)
+        await _serve_on(bound, place, companion, beside, wrap_app)
 
 
 async def _serve_on(
-    bound: socket.socket, place: Runtime, companion: Companion | None, beside: SideTask | None
+    bound: socket.socket,
+    place: Runtime,
+    companion: Companion | None,
+    beside: SideTask | None,
+    wrap_app: AppWrapper | None,
 ) -> None:
     settings, port = place.settings, bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
     async with build(place) as application:
+        app = create_app(application)
+        place.report_step(f"Starting the API at {own_address(settings.host, port)}")
         server = HttpServer(
-            create_app(application),
+            app if wrap_app is None else wrap_app(app),
             bound,
             backlog=BACKLOG,
             # The server closes a connection that is idle or sends incomplete headers for this long.

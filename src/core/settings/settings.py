@@ -52,7 +52,6 @@ SECRETS = (
     "DATABASE_URL",
     "OSLIRA_DATABASE_USER_URL",
     "OSLIRA_DATABASE_ADMIN_URL",
-    "OSLIRA_RATE_LIMIT_STORE",
     "OSLIRA_OBJECT_STORE_SECRET",
     *PROVIDER_SECRETS,
     SECRETS_VARIABLE,
@@ -94,7 +93,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cors_origins: tuple[str, ...] = ()
     frontend_url: str = LOCAL_FRONTEND
     proxy_hops: int = 0
-    rate_limit_store: str = "postgres"  # or memory, or the address of a Redis server
+    rate_limit_store: str = "postgres"  # or memory
     plaintext_hosts: tuple[str, ...] = ()  # hosts that a server may reach without encryption
     signup_bonus_credits: int = 25
     body_bytes_max: int = 1_048_576
@@ -222,22 +221,8 @@ def _rate_limit_store(lookup: Lookup, wrongs: list[str]) -> str:
     value = lookup("OSLIRA_RATE_LIMIT_STORE") or "postgres"
     if value in ("postgres", "memory"):
         return value
-    # Valkey uses the Redis protocol, and the Redis client accepts only the schemes redis and rediss.
-    scheme, _, rest = value.partition("://")
-    known = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "rediss"}.get(scheme)
-    if known and _has_host(value):
-        return f"{known}://{rest}"
-    # The message must not repeat the address, because it may contain a password.
-    wrongs.append("OSLIRA_RATE_LIMIT_STORE: use postgres, memory, or redis://user:password@host:port/0.")
+    wrongs.append("OSLIRA_RATE_LIMIT_STORE: use postgres or memory.")
     return "postgres"
-
-
-def _has_host(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _port(url: str) -> int | None:
@@ -305,7 +290,7 @@ def _unsafe_transports(settings: Settings) -> list[str]:
         "OSLIRA_DATABASE_USER_URL": settings.database_user_url,
         "OSLIRA_DATABASE_ADMIN_URL": settings.database_admin_url,
     }
-    return unsafe_transports(databases, settings.rate_limit_store, settings.plaintext_hosts)
+    return unsafe_transports(databases, settings.plaintext_hosts)
 
 
 def _repeated_characters(settings: Settings) -> list[str]:

@@ -23,23 +23,14 @@ def read_plaintext_hosts(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
     return hosts
 
 
-def unsafe_transports(
-    databases: Mapping[str, str], rate_limit_store: str, plaintext_hosts: tuple[str, ...]
-) -> list[str]:
+def unsafe_transports(databases: Mapping[str, str], plaintext_hosts: tuple[str, ...]) -> list[str]:
     """``databases`` maps variable names to addresses; an empty address is not set."""
-    wrongs = [
+    return [
         f"{name}: passwords and tenants' data would travel unencrypted. Add sslmode=require (or verify-full),"
         f" or name the host in {PLAINTEXT_HOSTS} if the network is private."
         for name, url in databases.items()
         if not _is_encrypted(url) and _has_remote(_database_hosts(url), plaintext_hosts)
     ]
-    store = _parts(rate_limit_store)
-    if store.scheme == "redis" and _has_remote([store.hostname or ""], plaintext_hosts):
-        wrongs.append(
-            f"OSLIRA_RATE_LIMIT_STORE: redis:// is unencrypted. Use rediss://, or name the host in"
-            f" {PLAINTEXT_HOSTS} if the network is private."
-        )
-    return wrongs
 
 
 def is_loopback(host: str) -> bool:

@@ -18,9 +18,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("inbox")
 class StripeEventWorker:
     """Claims and processes up to AT_ONCE_MAX events; ``arrivals`` is set when this process stores one."""
 
-    def __init__(self, consumption: StripeEventProcessor, arrivals: asyncio.Event) -> None:
-        self._line = consumption.line
-        self._consumption = consumption
+    def __init__(self, processor: StripeEventProcessor, arrivals: asyncio.Event) -> None:
+        self._queue = processor.queue
+        self._processor = processor
         self._arrivals = arrivals
 
     async def attend(self, stopping: asyncio.Event) -> None:
@@ -30,7 +30,7 @@ class StripeEventWorker:
             while not stopping.is_set():
                 self._arrivals.clear()  # before the claim: an event stored after the claim sets it again
                 free = AT_ONCE_MAX - len(under_way)
-                claimed = await self._line.claim(free)
+                claimed = await self._queue.claim(free)
                 under_way |= {asyncio.create_task(self._work_on(event)) for event in claimed}
                 if len(claimed) == free:
                     await asyncio.wait({*under_way, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -51,7 +51,7 @@ class StripeEventWorker:
     async def _work_on(self, event: ClaimedEvent) -> None:
         """Never raises: a failure is stored in the event's row, or the lease of its claim expires."""
         try:
-            ending, error = await self._consumption.consume(event)
+            ending, error = await self._processor.process(event)
         except Unavailable as unavailable:
             log.warning("event_left", stripe_event=event.id, type=event.type, error=unavailable.code)
             return

@@ -52,7 +52,7 @@ class WebhookDeliveryWorker:
         if self._is_full:
             return False
         room = UNDER_WAY_MAX - len(self._under_way)
-        claimed = await self.outbox.claim(room, apiece_max=APIECE_MAX, lease=LEASE)
+        claimed = await self.outbox.claim(room, per_account_max=APIECE_MAX, lease=LEASE)
         for due in claimed:
             task = asyncio.create_task(self._carry(due))
             self._under_way.add(task)

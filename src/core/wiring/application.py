@@ -1,14 +1,12 @@
 """Composition of all use cases into one ``Application``."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 
 from core.api.health import Health
-from core.settings.settings import Settings, read_settings
-from core.wiring.analysis import AnalysisUseCases, open_beginnings
+from core.settings.settings import Settings
+from core.wiring.analysis import AnalysisUseCases, analysis_use_cases
 from core.wiring.billing import BillingUseCases, billing_on
 from core.wiring.bootstrap import Runtime
 from core.wiring.health_checks import engine_probe, identity_probes, payment_probe, probes, provider_probes
@@ -61,7 +59,6 @@ from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
 from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.redis_windows import RedisWindows
 from infrastructure.rate_limits.windows import WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
@@ -117,14 +114,14 @@ async def build(place: Runtime) -> AsyncGenerator[Application]:
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
-        open_beginnings(foundation.database, runs.estimates) as beginnings,
     ):
         database = foundation.database
+        beginnings = analysis_use_cases(database, runs.estimates)
         traffic = Traffic(
             key_ring=PostgresApiKeyLookup(database),
             attempts=PostgresIdempotencyKeys(database),
             requests=PostgresRequestLog(database),
-            windows=_windows(place, database),
+            windows=_windows(place.settings, database),
         )
         try:
             yield _application(foundation, keys, mail, traffic, beginnings, runs)
@@ -142,25 +139,12 @@ class Traffic:
     windows: WindowStore
 
     async def close(self) -> None:
-        for part in (self.key_ring, self.attempts, self.requests, self.windows):
+        for part in (self.key_ring, self.requests, self.windows):
             await part.close()
 
 
-def _windows(place: Runtime, database: Database) -> WindowStore:
-    match place.settings.rate_limit_store:
-        case "postgres":
-            return PostgresWindows(database)
-        case "memory":
-            return MemoryWindows()
-        case address:
-            return RedisWindows(partial(_redis_address, place, address))
-
-
-async def _redis_address(place: Runtime, address: str) -> str:
-    """Reads the settings for each connection, because the secret may have been rotated."""
-    if place.secrets is None:
-        return address
-    return (await asyncio.to_thread(read_settings, place.lookup)).rate_limit_store
+def _windows(settings: Settings, database: Database) -> WindowStore:
+    return MemoryWindows() if settings.rate_limit_store == "memory" else PostgresWindows(database)
 
 
 def _application(
@@ -240,7 +224,7 @@ def _health(foundation: Resources, keys: Keys, mail: InvitationMail, traffic: Tr
             **probes(place, database, traffic.windows, providers.objects),
             **engine_probe(settings, database, foundation.engine),
             **provider_probes(settings, providers.gateway),
-            **payment_probe(settings, foundation.payments.desk),
+            **payment_probe(settings, foundation.payments.api),
             **identity_probes(settings, keys, mail),
         },
         essential=frozenset({"database", "migrations", "role_separation"}),

@@ -17,7 +17,7 @@ from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 
 @dataclass(frozen=True, slots=True)
 class BillingUseCases:
-    catalogue: Catalog
+    catalog: Catalog
     checkouts: Checkouts
     subscriptions: Subscriptions
     changes: PlanChanges
@@ -25,19 +25,21 @@ class BillingUseCases:
 
 
 def billing_on(foundation: Resources) -> BillingUseCases:
-    desk = foundation.payments.desk
+    api = foundation.payments.api
     session = foundation.database.admin("billing")
-    views = PostgresBillingQueries(foundation.database)
-    records, till = StripeQueries(desk), StripeCheckout(desk)
-    catalogue = Catalog(PostgresOffers(session), till)
+    queries = PostgresBillingQueries(foundation.database)
+    stripe_reader, checkout_provider = StripeQueries(api), StripeCheckout(api)
+    catalog = Catalog(PostgresOffers(session), checkout_provider)
     frontend_url = foundation.place.settings.frontend_url
     return BillingUseCases(
-        catalogue=catalogue,
-        checkouts=Checkouts(views, PostgresOrders(session), catalogue, till, records, frontend_url),
-        subscriptions=Subscriptions(views),
+        catalog=catalog,
+        checkouts=Checkouts(
+            queries, PostgresOrders(session), catalog, checkout_provider, stripe_reader, frontend_url
+        ),
+        subscriptions=Subscriptions(queries),
         changes=PlanChanges(
-            *(views, catalogue, records, StripeSubscriptions(desk)),
+            *(queries, catalog, stripe_reader, StripeSubscriptions(api)),
             *(PostgresSubscriptionRepository(session), foundation.payments.locks),
         ),
-        invoices=Invoices(views),
+        invoices=Invoices(queries),
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -21,6 +21,10 @@ from simulators.process import serve_simulators
 DATABASE_NAME = "oslira"
 
 
+def ignore_step(_: str) -> None:
+    """Default of ``Runtime.report_step``: only `oslira run` shows the steps of the start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The settings of this process and the source they were read from."""
@@ -28,6 +32,7 @@ class Runtime:
     settings: Settings
     lookup: Lookup
     secrets: AwsSecrets | None
+    report_step: Callable[[str], None] = ignore_step
 
 
 def runtime(environ: Mapping[str, str]) -> Runtime:

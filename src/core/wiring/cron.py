@@ -18,15 +18,13 @@ from features.billing.application.subscription_sync import SubscriptionSync
 from features.billing.domain.job_summary import JobSummary
 from features.credits.application.maintenance import CreditMaintenance
 from features.operations.application.retention import (
-    CACHES,
-    SOFT_DELETED,
-    TRACES,
     LotExpiryJob,
     ProgressExpiry,
     Purge,
     StalledRunJob,
 )
 from features.operations.domain.jobs import JobFinding, Report
+from features.operations.domain.retention import CACHES, RECORDS, REQUEST_RECORDS
 from infrastructure.database.billing.reconciliation import PostgresReconciliationQueries
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
@@ -45,40 +43,44 @@ class JobWithSummary:
     compare: Callable[..., Awaitable[JobSummary]]
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
-        tally = await self.compare(is_dry_run=is_dry_run)
+        summary = await self.compare(is_dry_run=is_dry_run)
         return Report(
-            counts=dict(tally.counts),
-            findings=tuple(JobFinding(kind=one.kind, subject=one.subject) for one in tally.discrepancies),
+            counts=dict(summary.counts),
+            findings=tuple(JobFinding(kind=one.kind, subject=one.subject) for one in summary.discrepancies),
         )
 
 
 def job_handlers(
-    database: Database, records: StripeReader | None = None, ends: SubscriptionEnds | None = None
+    database: Database, stripe_reader: StripeReader | None = None, ends: SubscriptionEnds | None = None
 ) -> dict[str, JobHandler]:
     """``records`` and ``ends`` are None if Stripe is not configured."""
-    missing_events = StripeEventBackfill(StripeEventAdmin(PostgresStripeEvents(database), records), utc_now)
+    missing_events = StripeEventBackfill(
+        StripeEventAdmin(PostgresStripeEvents(database), stripe_reader), utc_now
+    )
     session = database.admin("cron")
-    book, looks = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
-    remains, runs = PostgresRetention(session), PostgresRuns(session)
-    renewals = JobWithSummary(Renewals(book, records).carry_out)
+    repository, queries = PostgresSubscriptionRepository(session), PostgresReconciliationQueries(session)
+    retention, runs = PostgresRetention(session), PostgresRuns(session)
+    renewals = JobWithSummary(Renewals(repository, stripe_reader).run)
     return {
         "monthly-renewal": renewals,
         "renewal-sweep": renewals,
-        "subscription-sync": JobWithSummary(SubscriptionSync(book, looks, records, ends).carry_out),
-        "invoice-reconciliation": JobWithSummary(InvoiceReconciliation(book, looks, records).carry_out),
-        "missing-events": JobWithSummary(missing_events.carry_out),
-        "daily-cleanup": Purge(remains, SOFT_DELETED),
-        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), remains),
-        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), remains),
-        "cache-expiry": Purge(remains, CACHES),
-        "progress-expiry": ProgressExpiry(runs, Purge(remains, TRACES)),
+        "subscription-sync": JobWithSummary(SubscriptionSync(repository, queries, stripe_reader, ends).run),
+        "invoice-reconciliation": JobWithSummary(
+            InvoiceReconciliation(repository, queries, stripe_reader).run
+        ),
+        "missing-events": JobWithSummary(missing_events.run),
+        "daily-cleanup": Purge(retention, RECORDS),
+        "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention),
+        "lot-expiry": LotExpiryJob(CreditMaintenance(PostgresLedger(session)), retention),
+        "cache-expiry": Purge(retention, CACHES),
+        "progress-expiry": ProgressExpiry(runs, Purge(retention, REQUEST_RECORDS)),
     }
 
 
 def cron_routine(foundation: Resources) -> SystemWorkflow:
-    """The workflow's name must equal the name under which ``cron.claim`` enqueues."""
+    """The workflow's name must equal the name under which ``scheduling.claim`` enqueues."""
     database, payments = foundation.database, foundation.payments
-    ends = None if payments.records is None else StripeSubscriptions(payments.desk)
-    chores = job_handlers(database, payments.records, ends)
+    ends = None if payments.stripe_reader is None else StripeSubscriptions(payments.api)
+    chores = job_handlers(database, payments.stripe_reader, ends)
     execution = JobRunner(JOBS, chores, PostgresCron(database.admin("cron")))
     return SystemWorkflow("cron_job", execution.carry_out)

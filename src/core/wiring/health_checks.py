@@ -67,11 +67,11 @@ def provider_probes(settings: Settings, gateway: Gateway) -> dict[str, tuple[Mod
     }
 
 
-def payment_probe(settings: Settings, desk: StripeApi) -> dict[str, tuple[Mode, Probe]]:
+def payment_probe(settings: Settings, api: StripeApi) -> dict[str, tuple[Mode, Probe]]:
     mode = _mode(settings, "stripe")
     if mode == "simulated" and settings.environment == "production":
         mode = "absent"
-    return {"stripe": (mode, partial(_payments, desk, mode))}
+    return {"stripe": (mode, partial(_payments, api, mode))}
 
 
 def identity_probes(settings: Settings, keys: Keys, mail: InvitationMail) -> dict[str, tuple[Mode, Probe]]:
@@ -176,24 +176,24 @@ def _mode(settings: Settings, provider: str) -> Mode:
 
 async def _models(gateway: Gateway, provider: str, key: str, mode: Mode) -> str:
     """Reports the state of the circuit breakers instead of calling the provider, since calls cost money."""
-    views = {name: view for name, view in gateway.breakers().items() if name.startswith(f"{provider}/")}
-    resting = [name.partition("/")[2] for name, view in views.items() if view.state != "closed"]
+    queries = {name: view for name, view in gateway.breakers().items() if name.startswith(f"{provider}/")}
+    resting = [name.partition("/")[2] for name, view in queries.items() if view.state != "closed"]
     if resting:
         raise HealthCheckFailed(f"{', '.join(resting)} failed too often and rests; others stand in")
     leaving = [
         f"{model} retires on {day}, then {successor} does its work"
         for model, day, successor, _ in gateway.retirements()
-        if f"{provider}/{model}" in views
+        if f"{provider}/{model}" in queries
     ]
     return "; ".join([await _provider(key, mode), *leaving])
 
 
-async def _payments(desk: StripeApi, mode: Mode) -> str:
+async def _payments(api: StripeApi, mode: Mode) -> str:
     """Reports the result of the last call instead of calling Stripe."""
     if mode == "absent":
         return "nothing can be bought; set STRIPE_SECRET_KEY"
-    if desk.failure:
-        raise HealthCheckFailed(f"the last call failed: {desk.failure}")
+    if api.failure:
+        raise HealthCheckFailed(f"the last call failed: {api.failure}")
     return await _provider(PROVIDERS["stripe"], mode)
 
 

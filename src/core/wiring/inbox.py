@@ -31,7 +31,7 @@ REMEMBERED_FOR_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class StripeEventInbox:
-    intake: StripeEventReceiver
+    receiver: StripeEventReceiver
     inbox: StripeEventAdmin
 
 
@@ -39,8 +39,8 @@ def stripe_event_inbox(foundation: Resources) -> StripeEventInbox:
     events = PostgresStripeEvents(foundation.database)
     secrets = WebhookSecrets(foundation.place)
     return StripeEventInbox(
-        intake=StripeEventReceiver(events, secrets.current, time.time, foundation.arrivals.set),
-        inbox=StripeEventAdmin(events, foundation.payments.records),
+        receiver=StripeEventReceiver(events, secrets.current, time.time, foundation.arrivals.set),
+        inbox=StripeEventAdmin(events, foundation.payments.stripe_reader),
     )
 
 
@@ -48,24 +48,28 @@ def inbox_attendants(foundation: Resources) -> dict[str, BackgroundService]:
     """Returns no services if Stripe is not configured: events could not be processed without fetching from
     it.
     """
-    records = foundation.payments.records
-    if records is None:
+    stripe_reader = foundation.payments.stripe_reader
+    if stripe_reader is None:
         return {}
     session = foundation.database.admin("billing")
     is_live = "_live_" in foundation.place.settings.providers.keys.get("stripe", "")
-    consumption = consumption_on(session, records, is_live=is_live)
-    return {"inbox": StripeEventWorker(consumption, foundation.arrivals).attend}
+    processor = stripe_event_processor(session, stripe_reader, is_live=is_live)
+    return {"inbox": StripeEventWorker(processor, foundation.arrivals).attend}
 
 
-def consumption_on(
-    session: AdminClient, records: StripeReader, *, is_live: bool = False, claim_for: timedelta = CLAIM_FOR
+def stripe_event_processor(
+    session: AdminClient,
+    stripe_reader: StripeReader,
+    *,
+    is_live: bool = False,
+    claim_for: timedelta = CLAIM_FOR,
 ) -> StripeEventProcessor:
-    book = PostgresSubscriptionRepository(session)
+    repository = PostgresSubscriptionRepository(session)
     return StripeEventProcessor(
-        line=PostgresStripeEventQueue(session, claim_for=claim_for),
-        looks=StateFetcher(records, book, is_live),
-        events=StripeEventEffects(book, PostgresPaymentRecords(session)),
-        book=book,
+        queue=PostgresStripeEventQueue(session, claim_for=claim_for),
+        state_fetcher=StateFetcher(stripe_reader, repository, is_live),
+        events=StripeEventEffects(repository, PostgresPaymentRecords(session)),
+        repository=repository,
         random=random.random,
     )
 

@@ -22,8 +22,8 @@ EVENTS_PATH = "/v1/webhooks/stripe"
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    desk: StripeApi
-    records: StripeReader | None  # None if Stripe is not configured
+    api: StripeApi
+    stripe_reader: StripeReader | None  # None if Stripe is not configured
     locks: SubscriptionLocks
 
 
@@ -32,13 +32,12 @@ async def open_payments(
     place: Runtime, database: Database, simulators: Simulators, serving: ListenAddress
 ) -> AsyncGenerator[Payments]:
     where = _stripe(ProviderEndpoints(place, simulators), serving)
-    desk = StripeApi(where)
+    api = StripeApi(where)
     slots = PostgresSemaphore(database, jitter=min)  # a user waits, so poll at the shortest interval
     try:
-        yield Payments(desk, None if where is None else StripeQueries(desk), LeasedSubscriptionLocks(slots))
+        yield Payments(api, None if where is None else StripeQueries(api), LeasedSubscriptionLocks(slots))
     finally:
-        await slots.close()
-        await desk.close()
+        await api.close()
 
 
 def _stripe(outside: ProviderEndpoints, serving: ListenAddress) -> EndpointResolver | None:

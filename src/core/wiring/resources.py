@@ -41,8 +41,11 @@ class Resources:
 @asynccontextmanager
 async def open_foundation(place: Runtime) -> AsyncGenerator[Resources]:
     settings, serving = place.settings, ListenAddress()
+    if settings.embedded_database:
+        place.report_step(f"Starting PostgreSQL in {settings.data_dir / 'postgres'}")
     async with database_addresses(settings) as addresses:
         if settings.is_local and addresses.owner:
+            place.report_step("Migrating the database")
             await apply_migrations(settings, addresses)
         async with (
             sentry(settings.sentry_dsn, environment=settings.environment, release=VERSION),

@@ -16,7 +16,7 @@ from pg_roles where rolname = current_user
 """
 WORKERS: LiteralString = """
 select w.executor from traffic.workers as w
-where w.gone_at is null and not w.is_draining and w.heartbeat_at > clock_timestamp() - $1::interval
+where w.stopped_at is null and not w.is_draining and w.heartbeat_at > clock_timestamp() - $1::interval
 order by w.started_at limit 20
 """
 # Admitted runs only: a run that waits for its own account's limit is not a backlog of the workers.

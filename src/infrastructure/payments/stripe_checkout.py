@@ -16,8 +16,8 @@ from shared.ids import AccountId
 
 
 class StripeCheckout(CheckoutProvider):
-    def __init__(self, desk: StripeApi) -> None:
-        self._desk = desk
+    def __init__(self, api: StripeApi) -> None:
+        self._desk = api
 
     async def publish(self, offer: Offer) -> str:
         found = await self._desk.get("/v1/prices", lookup_keys=[offer.lookup_key], active=True, limit=1)

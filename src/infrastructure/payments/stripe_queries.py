@@ -29,8 +29,8 @@ INVOICE_PARTS = ["payments"]
 
 
 class StripeQueries(StripeReader):
-    def __init__(self, desk: StripeApi) -> None:
-        self._desk = desk
+    def __init__(self, api: StripeApi) -> None:
+        self._desk = api
 
     async def subscription(self, subscription_id: str) -> SubscriptionSnapshot | None:
         found = await self._desk.find(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)

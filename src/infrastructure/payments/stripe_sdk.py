@@ -76,14 +76,14 @@ class StripeSdk(Sdk):
             )
         except stripe.StripeError as error:
             # No cause, because Stripe's text contains URLs and customer ids.
-            raise _in_our_words(error) from None
+            raise _domain_error(error) from None
         return cast("Json", reply.data)
 
     async def close(self) -> None:
         await self._http.close_async()
 
 
-def _in_our_words(error: stripe.StripeError) -> DomainError:
+def _domain_error(error: stripe.StripeError) -> DomainError:
     code = str(error.code or "")
     if isinstance(error, stripe.CardError):
         return PaymentFailed(reason=code or "card_declined")

@@ -15,8 +15,8 @@ from infrastructure.payments.stripe_queries import SUBSCRIPTION_PARTS
 
 
 class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
-    def __init__(self, desk: StripeApi) -> None:
-        self._desk = desk
+    def __init__(self, api: StripeApi) -> None:
+        self._desk = api
 
     async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
         # This POST writes nothing; it has a key only because every POST of StripeApi requires one.
@@ -89,7 +89,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
             metadata={SURPLUS: surplus},
         )
 
-    async def give_back(self, payment_id: str) -> None:
+    async def refund_payment(self, payment_id: str) -> None:
         # Before 2025 some invoices have a charge and no payment intent.
         of = "charge" if payment_id.startswith("ch_") else "payment_intent"
         try:

@@ -1,4 +1,4 @@
-"""Rate limit windows of one process, for a single process and as the fallback of Redis."""
+"""Rate limit windows in the memory of one process."""
 
 import math
 import time

@@ -8,7 +8,7 @@ from litestar import Request
 from litestar.params import QueryParameter
 
 from shared.caller import Caller
-from shared.pagination import PLACE_PATTERN, POSITION_PATTERN
+from shared.pagination import CURSOR_PATTERN, POSITION_PATTERN
 
 LIMIT_MAX = 200
 
@@ -24,7 +24,7 @@ def cursor_parameter(pattern: str) -> QueryParameter:
     )
 
 
-Cursor = Annotated[str | None, cursor_parameter(PLACE_PATTERN)]
+Cursor = Annotated[str | None, cursor_parameter(CURSOR_PATTERN)]
 PositionCursor = Annotated[str | None, cursor_parameter(POSITION_PATTERN)]
 Time = Annotated[
     datetime | None, QueryParameter(description="A time with its offset, such as 2026-11-01T00:00:00Z.")

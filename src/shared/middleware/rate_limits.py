@@ -59,13 +59,13 @@ class RateLimits:
     limits: Limits
     windows: Windows
 
-    async def count(self, context: RequestContext, who: str, plan: str, route_class: str) -> None:
+    async def count(self, context: RequestContext, key: str, plan: str, route_class: str) -> None:
         """Count a request and set the RateLimit headers of the response. Raises TooManyRequests."""
         limit = await self.limits.find(plan, route_class)
         if limit is None:
             return
         # The window is part of the key, because slots of different lengths cannot be compared.
-        verdict = await self.windows.take(f"{route_class}:{limit.window_s}:{who}", limit)
+        verdict = await self.windows.take(f"{route_class}:{limit.window_s}:{key}", limit)
         if verdict.is_granted:
             state = f'"{route_class}";r={verdict.remaining}'
             context.response_headers = [limit.policy, (b"ratelimit", state.encode())]

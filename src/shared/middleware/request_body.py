@@ -32,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 class BodyTooLarge(TooLarge):
     code = "body_too_large"
-    text = "A body may have {bytes_max} bytes at the most."
+    text = "A body can have at most {bytes_max} bytes."
 
 
 class BodyTooSlow(TooSlow):
@@ -53,7 +53,7 @@ class MediaTypeUnsupported(Unsupported):
 
 class JsonTooDeep(Malformed):
     code = "json_too_deep"
-    text = "JSON may be nested {depth_max} deep at the most."
+    text = "JSON can be nested at most {depth_max} levels deep."
 
 
 class RequestInvalid(Malformed):
@@ -79,7 +79,7 @@ class BodyMemory:
         if not is_authenticated:
             self._free_unauthenticated -= size
 
-    def give_back(self, size: int, *, is_authenticated: bool) -> None:
+    def release(self, size: int, *, is_authenticated: bool) -> None:
         self._free += size
         if not is_authenticated:
             self._free_unauthenticated += size
@@ -169,7 +169,7 @@ class RequestBody:
 
     def release(self) -> None:
         """Return the memory of the body; the request has ended."""
-        self._memory.give_back(self._size, is_authenticated=self._is_authenticated)
+        self._memory.release(self._size, is_authenticated=self._is_authenticated)
         self._size = 0
 
     async def discard(self) -> None:

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from shared.pagination import encode_cursor
+from shared.pagination import encode_position
 from tests.support.problems import assert_problem
 
 DRY = "?dry_run=true"
@@ -52,7 +52,9 @@ async def test_valid_rows_are_queued_and_invalid_ones_reported(bulk, owner, runs
     assert answer.headers["location"] == f"/v1/runs/{run_id}"
     assert await rows_of(owner, run_id) == [(1, "natgeo", "waiting"), (4, "nasa", "waiting")]
     assert await credits_of() == (25, 0)
-    (run,) = await runs_of("kind, queue, takes_turn, credits_held, subject ->> 'count', admitted_at is null")
+    (run,) = await runs_of(
+        "kind, queue, uses_concurrency_slot, credits_held, subject ->> 'count', admitted_at is null"
+    )
     assert tuple(run) == ("bulk_analysis", "bulk", False, 0, "2", False)
 
 
@@ -105,7 +107,7 @@ async def test_repeated_start_of_a_bulk_succeeds_without_credits(bulk, owner, ac
     extra = {"Idempotency-Key": str(uuid.uuid4())}
     first = await bulk("natgeo", extra=extra)
     # Simulates a process that died after the start and before the response was stored.
-    await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
+    await owner.execute("update traffic.idempotency_keys set response = null, locked_until = now()")
     await owner.execute("select ledger.spend($1, 25, 'all', 'admin_charge')", account)
 
     again = await bulk("natgeo", extra=extra)
@@ -138,7 +140,7 @@ async def test_a_bulk_run_is_read_page_by_page(bulk, read, business):
 
     assert [(item["position"], item["username"]) for item in first["items"]] == [(1, "natgeo"), (3, "nasa")]
     assert [item["username"] for item in second["items"]] == ["unesco"]
-    assert (first["next_cursor"], second["next_cursor"]) == (encode_cursor(3), None)
+    assert (first["next_cursor"], second["next_cursor"]) == (encode_position(3), None)
     for page in (first, second):
         assert page["counts"] == {
             "waiting": 3,

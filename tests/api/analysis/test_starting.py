@@ -35,7 +35,9 @@ async def test_run_stores_its_request_and_its_caller(analyse, runs_of, client, h
     await analyse(is_fresh=True)
     me = (await client.get("/v1/me", headers=headers)).json()
 
-    (run,) = await runs_of("kind, dedup_key, user_id::text, api_key_id, queue, takes_turn, refund_policy")
+    (run,) = await runs_of(
+        "kind, dedup_key, user_id::text, api_key_id, queue, uses_concurrency_slot, refund_policy"
+    )
 
     assert tuple(run) == (
         "deep_analysis",

@@ -61,7 +61,7 @@ async def test_repeated_key_creation_returns_one_key_and_stores_no_plain_text(ad
 
     assert again.content == first.content
     kept = await owner.fetchval(
-        "select string_agg(encode(answer, 'escape'), '') || string_agg(encode(id, 'escape'), '')"
+        "select string_agg(encode(response, 'escape'), '') || string_agg(encode(id, 'escape'), '')"
         " from traffic.idempotency_keys"
     )
     assert first.json()["key"][9:30] not in kept
@@ -146,7 +146,7 @@ async def test_retry_continues_an_attempt_that_crashed_after_its_effect(ada, own
     first = await ada.post("/v1/accounts", BODY, headers=headers)
     # The state after a process crashed between the effect and the response, half a minute ago.
     await owner.execute(
-        "update traffic.idempotency_keys set answer = null, locked_until = now() where effect_id = $1",
+        "update traffic.idempotency_keys set response = null, locked_until = now() where effect_id = $1",
         uuid.UUID(first.json()["id"]),
     )
 
@@ -161,7 +161,7 @@ async def test_retry_after_a_crashed_key_creation_returns_one_working_key(ada, o
     headers, body = keyed(), {"name": "k", "scopes": ["credits:read"]}
     lost = (await ada.post("/v1/api-keys", body, headers=headers)).json()
     await owner.execute(
-        "update traffic.idempotency_keys set answer = null, locked_until = now() where effect_id = $1",
+        "update traffic.idempotency_keys set response = null, locked_until = now() where effect_id = $1",
         uuid.UUID(lost["id"]),
     )
 

@@ -24,11 +24,11 @@ class Customer:
     owner: Any
 
     @property
-    def records(self):
-        return self.foundation.payments.records
+    def stripe_reader(self):
+        return self.foundation.payments.stripe_reader
 
     @property
-    def book(self):
+    def repository(self):
         return PostgresSubscriptionRepository(self.foundation.database.admin("tests"))
 
     async def get(self, path):
@@ -53,13 +53,13 @@ class Customer:
         session_id = await self.session_of(checkout)
         answer = await self.control.post(f"/sessions/{session_id}/pay", json={})
         assert answer.status_code == 200, answer.text
-        return await self.records.checkout(session_id)
+        return await self.stripe_reader.checkout(session_id)
 
     async def hear(self, subscription_id):
         """Apply the subscription's current state, as the processing of an event would."""
-        seen_at = await self.book.now()
-        snapshot = await self.records.subscription(subscription_id)
-        return await self.book.apply_subscription(self.account_id, snapshot, seen_at)
+        seen_at = await self.repository.now()
+        snapshot = await self.stripe_reader.subscription(subscription_id)
+        return await self.repository.apply_subscription(self.account_id, snapshot, seen_at)
 
     async def subscribe(self, plan):
         paid = await self.pay(await self.done("/checkout", {"plan": plan}))

@@ -25,7 +25,7 @@ async def test_paid_pack_grants_its_credits_once(customer):
     checkout = await customer.done("/checkout", {"pack": "small"})
     paid = await customer.pay(checkout)
 
-    first, second = [await customer.book.complete_purchase(paid) for _ in range(2)]
+    first, second = [await customer.repository.complete_purchase(paid) for _ in range(2)]
 
     assert (first, second) == (100, 0)
     assert await customer.credits() - before == 100
@@ -60,7 +60,7 @@ async def test_checkout_for_another_plan_expires_the_first(customer):
     first = await customer.done("/checkout", {"plan": "growth"})
     await customer.done("/checkout", {"plan": "pro"})
 
-    session = await customer.records.checkout(await customer.session_of(first))
+    session = await customer.stripe_reader.checkout(await customer.session_of(first))
 
     assert session.status == "expired"
     assert (await customer.get(f"/checkouts/{first['checkout_id']}")).json()["status"] == "expired"
@@ -104,7 +104,7 @@ async def test_session_is_expired_at_stripe_if_its_checkout_was_closed_concurren
     answer = await customer.post("/checkout", {"plan": "growth"})
 
     assert answer.json()["code"] == "checkout_closed"
-    assert (await customer.records.checkout(sessions[0])).status == "expired"
+    assert (await customer.stripe_reader.checkout(sessions[0])).status == "expired"
 
 
 @pytest.mark.parametrize("body", [{"plan": "growth"}, {"pack": "small"}])
@@ -138,7 +138,7 @@ async def test_customer_and_price_of_another_stripe_account_are_recreated(custom
 
 async def test_session_expired_at_stripe_is_replaced_by_a_new_one(application, customer):
     first = await customer.done("/checkout", {"plan": "growth"})
-    await application.billing.checkouts.till.expire_checkout(await customer.session_of(first))
+    await application.billing.checkouts.checkout_provider.expire_checkout(await customer.session_of(first))
 
     second = await customer.done("/checkout", {"plan": "growth"})
 

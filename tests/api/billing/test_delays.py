@@ -64,7 +64,7 @@ async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
     async with build(place) as application, client_for(application) as client:
         stripe_proxy.application = client
         endpoint = {"url": stripe_proxy.url + EVENTS_PATH, "enabled_events": ["*"]}
-        await application.foundation.payments.desk.post("/v1/webhook_endpoints", "endpoint", **endpoint)
+        await application.foundation.payments.api.post("/v1/webhook_endpoints", "endpoint", **endpoint)
         stopping = asyncio.Event()
         consumer = asyncio.create_task(inbox_attendants(application.foundation)["inbox"](stopping))
         yield application, client
@@ -95,7 +95,7 @@ class DelayedCustomer(Customer):
         """End the subscription, because later tests would renew it too."""
         subscription_id = await self.owner.fetchval(SUBSCRIBED, self.account_id)
         if subscription_id is not None:
-            await StripeSubscriptions(self.foundation.payments.desk).cancel_now(subscription_id)
+            await StripeSubscriptions(self.foundation.payments.api).cancel_now(subscription_id)
         await self.settle()
 
     async def plans(self):

@@ -2,13 +2,13 @@ import uuid
 from datetime import timedelta
 
 from features.billing.domain.stripe_snapshots import ReversalSnapshot
-from tests.integration.database.billing.snapshots import STARTED_AT, invoice
+from tests.support.stripe_snapshots import STARTED_AT, invoice
 
 
 async def test_invoices_come_in_pages_newest_first(customer):
     for days in range(3):
         one = invoice(number=f"A-{days}", created_at=STARTED_AT + timedelta(days=days))
-        await customer.book.save_invoice(customer.account_id, one, STARTED_AT)
+        await customer.repository.save_invoice(customer.account_id, one, STARTED_AT)
 
     first = (await customer.get("/invoices?limit=2")).json()
     second = (await customer.get(f"/invoices?limit=2&cursor={first['next_cursor']}")).json()
@@ -22,10 +22,10 @@ async def test_an_account_without_invoices_has_an_empty_list(customer):
 
 
 async def test_invoice_shows_the_refunded_amount(customer):
-    book, payment_id = customer.book, f"pi_{uuid.uuid4().hex}"
+    repository, payment_id = customer.repository, f"pi_{uuid.uuid4().hex}"
     paid = invoice(status="paid", paid_cents=2900, payment_id=payment_id)
-    await book.save_invoice(customer.account_id, paid, STARTED_AT)
-    await book.note_payment(
+    await repository.save_invoice(customer.account_id, paid, STARTED_AT)
+    await repository.record_payment(
         customer.account_id,
         payment_id,
         grant_reference="x",
@@ -33,7 +33,7 @@ async def test_invoice_shows_the_refunded_amount(customer):
         paid_cents=2900,
         currency="usd",
     )
-    await book.return_payment(
+    await repository.reverse_payment(
         ReversalSnapshot(id=f"re_{payment_id}", payment_id=payment_id, returned_cents=900, status="succeeded")
     )
 

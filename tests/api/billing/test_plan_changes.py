@@ -48,8 +48,8 @@ async def paid_last(customer):
         "select stripe_subscription_id from subscriptions where account_id = $1 and clock = 'stripe'",
         customer.account_id,
     )
-    snapshot = await customer.records.subscription(subscription_id)
-    return (await customer.records.invoice(snapshot.latest_invoice_id)).paid_cents
+    snapshot = await customer.stripe_reader.subscription(subscription_id)
+    return (await customer.stripe_reader.invoice(snapshot.latest_invoice_id)).paid_cents
 
 
 async def test_stripes_event_of_an_upgrade_changes_nothing_more(customer):
@@ -231,8 +231,8 @@ async def test_portal_returns_stripes_url(subscriber):
 class ReadsBeforeWrites:
     """SubscriptionProvider that processes an event before each write, after the change has begun."""
 
-    def __init__(self, terms, process_event):
-        self._terms, self._process_event = terms, process_event
+    def __init__(self, subscription_provider, process_event):
+        self._terms, self._process_event = subscription_provider, process_event
 
     def __getattr__(self, name):
         async def write(*arguments, **options):
@@ -257,8 +257,12 @@ async def test_change_is_shown_although_an_event_is_processed_concurrently(
 ):
     subscription_id = await customer.subscribe(plan)
     changes = application.billing.changes
-    terms = ReadsBeforeWrites(changes.terms, lambda: customer.hear(subscription_id))
-    billing = dataclasses.replace(application.billing, changes=dataclasses.replace(changes, terms=terms))
+    subscription_provider = ReadsBeforeWrites(
+        changes.subscription_provider, lambda: customer.hear(subscription_id)
+    )
+    billing = dataclasses.replace(
+        application.billing, changes=dataclasses.replace(changes, subscription_provider=subscription_provider)
+    )
     customer.http = client_of(dataclasses.replace(application, billing=billing))
 
     for step in steps:
@@ -272,8 +276,8 @@ async def test_change_is_shown_although_an_event_is_processed_concurrently(
 class ResponseLost:
     """SubscriptionProvider whose upgrade succeeds at Stripe but loses the response."""
 
-    def __init__(self, terms):
-        self._terms, self.lost = terms, 0
+    def __init__(self, subscription_provider):
+        self._terms, self.lost = subscription_provider, 0
 
     def __getattr__(self, name):
         return getattr(self._terms, name)
@@ -289,14 +293,16 @@ async def test_retry_of_an_interrupted_upgrade_returns_the_new_plan(application,
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
     body, key = {"plan": "pro", "preview_id": preview["preview_id"]}, {"Idempotency-Key": uuid.uuid4().hex}
     changes = application.billing.changes
-    terms = ResponseLost(changes.terms)
-    billing = dataclasses.replace(application.billing, changes=dataclasses.replace(changes, terms=terms))
+    subscription_provider = ResponseLost(changes.subscription_provider)
+    billing = dataclasses.replace(
+        application.billing, changes=dataclasses.replace(changes, subscription_provider=subscription_provider)
+    )
     subscriber.http = client_of(dataclasses.replace(application, billing=billing))
 
     answers = [await subscriber.post("/change-plan", body, **key) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [503, 200]
-    assert (answers[1].json()["plan"], terms.lost) == ("pro", 1)
+    assert (answers[1].json()["plan"], subscription_provider.lost) == ("pro", 1)
     assert await subscriber.credits() - before == 1250
     assert await paid_last(subscriber) == preview["due_now_cents"]
 
@@ -327,8 +333,8 @@ async def test_change_is_refused_when_stripes_price_is_not_the_previewed_one(cus
     subscription_id = await customer.subscribe("growth")
     preview = await customer.done("/change-plan/preview", {"plan": "agency"})
     prices = await customer.owner.fetchval("select stripe_price_id from billing_prices where plan = 'pro'")
-    found = await customer.records.subscription(subscription_id)
-    await customer.foundation.payments.desk.post(
+    found = await customer.stripe_reader.subscription(subscription_id)
+    await customer.foundation.payments.api.post(
         f"/v1/subscriptions/{subscription_id}",
         f"by hand {subscription_id}",
         items=[{"id": found.item_id, "price": prices}],
@@ -337,5 +343,5 @@ async def test_change_is_refused_when_stripes_price_is_not_the_previewed_one(cus
     answer = await customer.post("/change-plan", {"plan": "agency", "preview_id": preview["preview_id"]})
 
     assert (answer.status_code, answer.json()["code"]) == (409, "preview_expired")
-    assert (await customer.records.subscription(subscription_id)).price_id == prices
+    assert (await customer.stripe_reader.subscription(subscription_id)).price_id == prices
     assert (await customer.subscription())["plan"] == "pro"

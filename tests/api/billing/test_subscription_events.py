@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from core.wiring.cron import job_handlers
-from core.wiring.inbox import consumption_on
+from core.wiring.inbox import stripe_event_processor
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from tests.support import until
 
@@ -15,7 +15,7 @@ from tests.support import until
 @pytest.fixture
 async def hear_all(application, owner, database):
     """Function that fetches and processes all events in random order and returns those of an account."""
-    consumption = consumption_on(database.admin("tests"), application.foundation.payments.records)
+    processor = stripe_event_processor(database.admin("tests"), application.foundation.payments.stripe_reader)
     since = datetime.now(UTC) - timedelta(minutes=5)
 
     async def hear(account_id, seed=0):
@@ -30,8 +30,8 @@ async def hear_all(application, owner, database):
                 " where stripe_event_id = $1",
                 *(event_id, place),
             )
-        while claimed := await consumption.line.claim(1):
-            await consumption.consume(claimed[0])
+        while claimed := await processor.queue.claim(1):
+            await processor.process(claimed[0])
         return await owner.fetch("select type, status from webhook_events where account_id = $1", account_id)
 
     return hear
@@ -67,8 +67,8 @@ async def test_second_subscription_is_cancelled_and_refunded(subscriber, applica
         " where account_id = $1 and clock = 'stripe'",
         subscriber.account_id,
     )
-    price_id = (await payments.records.subscription(first["id"])).price_id
-    second = await payments.desk.post(
+    price_id = (await payments.stripe_reader.subscription(first["id"])).price_id
+    second = await payments.api.post(
         "/v1/subscriptions",
         f"by hand for {subscriber.account_id}",
         customer=first["customer_id"],
@@ -80,7 +80,7 @@ async def test_second_subscription_is_cancelled_and_refunded(subscriber, applica
     )
     assert "parked" in {row["status"] for row in waiting}
     sync = job_handlers(
-        application.foundation.database, payments.records, StripeSubscriptions(payments.desk)
+        application.foundation.database, payments.stripe_reader, StripeSubscriptions(payments.api)
     )["subscription-sync"]
 
     report = await sync.carry_out(is_dry_run=False)
@@ -89,14 +89,14 @@ async def test_second_subscription_is_cancelled_and_refunded(subscriber, applica
 
     assert second["id"] in {one.subject for one in report.findings if one.kind == "second_subscription"}
     assert second["id"] not in {one.subject for one in again.findings}
-    assert (await payments.records.subscription(second["id"])).surplus == "ended"
-    assert (await payments.records.subscription(first["id"])).status == "active"
-    (invoice,) = [one async for one in payments.records.invoices_of(second["id"])]
-    (refund,) = [one async for one in payments.desk.pages("/v1/refunds", payment_intent=invoice.payment_id)]
+    assert (await payments.stripe_reader.subscription(second["id"])).surplus == "ended"
+    assert (await payments.stripe_reader.subscription(first["id"])).status == "active"
+    (invoice,) = [one async for one in payments.stripe_reader.invoices_of(second["id"])]
+    (refund,) = [one async for one in payments.api.pages("/v1/refunds", payment_intent=invoice.payment_id)]
     assert (refund["amount"], refund["reason"]) == (invoice.paid_cents, "duplicate")
     assert {row["status"] for row in heard} == {"applied"}
     assert await subscriber.credits() == credits_before
-    await StripeSubscriptions(payments.desk).give_back(invoice.payment_id)
+    await StripeSubscriptions(payments.api).refund_payment(invoice.payment_id)
 
 
 async def test_paid_pack_has_an_invoice(customer, hear_all):

@@ -51,9 +51,9 @@ async def test_health_check_reports_the_stripe_mode(place, environment, mode, fo
 
 
 async def test_health_check_reports_the_failure_of_the_last_call(place):
-    desk = StripeApi(None)
-    desk.failure = "key_refused"
-    _, probe = payment_probe(place.settings, desk)["stripe"]
+    api = StripeApi(None)
+    api.failure = "key_refused"
+    _, probe = payment_probe(place.settings, api)["stripe"]
 
     with pytest.raises(HealthCheckFailed, match="the last call failed: key_refused"):
         await probe()

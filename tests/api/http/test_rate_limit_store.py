@@ -3,11 +3,7 @@
 import asyncpg
 import pytest
 
-from tests.support import free_port
 from tests.support.calls import BALANCE, statuses
-from tests.support.redis_server import address_of, redis_server
-
-needs_redis = pytest.mark.needs_program("redis")
 
 
 @pytest.fixture
@@ -45,29 +41,3 @@ async def test_memory_store_does_not_use_the_database(open_client, limit, bearer
     assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
     assert await rows() == 0
     assert await binding(client) == ("ready", {"ok": True, "mode": "local", "detail": "this process alone"})
-
-
-@needs_redis
-async def test_redis_store_does_not_use_the_database(open_client, limit, bearer, rows, tmp_path, binding):
-    await limit("read", 2)
-    async with redis_server(tmp_path) as port:
-        store = address_of(port).replace("redis://", "valkey://")
-        client = await open_client(OSLIRA_RATE_LIMIT_STORE=store)
-
-        assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
-        assert await rows() == 0
-        assert await binding(client) == ("ready", {"ok": True, "mode": "real", "detail": "Redis"})
-
-
-async def test_unavailable_redis_is_degraded_and_requests_are_still_counted(
-    open_client, limit, bearer, logs, binding
-):
-    await limit("read", 2)
-    client = await open_client(OSLIRA_RATE_LIMIT_STORE=address_of(free_port()))
-
-    assert await statuses(client, 3, headers=bearer()) == [200, 200, 429]
-    status, found = await binding(client)
-    assert (status, found["ok"], found["mode"]) == ("degraded", False, "real")
-    assert found["detail"] == "Redis does not answer (ConnectionError): each process counts for itself"
-    assert [line["event"] for line in logs if line["log_level"] == "warning"] == ["redis_away"]
-    assert "canary" not in f"{found} {logs}"

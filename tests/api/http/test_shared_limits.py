@@ -1,4 +1,4 @@
-"""Rate limits shared by two API processes, for each store."""
+"""Rate limits shared by two API processes."""
 
 import asyncio
 import itertools
@@ -10,36 +10,21 @@ import pytest
 from tests.conftest import copy_of
 from tests.support.application import servers, set_limit
 from tests.support.calls import BALANCE
-from tests.support.redis_server import address_of, redis_server
 
 REQUESTS = 240
 TASKS = 24
 READS_MAX, ANONYMOUS_MAX = 50, 30
-needs_redis = pytest.mark.needs_program("redis")
 
 
 @pytest.fixture(scope="module")
-async def redis_address(tmp_path_factory):
-    async with redis_server(tmp_path_factory.mktemp("redis")) as port:
-        yield address_of(port)
-
-
-@pytest.fixture(
-    scope="module", params=["postgres", pytest.param("redis", marks=(needs_redis, pytest.mark.battery))]
-)
-def store(request):
-    return request.param if request.param == "postgres" else request.getfixturevalue("redis_address")
-
-
-@pytest.fixture(scope="module")
-async def two_processes(cluster, template, place, store):
+async def two_processes(cluster, template, place):
     """Addresses of two API processes. Each test uses a different principal, so that they are counted
     separately.
     """
     async with copy_of(cluster, template) as addresses, servers(addresses, place) as start:
         await set_limit(addresses, "read", READS_MAX)
         await set_limit(addresses, "public", ANONYMOUS_MAX)
-        ports = [(await start(OSLIRA_RATE_LIMIT_STORE=store))[1] for _ in range(2)]
+        ports = [(await start())[1] for _ in range(2)]
         yield [f"http://127.0.0.1:{port}" for port in ports]
 
 

@@ -192,9 +192,9 @@ async def test_audit_entries_cannot_be_changed_or_deleted(database, grant):
     session = database.admin("tests")
 
     for statement in (
-        "update public.admin_acts set reason = 'another'",
-        "update public.admin_acts set operator_id = gen_random_uuid()",
-        "delete from public.admin_acts",
+        "update public.audit_log set reason = 'another'",
+        "update public.audit_log set operator_id = gen_random_uuid()",
+        "delete from public.audit_log",
     ):
         with pytest.raises(Exception, match="permission denied"):
             await session.fetch(statement)

@@ -27,7 +27,7 @@ def run(client, operator):
 async def test_job_list_contains_next_due_time_and_last_run(client, operator, run, owner, database):
     asked = (await run("progress-expiry")).json()
     cron = PostgresCron(database.admin("tests"))
-    await owner.execute("select traffic.enlist($1, 'here', '{}')", asked["id"])
+    await owner.execute("select traffic.register_worker($1, 'here', '{}')", asked["id"])
     _, begun = await cron.begin(
         "progress-expiry", datetime.fromisoformat(asked["slot"]), executor=asked["id"], attempts_max=1
     )

@@ -156,7 +156,7 @@ async def test_a_change_is_seen_by_the_next_poll(hearing, book, get, poll):
 
 
 async def test_change_of_a_child_invalidates_the_parent(hearing, book, get, poll):
-    parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
+    parent = await book.begun(kind="bulk_analysis", credits_held=0, uses_concurrency_slot=False)
     child = await book.begun(parent_id=parent.id)
     seen = await get(parent.id)
 

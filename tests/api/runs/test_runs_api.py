@@ -86,7 +86,7 @@ async def test_result_url_is_set_once_the_result_exists(get, book):
 
 
 async def test_parent_run_includes_the_credits_of_its_children(get, book):
-    parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
+    parent = await book.begun(kind="bulk_analysis", credits_held=0, uses_concurrency_slot=False)
     children = [await book.begun(parent_id=parent.id) for _ in range(2)]
     assert (await get(parent.id)).json()["credits_held"] == 10
 
@@ -101,7 +101,7 @@ async def test_parent_run_includes_the_credits_of_its_children(get, book):
 
 @pytest.mark.parametrize("path", ["/{}", "/{}/events", "", "?parent_id={}"])
 async def test_provider_costs_are_hidden_from_tenants(client, book, owner, path):
-    parent = await book.begun(kind="bulk_analysis", credits_held=0, takes_turn=False)
+    parent = await book.begun(kind="bulk_analysis", credits_held=0, uses_concurrency_slot=False)
     child = await book.begun(parent_id=parent.id)
     await owner.execute(NEW_SCRAPE, book.account_id, child.id)
     await book.runs.finish(child, DONE)

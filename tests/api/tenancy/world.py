@@ -33,7 +33,7 @@ insert into public.invoices (
 NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
 CRON_JOB = "cache-expiry"
 NEW_CRON_RUN = f"""
-select (run).id from cron.claim(
+select (run).id from scheduling.claim(
     '{CRON_JOB}', date_trunc('hour', now()), gen_random_uuid(), 'schedule', false, null)
 """
 SCOPES = get_args(Scope)

@@ -71,6 +71,6 @@ async def carrying(foundation):
 @pytest.fixture
 async def courier(application, owner):
     """A running delivery worker; pending deliveries of other tests are failed first."""
-    await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
+    await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
     async with carrying(application.foundation):
         yield

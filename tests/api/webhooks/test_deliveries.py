@@ -82,7 +82,9 @@ async def test_failed_delivery_is_retried_with_the_same_id(tenant, receiver, own
     (waiting,) = await settled(tenant)
     failing = await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}")
 
-    await owner.execute("update notice_deliveries set due_at = now() where id = $1", uuid.UUID(waiting["id"]))
+    await owner.execute(
+        "update webhook_deliveries set due_at = now() where id = $1", uuid.UUID(waiting["id"])
+    )
     (delivered,) = await until(lambda: tenant.deliveries(status="delivered", endpoint_id=endpoint["id"]))
 
     assert (waiting["status"], waiting["attempts"], waiting["last_status"]) == ("pending", 1, 500)
@@ -125,7 +127,8 @@ async def test_stored_url_with_a_forbidden_address_is_not_requested(tenant, rece
     receiver.script(http(200))
     endpoint = await tenant.add(receiver.url)
     await owner.execute(
-        "update notice_endpoints set url = 'http://169.254.169.254/' where id = $1", uuid.UUID(endpoint["id"])
+        "update webhook_endpoints set url = 'http://169.254.169.254/' where id = $1",
+        uuid.UUID(endpoint["id"]),
     )
     await tenant.on(endpoint, "test", 202)
     (delivery,) = await settled(tenant)
@@ -184,11 +187,11 @@ async def test_stuck_dns_lookups_do_not_block_provider_threads(courier, stuck_lo
 
 
 async def test_expired_lease_of_a_dead_worker_is_taken_over(application, tenant, receiver, owner):
-    await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
+    await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
     receiver.script(http(200))
     await tenant.on(await tenant.add(receiver.url), "test", 202)
     outbox = application.notices.deliveries.store._session  # noqa: SLF001  claim of a dying worker
-    await outbox.fetch("select * from notices.claim(20, 5, $1)", timedelta(milliseconds=50))
+    await outbox.fetch("select * from webhooks.claim(20, 5, $1)", timedelta(milliseconds=50))
 
     async with carrying(application.foundation):
         (delivery,) = await settled(tenant)
@@ -197,7 +200,7 @@ async def test_expired_lease_of_a_dead_worker_is_taken_over(application, tenant,
 
 
 async def test_stopped_worker_finishes_its_claimed_deliveries(application, tenant, owner):
-    await owner.execute("update notice_deliveries set status = 'failed' where status = 'pending'")
+    await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
     asked, answer = asyncio.Event(), asyncio.Event()
 
     async def waits(_, writer):

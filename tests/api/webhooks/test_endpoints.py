@@ -35,7 +35,7 @@ async def test_only_the_creation_response_contains_the_secret(tenant):
 
 async def test_secret_can_be_read_and_is_not_stored(tenant, endpoint, owner):
     shown = await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}/secret")
-    rows = await owner.fetch("select e::text as row from notice_endpoints as e")
+    rows = await owner.fetch("select e::text as row from webhook_endpoints as e")
 
     assert shown["secret"] == endpoint["secret"]
     assert [row for row in rows if endpoint["secret"].removeprefix("whsec_")[:20] in row["row"]] == []
@@ -145,7 +145,7 @@ async def test_rotation_whose_response_was_lost_is_not_repeated(tenant, endpoint
     key = {"Idempotency-Key": uuid.uuid4().hex}
     first = await tenant.on(endpoint, "rotate-secret", headers=key)
     # Simulates a process that died between the effect and the stored response.
-    await owner.execute("update traffic.idempotency_keys set answer = null, locked_until = now()")
+    await owner.execute("update traffic.idempotency_keys set response = null, locked_until = now()")
 
     assert await tenant.on(endpoint, "rotate-secret", headers=key) == first
 
@@ -208,7 +208,7 @@ async def test_deliveries_are_filtered_and_paged(tenant, endpoint, owner):
     other = await tenant.add(URL)
     ids = [(await tenant.on(endpoint, "test", 202))["id"] for _ in range(3)]
     other_id = (await tenant.on(other, "test", 202))["id"]
-    await owner.execute("update notice_deliveries set status = 'dead' where id = $1", uuid.UUID(ids[1]))
+    await owner.execute("update webhook_deliveries set status = 'dead' where id = $1", uuid.UUID(ids[1]))
 
     everything = await tenant.ask("GET", DELIVERIES, params={"limit": 3})
     rest = await tenant.ask("GET", DELIVERIES, params={"limit": 3, "cursor": everything["next_cursor"]})
@@ -233,7 +233,7 @@ async def test_failed_deliveries_of_an_interval_are_replayed(tenant, endpoint, o
     ids = [(await tenant.on(endpoint, "test", 202))["id"] for _ in range(4)]
     for number, (status, day) in enumerate((("dead", 1), ("failed", 2), ("dead", 3), ("delivered", 2))):
         await owner.execute(
-            "update notice_deliveries set status = $2, failures = 8, created_at = $3 where id = $1",
+            "update webhook_deliveries set status = $2, failures = 8, created_at = $3 where id = $1",
             *(uuid.UUID(ids[number]), status, datetime(2026, 1, day, tzinfo=UTC)),
         )
 

@@ -63,15 +63,15 @@ async def new_subscription(owner, account_id):
         "select billing.complete_purchase($1, $2, $3, $4, 100, 1500, 'usd')",
         *(account_id, checkout_id, f"cs_{key}", f"pi_{key}"),
     )
-    await owner.execute("select billing.return_payment($1, $2, 750)", f"pi_{key}", f"re_{key}")
+    await owner.execute("select billing.reverse_payment($1, $2, 750)", f"pi_{key}", f"re_{key}")
 
 
 NEW_ENDPOINT = """
-select notices.add_endpoint($1, $2, $3, $3, $4, null, 'user:x', 10)
+select webhooks.add_endpoint($1, $2, $3, $3, $4, null, 'user:x', 10)
 """
 NEW_ATTEMPT = """
-insert into public.notice_attempts (account_id, delivery_id, number, http_status, duration_ms)
-select account_id, id, 1, 500, 10 from public.notice_deliveries where account_id = $1
+insert into public.webhook_attempts (account_id, delivery_id, number, http_status, duration_ms)
+select account_id, id, 1, 500, 10 from public.webhook_deliveries where account_id = $1
 """
 
 
@@ -84,5 +84,5 @@ async def new_endpoint(owner, account_id, url="https://hooks.example", types=())
 async def new_delivery(owner, account_id):
     """Returns a delivery to its own endpoint, after one attempt."""
     await new_endpoint(owner, account_id)
-    await owner.execute("select notices.emit($1, 'batch.completed', '{}')", account_id)
+    await owner.execute("select webhooks.enqueue($1, 'batch.completed', '{}')", account_id)
     await owner.execute(NEW_ATTEMPT, account_id)

@@ -97,10 +97,10 @@ async def test_data_api_roles_have_no_privilege_where_supabase_granted_all(owner
 async def test_app_user_needs_no_privilege_on_supabases_auth_schema(owner_url):
     await migrate(owner_url)
     user_id = uuid.uuid4()
-    await execute(owner_url, f"select private.first_sight('{user_id}', 'a@example.com', 'A', 0)")
+    await execute(owner_url, f"select private.sign_up_if_new('{user_id}', 'a@example.com', 'A', 0)")
 
     connection = await asyncpg.connect(role_url(owner_url, "app_user"))
-    role = await connection.fetchval("select role from caller.standing($1, null)", claims_of(user_id))
+    role = await connection.fetchval("select role from caller.membership($1, null)", claims_of(user_id))
     may_use_auth = await connection.fetchval("select has_schema_privilege('auth', 'usage')")
     await connection.close()
 

@@ -77,6 +77,6 @@ async def test_records_are_purged_in_batches(runs, owner, worked):
     for _ in range(3):
         await worked(30)
 
-    portions = [await owner.fetchval("select runs.forget_ended('7 days', 2)") for _ in range(3)]
+    portions = [await owner.fetchval("select runs.purge_ended('7 days', 2)") for _ in range(3)]
 
     assert portions == [2, 1, 0]

@@ -32,7 +32,7 @@ TABLES = {
     "public.invitations": True,
     "public.api_keys": True,
     "public.business_profiles": True,
-    "public.ai_answers": False,
+    "public.completion_cache": False,
     "public.runs": True,
     "public.bulk_items": True,
     "public.bulk_rejections": True,
@@ -47,16 +47,16 @@ TABLES = {
     "public.checkouts": True,
     "public.invoices": True,
     "public.payments": True,
-    "public.payment_returns": True,
-    "public.notice_endpoints": True,
-    "public.notices": True,
-    "public.notice_deliveries": True,
-    "public.notice_attempts": True,
+    "public.payment_reversals": True,
+    "public.webhook_endpoints": True,
+    "public.webhook_messages": True,
+    "public.webhook_deliveries": True,
+    "public.webhook_attempts": True,
     "public.credit_packs": False,
     "public.billing_prices": False,
     "public.webhook_events": False,
     "public.cron_runs": False,
-    "public.admin_acts": False,
+    "public.audit_log": False,
     "public.plans": False,
     "public.rate_limits": False,
     "public.token_prices": False,
@@ -71,7 +71,7 @@ TABLES = {
     "traffic.data_points": False,
     "traffic.leases": False,
     "traffic.workers": False,
-    "cron.settings": False,
+    "scheduling.settings": False,
     "oslira.migrations": False,
 }
 # The only tables that members may write in their own accounts: the commands, and a column to test with.
@@ -143,18 +143,18 @@ insert into anonymous_tokens select sha256('t'), run_id, 'infinity' from analysi
 """
 REQUEST = "insert into traffic.requests values (now(), 'GET', '/', 200, 1, $1, 'user', null, 'r')"
 AI_ANSWER = """
-insert into ai_answers (
-    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+insert into completion_cache (
+    account_id, completion_key, completion, is_compressed, provider, model, is_simulated, expires_at
 )
 values ($1, sha256('q'), '{}', false, 'openai', 'gpt-5', true, now() + interval '1 day')
 """
 
 
 CRON_RUN = """
-select cron.claim('rls', now(), gen_random_uuid(), 'schedule', false, null)
+select scheduling.claim('rls', now(), gen_random_uuid(), 'schedule', false, null)
 """
 ADMIN_ACT = """
-insert into admin_acts (id, operator_id, operation, method, path, account_id, request_id)
+insert into audit_log (id, operator_id, operation, method, path, account_id, request_id)
 values (gen_random_uuid(), gen_random_uuid(), 'grantCredits', 'POST', '/', $1, 'r')
 """
 
@@ -186,7 +186,7 @@ async def victim(owner):
     await new_delivery(owner, tenant.account_id)
     await owner.execute("insert into billing_prices values ('price_victim', 'growth', null, 2900, 'usd')")
     await owner.execute(NEW_EVENT, tenant.account_id)
-    await owner.execute("select traffic.enlist(gen_random_uuid()::text, 'here', '{}')")
+    await owner.execute("select traffic.register_worker(gen_random_uuid()::text, 'here', '{}')")
     await owner.execute(CRON_RUN)
     await owner.execute(ADMIN_ACT, tenant.account_id)
     return tenant

@@ -29,7 +29,7 @@ FINISH = "select runs.finish($1, $2, 1, $3, 'done', $4, $5)"
 
 @pytest.fixture
 def outbox(database):
-    return PostgresOutbox(database.admin("notices test"))
+    return PostgresOutbox(database.admin("webhooks test"))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def started(owner, account_id, kind="deep_analysis", credits_held=5):
 
 async def told(owner, account_id):
     rows = await owner.fetch(
-        "select type, data from notices where account_id = $1 order by created_at", account_id
+        "select type, data from webhook_messages where account_id = $1 order by created_at", account_id
     )
     return [(row["type"], json.loads(row["data"])) for row in rows]
 
@@ -66,18 +66,18 @@ async def types(owner, account_id):
 async def emitted(owner, account_id, count=1):
     for number in range(count):
         await owner.execute(
-            "select notices.emit($1, 'batch.completed', $2)", account_id, json.dumps({"n": number})
+            "select webhooks.enqueue($1, 'batch.completed', $2)", account_id, json.dumps({"n": number})
         )
 
 
-async def claimed_of(outbox, *account_ids, deliveries_max=1_000, apiece_max=5):
-    claimed = await outbox.claim(deliveries_max, apiece_max=apiece_max, lease=LEASE)
+async def claimed_of(outbox, *account_ids, deliveries_max=1_000, per_account_max=5):
+    claimed = await outbox.claim(deliveries_max, per_account_max=per_account_max, lease=LEASE)
     return [due for due in claimed if due.account_id in account_ids]
 
 
 async def deliveries(owner, account_id):
     return await owner.fetch(
-        "select * from notice_deliveries where account_id = $1 order by created_at", account_id
+        "select * from webhook_deliveries where account_id = $1 order by created_at", account_id
     )
 
 
@@ -153,7 +153,7 @@ async def test_account_without_an_endpoint_gets_no_message(owner, tenant):
     "change", ["status = 'disabled', disabled_reason = 'gone'", "types = '{credits.low}'"]
 )
 async def test_endpoint_without_a_matching_subscription_gets_no_message(owner, account_id, change):
-    await owner.execute(f"update notice_endpoints set {change} where account_id = $1", account_id)
+    await owner.execute(f"update webhook_endpoints set {change} where account_id = $1", account_id)
 
     await emitted(owner, account_id)
 
@@ -225,7 +225,7 @@ async def test_credit_account_records_whether_the_account_has_endpoints(owner, t
     first, second = [await new_endpoint(owner, account_id) for _ in range(2)]
     for endpoint_id in (first, second):
         seen.append(await owner.fetchval(has_endpoints, account_id))
-        await owner.execute("select notices.remove_endpoint($1, $2)", account_id, endpoint_id)
+        await owner.execute("select webhooks.remove_endpoint($1, $2)", account_id, endpoint_id)
 
     assert [*seen, await owner.fetchval(has_endpoints, account_id)] == [False, True, True, False]
 
@@ -239,7 +239,8 @@ async def test_claimed_delivery_is_exclusive_until_its_lease_ends(owner, outbox,
     (due,) = await claimed_of(outbox, account_id)
     assert await claimed_of(outbox, account_id) == []
     await owner.execute(
-        "update notice_deliveries set due_at = now(), claimed_until = now() where account_id = $1", account_id
+        "update webhook_deliveries set due_at = now(), claimed_until = now() where account_id = $1",
+        account_id,
     )
     (again,) = await claimed_of(outbox, account_id)
 
@@ -247,7 +248,7 @@ async def test_claimed_delivery_is_exclusive_until_its_lease_ends(owner, outbox,
     assert again.id == due.id
     assert not await outbox.settle(due, *RETRIED)
     assert (
-        await owner.fetchval("select failing_since from notice_endpoints where account_id = $1", account_id)
+        await owner.fetchval("select failing_since from webhook_endpoints where account_id = $1", account_id)
         is None
     )
     assert await outbox.settle(again, *DELIVERED)
@@ -260,12 +261,14 @@ async def test_delivery_is_recorded_with_its_attempts(owner, outbox, account_id)
     await outbox.settle(due, *RETRIED)
     (waiting,) = await deliveries(owner, account_id)
     assert await claimed_of(outbox, account_id) == []
-    await owner.execute("update notice_deliveries set due_at = now() where account_id = $1", account_id)
+    await owner.execute("update webhook_deliveries set due_at = now() where account_id = $1", account_id)
     (due,) = await claimed_of(outbox, account_id)
     await outbox.settle(due, *DELIVERED)
 
     (row,) = await deliveries(owner, account_id)
-    log = await owner.fetch("select * from notice_attempts where account_id = $1 order by number", account_id)
+    log = await owner.fetch(
+        "select * from webhook_attempts where account_id = $1 order by number", account_id
+    )
     assert (waiting["status"], waiting["failures"], waiting["last_error"]) == ("pending", 1, "timed_out")
     assert timedelta(minutes=4) < waiting["due_at"] - waiting["last_attempt_at"] <= timedelta(minutes=5)
     assert (row["status"], row["attempts"], row["failures"]) == ("delivered", 2, 0)
@@ -277,7 +280,7 @@ async def test_delivery_is_recorded_with_its_attempts(owner, outbox, account_id)
 
 
 async def test_endpoint_is_failing_from_its_first_failure_to_its_next_success(owner, outbox, account_id):
-    failing_since = "select failing_since from notice_endpoints where account_id = $1"
+    failing_since = "select failing_since from webhook_endpoints where account_id = $1"
     await emitted(owner, account_id, 3)
     first, second, third = await claimed_of(outbox, account_id)
 
@@ -303,7 +306,7 @@ async def test_endpoint_that_is_gone_is_disabled_with_its_pending_deliveries(own
     await outbox.settle(second, *RETRIED)
     await outbox.settle(third, *DELIVERED)
 
-    endpoint = await owner.fetchrow("select * from notice_endpoints where account_id = $1", account_id)
+    endpoint = await owner.fetchrow("select * from webhook_endpoints where account_id = $1", account_id)
     assert (endpoint["status"], endpoint["disabled_reason"]) == ("disabled", "gone")
     found = [row["status"] for row in await deliveries(owner, account_id)]
     assert found == ["failed", "failed", "delivered", "failed"]
@@ -371,7 +374,7 @@ async def test_claim_during_another_claim_gets_nothing(addresses, owner, outbox)
     await emitted(owner, account_id, 5)
     rival = await asyncpg.connect(addresses.owner)
     async with rival.transaction():
-        await rival.fetch("select * from notices.claim(1000, 5, $1)", LEASE)
+        await rival.fetch("select * from webhooks.claim(1000, 5, $1)", LEASE)
         latecomer = await listening(owner, url=url)
         await emitted(owner, latecomer)
 
@@ -401,7 +404,7 @@ async def test_removal_of_an_endpoint_does_not_fail_a_concurrent_message(address
     removal = remover.transaction()
     await removal.start()
     await remover.execute(
-        "select notices.remove_endpoint(account_id, id) from notice_endpoints where account_id = $1",
+        "select webhooks.remove_endpoint(account_id, id) from webhook_endpoints where account_id = $1",
         account_id,
     )
     telling = asyncio.create_task(emitted(teller, account_id))
@@ -426,7 +429,7 @@ async def finish_runs(connection, account_id):
 async def come_and_go(connection, account_id):
     for _ in range(40):
         endpoint_id = await new_endpoint(connection, account_id)
-        await connection.execute("select notices.remove_endpoint($1, $2)", account_id, endpoint_id)
+        await connection.execute("select webhooks.remove_endpoint($1, $2)", account_id, endpoint_id)
 
 
 async def settle(outbox, account_id):
@@ -462,12 +465,12 @@ async def test_concurrent_messages_removals_and_settlements_do_not_deadlock(addr
 async def test_old_messages_are_purged_with_their_deliveries(owner, account_id):
     await emitted(owner, account_id, 2)
     await owner.execute(
-        "update notices set created_at = now() - interval '31 days'"
+        "update webhook_messages set created_at = now() - interval '31 days'"
         " where account_id = $1 and data = '{\"n\": 0}'",
         account_id,
     )
 
-    removed = await owner.fetchval("select cron.remove('public.notices', 10)")
+    removed = await owner.fetchval("select scheduling.purge('public.webhook_messages', '30 days', 10)")
 
     assert removed == 1
     assert [data for _, data in await told(owner, account_id)] == [{"n": 1}]

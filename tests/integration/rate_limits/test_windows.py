@@ -1,4 +1,4 @@
-"""Common behaviour of the rate windows in PostgreSQL, Redis and memory."""
+"""Common behaviour of the rate windows in PostgreSQL and memory."""
 
 import asyncio
 import random
@@ -6,23 +6,17 @@ import uuid
 
 import asyncpg
 import pytest
-from redis.asyncio import Redis
 
 from tests.conftest import copy_of
 from tests.support import dual_client
-from tests.support.redis_server import address_of, redis_server
 from tests.support.window_stores import (
     SLOT_S,
     WINDOW_S,
     MemoryArena,
     PostgresArena,
-    RedisArena,
     limit_of,
     within_a_slot,
 )
-
-needs_redis = pytest.mark.needs_program("redis")
-SHARED = ["postgres", pytest.param("redis", marks=needs_redis)]
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +25,6 @@ async def postgres_arena(cluster, template):
         owner = await asyncpg.connect(addresses.owner)
         yield PostgresArena(database, owner)
         await owner.close()
-
-
-@pytest.fixture(scope="module")
-async def redis_arena(tmp_path_factory):
-    async with redis_server(tmp_path_factory.mktemp("redis")) as port:
-        client = Redis.from_url(address_of(port), decode_responses=True)
-        arena = RedisArena(client, address_of(port))
-        yield arena
-        await arena.windows.close()
-        await client.aclose()
 
 
 @pytest.fixture
@@ -53,13 +37,8 @@ async def no_slot_ends():
     await within_a_slot()
 
 
-@pytest.fixture(params=["memory", *SHARED])
+@pytest.fixture(params=["memory", "postgres"])
 def arena(request):
-    return request.getfixturevalue(f"{request.param}_arena")
-
-
-@pytest.fixture(params=SHARED)
-def shared_arena(request):
     return request.getfixturevalue(f"{request.param}_arena")
 
 
@@ -174,41 +153,41 @@ async def test_lowered_limit_applies_at_once(arena, key):
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_shared_stores_grant_exactly_what_memory_grants(shared_arena, memory_arena, key, seed):
+async def test_postgres_grants_exactly_what_memory_grants(postgres_arena, memory_arena, key, seed):
     random_history = random.Random(seed)
     limit = limit_of(random_history.randint(1, 12))
 
     for _ in range(60):
         requests = random_history.randint(1, 5)
-        assert await granted(shared_arena, key, limit, requests) == await granted(
+        assert await granted(postgres_arena, key, limit, requests) == await granted(
             memory_arena, key, limit, requests
         )
         slots = random_history.choice([0, 1, 7, 30, 59, 60, 61, 62])
-        await shared_arena.pass_slots(slots)
+        await postgres_arena.pass_slots(slots)
         await memory_arena.pass_slots(slots)
 
 
-async def test_small_clock_step_back_keeps_the_grants(shared_arena, key):
-    await granted(shared_arena, key, limit_of(3), 3)
-    await shared_arena.pass_slots(-10)
+async def test_small_clock_step_back_keeps_the_grants(postgres_arena, key):
+    await granted(postgres_arena, key, limit_of(3), 3)
+    await postgres_arena.pass_slots(-10)
 
-    assert await granted(shared_arena, key, limit_of(3), 9) == 0
-
-
-async def test_large_clock_step_back_discards_future_grants(shared_arena, key):
-    await granted(shared_arena, key, limit_of(3), 3)
-    await shared_arena.pass_slots(-1_000)
-
-    assert await granted(shared_arena, key, limit_of(3), 9) == 3
-    assert await granted(shared_arena, key, limit_of(3), 9) == 0
+    assert await granted(postgres_arena, key, limit_of(3), 9) == 0
 
 
-async def test_processes_share_one_count(shared_arena, key):
-    second = shared_arena.another()
+async def test_large_clock_step_back_discards_future_grants(postgres_arena, key):
+    await granted(postgres_arena, key, limit_of(3), 3)
+    await postgres_arena.pass_slots(-1_000)
+
+    assert await granted(postgres_arena, key, limit_of(3), 9) == 3
+    assert await granted(postgres_arena, key, limit_of(3), 9) == 0
+
+
+async def test_processes_share_one_count(postgres_arena, key):
+    second = postgres_arena.another()
 
     counts = await asyncio.gather(
-        granted(shared_arena, key, limit_of(30), 40),
-        granted(shared_arena, key, limit_of(30), 40, windows=second),
+        granted(postgres_arena, key, limit_of(30), 40),
+        granted(postgres_arena, key, limit_of(30), 40, windows=second),
     )
     await second.close()
 

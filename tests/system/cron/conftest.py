@@ -12,7 +12,7 @@ async def cron_addresses(cluster, template):
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
         # Simulates an old installation: slots before the installation are not caught up.
-        await connection.execute("update cron.settings set catch_up_since = '2000-01-01'")
+        await connection.execute("update scheduling.settings set catch_up_since = '2000-01-01'")
         await connection.close()
         yield addresses
 

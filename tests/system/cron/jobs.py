@@ -30,7 +30,7 @@ class Claims:
 
     async def claim(self, claim):
         is_first = self.rows.setdefault((claim.job, claim.slot), claim) is claim
-        return ("claimed" if is_first else "known"), None
+        return ("claimed" if is_first else "existing"), None
 
 
 class Counting:

@@ -32,7 +32,7 @@ def job_name():
 @pytest.fixture
 async def executor(cron_owner):
     name = str(uuid.uuid4())
-    await cron_owner.execute("select traffic.enlist($1, 'here', '{}')", name)
+    await cron_owner.execute("select traffic.register_worker($1, 'here', '{}')", name)
     return name
 
 
@@ -52,7 +52,7 @@ async def test_one_of_many_concurrent_claims_of_a_slot_wins(
 
     outcomes = await asyncio.gather(*(rival.claim(one) for rival, one in zip(rivals, claims, strict=True)))
 
-    assert sorted(outcome for outcome, _ in outcomes) == ["claimed"] + ["known"] * 7
+    assert sorted(outcome for outcome, _ in outcomes) == ["claimed"] + ["existing"] * 7
     assert len({run.id for _, run in outcomes}) == 1
     assert await cron_owner.fetchval(QUEUED, job_name) == 1
 
@@ -69,18 +69,18 @@ async def test_rolled_back_claim_leaves_no_row_and_no_workflow(cron_owner, cron_
 
 
 async def test_repeated_operator_request_returns_the_same_run(cron, job_name):
-    asked = by_operator(job_name)
-    _, first = await cron.claim(asked)
+    fetched = by_operator(job_name)
+    _, first = await cron.claim(fetched)
 
-    outcome, second = await cron.claim(by_operator(job_name, id=asked.id, slot=SLOT + timedelta(seconds=9)))
+    outcome, second = await cron.claim(by_operator(job_name, id=fetched.id, slot=SLOT + timedelta(seconds=9)))
 
-    assert (outcome, second) == ("known", first)
+    assert (outcome, second) == ("existing", first)
 
 
 async def test_slot_before_the_installation_is_not_caught_up(cron, job_name):
     before = at("1999-12-31T03:00:00")
 
-    assert await cron.claim(claim(job_name, slot=before, trigger="catch_up")) == ("before_us", None)
+    assert await cron.claim(claim(job_name, slot=before, trigger="catch_up")) == ("before_installation", None)
     assert (await cron.claim(claim(job_name, trigger="catch_up")))[0] == "claimed"
 
 
@@ -102,7 +102,7 @@ async def test_only_the_current_attempt_finishes_a_run(cron, executor, job_name)
 
 async def test_fenced_executor_begins_no_run(cron, cron_owner, executor, job_name):
     await cron.claim(claim(job_name))
-    await cron_owner.execute("update traffic.workers set gone_at = now() where executor = $1", executor)
+    await cron_owner.execute("update traffic.workers set stopped_at = now() where executor = $1", executor)
 
     assert (await cron.begin(job_name, SLOT, executor=executor, attempts_max=2))[0] == "fenced"
     assert (await cron.begin(job_name, SLOT + timedelta(1), executor=executor, attempts_max=2))[

@@ -26,7 +26,7 @@ from tests.system.engine.three_steps import nothing
 
 SLOT = at("2026-05-01T03:00:00")
 QUEUE = Queue(name="cron", poll_interval_s=0.05, worker_concurrency=4)
-IS_ALIVE = "select (gone_at is null)::int from traffic.workers where executor = $1"
+IS_ALIVE = "select (stopped_at is null)::int from traffic.workers where executor = $1"
 WORKER = "insert into traffic.workers (executor, host, queues, heartbeat_at) values ($1, 'a', '{}', now())"
 IMPATIENT = RetryPolicy(attempts_max=2, wait_s_first=0.0)
 

@@ -131,7 +131,7 @@ async def test_rows_deleted_a_month_ago_are_purged_and_counted_by_table(
         "runs": 1,
         "accounts": 1,
         "cron_runs": 0,
-        "notices": 0,
+        "webhook_messages": 0,
         "webhook_events": 0,
     }
     assert foreseen.counts == removed == expected
@@ -215,8 +215,8 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
 
 
 NEW_ANSWER = """
-insert into ai_answers (
-    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+insert into completion_cache (
+    account_id, completion_key, completion, is_compressed, provider, model, is_simulated, expires_at
 ) values (
     $1, sha256(random()::text::bytea), '{}', false, 'openai', 'm', true, now() + make_interval(hours => $2)
 )
@@ -231,8 +231,36 @@ insert into traffic.request_counts values (
     now() - interval '90 days' + make_interval(hours => $2), 'GET', $1::uuid::text, 404, 'route_not_found', 9
 )
 """
+NEW_KEY = """
+insert into traffic.idempotency_keys (id, fingerprint, attempt, effect_id, locked_until, created_at)
+values (
+    sha256(random()::text::bytea), sha256('f'), $1, $1, now(),
+    now() - interval '25 hours' + make_interval(hours => $2)
+)
+"""
+NEW_WINDOW = """
+insert into traffic.rate_windows values (
+    concat($1::uuid, $2::int), 0, 0, array_fill(0, array[61]), now() + make_interval(hours => $2)
+)
+"""
+NEW_POINT = """
+insert into traffic.data_points values (
+    now() - interval '90 days' + make_interval(hours => $2), 'kind', $1, null, '{}', '{}'
+)
+"""
+NEW_ANONYMOUS = """
+with analysis as (
+    insert into anonymous_analyses (run_id, expires_at)
+    values (gen_random_uuid(), now() + make_interval(hours => $2)) returning run_id, expires_at
+)
+insert into anonymous_tokens select sha256(($1::uuid::text || $2)::bytea), run_id, expires_at from analysis
+"""
 TRACES = [
-    ("cache-expiry", NEW_ANSWER, "ai_answers"),
+    ("cache-expiry", NEW_ANSWER, "completion_cache"),
+    ("cache-expiry", NEW_ANONYMOUS, "anonymous_analyses"),
+    ("progress-expiry", NEW_KEY, "idempotency_keys"),
+    ("progress-expiry", NEW_WINDOW, "rate_windows"),
+    ("progress-expiry", NEW_POINT, "data_points"),
     ("progress-expiry", NEW_REQUEST, "requests"),
     ("progress-expiry", NEW_COUNT, "request_counts"),
 ]

@@ -24,7 +24,7 @@ MADE_UP_FOR = "select job, status from cron_runs where trigger = 'catch_up' and 
 async def away(spoilable_addresses):
     """Owner connection to an old installation on which no scheduler has run."""
     connection = await asyncpg.connect(spoilable_addresses.owner)
-    await connection.execute("update cron.settings set catch_up_since = '2000-01-01'")
+    await connection.execute("update scheduling.settings set catch_up_since = '2000-01-01'")
     yield connection
     await connection.close()
 

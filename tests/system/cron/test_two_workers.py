@@ -15,7 +15,9 @@ from tests.conftest import PROJECT
 from tests.support import until
 from tests.system.cron.test_jobs_twice import DUE_ACCOUNTS, MAKE_DUE, STATE
 
-CLAIM = "select cron.claim($1, date_trunc('minute', now()) - $2 * interval '1 minute', $3, $4, false, $5)"
+CLAIM = (
+    "select scheduling.claim($1, date_trunc('minute', now()) - $2 * interval '1 minute', $3, $4, false, $5)"
+)
 ENDED = "select status from cron_runs where ended_at is not null"
 COUNTED = """
 select sum((counts ->> 'processed')::integer) as processed, sum((counts ->> 'credits')::integer) as credits

@@ -69,7 +69,7 @@ class Listener:
             return await step(name, *args, **options)
 
         work.step = told
-        return await self.workflow.carry_out(work)
+        return await self.workflow.run(work)
 
 
 async def put_back(session, run_id, history):

@@ -26,7 +26,7 @@ CUT = """
 select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity
 where datname = current_database() and pid <> pg_backend_pid()
 """
-ALIVE = "select count(*) from traffic.workers where gone_at is null and heartbeat_at > $1"
+ALIVE = "select count(*) from traffic.workers where stopped_at is null and heartbeat_at > $1"
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def the_restart(folder, *, runs_count, kills, late_count=0):
                 await persist(lambda: book.ended(runs))
                 statuses = {(await book.find(run_id)).status for run_id in runs}
                 gone = await book.owner.fetchval(
-                    "select count(*) from traffic.workers where gone_at is not null"
+                    "select count(*) from traffic.workers where stopped_at is not null"
                 )
                 return statuses, gone, await book.all_charged_once()
         finally:

@@ -15,7 +15,7 @@ from core.engine.workflow import EngineState
 from tests.support import until
 from tests.system.engine.three_steps import parts
 
-GIVE_UP = "update traffic.workers set gone_at = now() where executor = $1"
+GIVE_UP = "update traffic.workers set stopped_at = now() where executor = $1"
 
 
 @asynccontextmanager
@@ -110,7 +110,7 @@ async def test_missing_engine_tables_raise_and_leave_no_registered_worker(engine
                     pass
     finally:
         await engine_owner.execute("alter table dbos.hidden rename to dbos_migrations")
-    gone = await engine_owner.fetchval("select bool_and(gone_at is not null) from traffic.workers")
+    gone = await engine_owner.fetchval("select bool_and(stopped_at is not null) from traffic.workers")
     assert gone
 
     async with parts(engine_place) as opened, running_engine(opened):

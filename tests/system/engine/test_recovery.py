@@ -10,7 +10,7 @@ import pytest
 from tests.support import until
 from tests.system.engine.conftest import Workers, code_of
 
-DRAINING = "select count(*) from traffic.workers where is_draining and gone_at is null"
+DRAINING = "select count(*) from traffic.workers where is_draining and stopped_at is null"
 PLACES = [
     "begin",
     *(f"{where}:{number}" for number in (1, 2, 3) for where in ("before", "inside", "after")),

@@ -5,7 +5,7 @@ import sys
 from tests.conftest import PROJECT
 from tests.support import until
 
-HEARD = "select count(*) from traffic.workers where gone_at is null and queues = '{runs}'"
+HEARD = "select count(*) from traffic.workers where stopped_at is null and queues = '{runs}'"
 
 
 async def test_worker_command_runs_until_sigterm(engine_addresses, engine_owner, tmp_path):

@@ -17,7 +17,7 @@ from tests.support import answers, free_port, until
 from tests.system.engine.conftest import code_of
 from tests.system.engine.three_steps import run_server
 
-DRAINING = "select count(*) from traffic.workers where is_draining and gone_at is null"
+DRAINING = "select count(*) from traffic.workers where is_draining and stopped_at is null"
 HEAD = b"GET /health HTTP/1.1\r\nHost: test\r\n"
 
 

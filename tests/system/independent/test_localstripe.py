@@ -19,7 +19,7 @@ import httpx
 import pytest
 import stripe
 
-from core.wiring.inbox import consumption_on
+from core.wiring.inbox import stripe_event_processor
 from features.billing.application.stripe_events.receive import StripeEventReceiver
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.payments.stripe_client import StripeApi
@@ -67,7 +67,7 @@ async def desk(localstripe):
 
 
 @pytest.fixture
-async def told(localstripe):
+async def payloads(localstripe):
     """Server that receives localstripe's webhooks."""
     async with ScriptedServer() as listener, httpx.AsyncClient() as client:
         listener.script(http(200))
@@ -104,28 +104,28 @@ class Inbox:
         async def secrets():
             return (SECRET,)
 
-        self.intake = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, lambda: None)
-        self.consumption = consumption_on(database.admin("tests"), StripeQueries(desk))
+        self.receiver = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, lambda: None)
+        self.processor = stripe_event_processor(database.admin("tests"), StripeQueries(desk))
 
-    async def take(self, listener):
+    async def receive(self, listener):
         """Receive every delivered event in reverse order, then again in order; return how many were new."""
         asked = listener.asked[::-1] + listener.asked
         return sum(
-            [await self.intake.take(one.body, one.headers["stripe-signature"].encode()) for one in asked]
+            [await self.receiver.receive(one.body, one.headers["stripe-signature"].encode()) for one in asked]
         )
 
-    async def tell(self, kind, thing):
+    async def emit(self, kind, thing):
         """Receive a signed event that Stripe sends and localstripe does not."""
         event = {"id": f"evt_{uuid.uuid4().hex}", "object": "event", "type": kind, "livemode": False}
         event |= {"api_version": "2017-08-15", "created": int(time.time()), "data": {"object": thing}}
         body = json.dumps(event).encode()
         signature = stripe.WebhookSignature.generate_signature_header(body.decode(), SECRET)
-        await self.intake.take(body, signature.encode())
+        await self.receiver.receive(body, signature.encode())
 
     async def work(self):
         endings = []
-        while claimed := await self.consumption.line.claim(1):
-            endings.append((await self.consumption.consume(claimed[0]))[0])
+        while claimed := await self.processor.queue.claim(1):
+            endings.append((await self.processor.process(claimed[0]))[0])
         return endings
 
 
@@ -148,51 +148,55 @@ async def credits_of(owner, account_id):
 
 
 async def test_adapter_reads_localstripes_objects(desk, subscribed):
-    records = StripeQueries(desk)
-    subscription = await records.subscription(subscribed["id"])
-    invoice = await records.invoice(subscription.latest_invoice_id)
-    listed = [found.id async for found in records.subscriptions()]
+    stripe_reader = StripeQueries(desk)
+    subscription = await stripe_reader.subscription(subscribed["id"])
+    invoice = await stripe_reader.invoice(subscription.latest_invoice_id)
+    listed = [found.id async for found in stripe_reader.subscriptions()]
 
     assert (subscription.status, subscription.is_paid) == ("active", True)
     assert subscription.period_start < datetime.now(UTC) < subscription.period_end
     assert (invoice.status, invoice.paid_cents, invoice.price_id) == ("paid", 2_900, subscription.price_id)
     assert (invoice.subscription_id, invoice.payment_id is not None) == (subscription.id, True)
     assert subscription.id in listed
-    assert await records.subscription("sub_none") is None
+    assert await stripe_reader.subscription("sub_none") is None
 
 
-async def test_events_activate_the_plan_and_grant_its_credits_once(told, subscribed, inbox, owner, tenant):
-    await until(lambda: {"customer.subscription.created", PAID} <= heard_of(subscribed, told))
-    new = await inbox.take(told)
+async def test_events_activate_the_plan_and_grant_its_credits_once(
+    payloads, subscribed, inbox, owner, tenant
+):
+    await until(lambda: {"customer.subscription.created", PAID} <= heard_of(subscribed, payloads))
+    new = await inbox.receive(payloads)
     endings = await inbox.work()
     plan = await owner.fetchval("select plan from accounts where id = $1", tenant.account_id)
 
-    assert new == len({asked.json["id"] for asked in told.asked})
+    assert new == len({asked.json["id"] for asked in payloads.asked})
     assert set(endings) <= {"applied", "ignored"}
     assert (plan, await credits_of(owner, tenant.account_id)) == ("growth", 250)
 
 
-async def test_refund_reclaims_credits_once(told, subscribed, inbox, desk, owner, tenant):
+async def test_refund_reclaims_credits_once(payloads, subscribed, inbox, desk, owner, tenant):
     """localstripe sends no event for a refund, so the test creates one."""
-    await until(lambda: PAID in heard_of(subscribed, told))
-    await inbox.take(told)
+    await until(lambda: PAID in heard_of(subscribed, payloads))
+    await inbox.receive(payloads)
     await inbox.work()
     before = await credits_of(owner, tenant.account_id)
     invoice = await StripeQueries(desk).invoice(subscribed["latest_invoice"])
     intent = await desk.get(f"/v1/payment_intents/{invoice.payment_id}", expand=["latest_charge"])
     await desk.post("/v1/refunds", f"refund:{invoice.id}", payment_intent=invoice.payment_id, amount=1_450)
     for _ in range(2):
-        await inbox.tell("charge.refunded", intent["latest_charge"])
+        await inbox.emit("charge.refunded", intent["latest_charge"])
         await inbox.work()
 
     assert (before, await credits_of(owner, tenant.account_id)) == (250, 125)
 
 
-async def test_subscription_cancelled_at_stripe_ends_the_plan(told, subscribed, inbox, desk, owner, tenant):
+async def test_subscription_cancelled_at_stripe_ends_the_plan(
+    payloads, subscribed, inbox, desk, owner, tenant
+):
     sdk = await desk._sdk()  # noqa: SLF001  a delete without idempotency key
     await sdk.call("delete", f"/v1/subscriptions/{subscribed['id']}", {}, None)
-    await until(lambda: "customer.subscription.deleted" in heard_of(subscribed, told))
-    await inbox.take(told)
+    await until(lambda: "customer.subscription.deleted" in heard_of(subscribed, payloads))
+    await inbox.receive(payloads)
     await inbox.work()
 
     assert await owner.fetchval("select plan from accounts where id = $1", tenant.account_id) == "free"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.webhooks.incoming import StripeEventWorker
-from core.wiring.inbox import consumption_on
+from core.wiring.inbox import stripe_event_processor
 from features.billing.application.stripe_events.process import StripeEventProcessor
 from features.billing.domain.stripe_events import read_event
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
@@ -24,22 +24,22 @@ class Desk:
 
     owner: Any
     events: PostgresStripeEvents
-    consumption: StripeEventProcessor
+    processor: StripeEventProcessor
 
-    async def take(self, *payloads):
+    async def receive(self, *payloads):
         for payload in payloads:
             await self.events.add(read_event(payload))
 
     async def work(self):
         """Process until no event is due; return the endings in processing order."""
         endings = []
-        while claimed := await self.consumption.line.claim(1):
-            endings.append((await self.consumption.consume(claimed[0]))[0])
+        while claimed := await self.processor.queue.claim(1):
+            endings.append((await self.processor.process(claimed[0]))[0])
         return endings
 
-    async def news(self, *payloads):
+    async def process_all(self, *payloads):
         """Store the events and process all due events."""
-        await self.take(*payloads)
+        await self.receive(*payloads)
         return await self.work()
 
     async def time_passes(self):
@@ -72,9 +72,9 @@ def world():
 
 
 @pytest.fixture
-def desk(owner, database, world):
+def inbox(owner, database, world):
     session = database.admin("tests")
-    return Desk(owner, PostgresStripeEvents(database), consumption_on(session, world))
+    return Desk(owner, PostgresStripeEvents(database), stripe_event_processor(session, world))
 
 
 @pytest.fixture
@@ -86,10 +86,10 @@ async def customer(owner, tenant):
 
 
 @pytest.fixture
-async def consuming(desk):
+async def consuming(inbox):
     """Run a StripeEventWorker and yield the event that wakes it."""
     arrivals, stopping = asyncio.Event(), asyncio.Event()
-    consumer = StripeEventWorker(desk.consumption, arrivals)
+    consumer = StripeEventWorker(inbox.processor, arrivals)
     task = asyncio.create_task(consumer.attend(stopping))
     yield arrivals
     stopping.set()

@@ -9,21 +9,21 @@ import structlog
 
 from core.webhooks.incoming import StripeEventWorker
 from core.wiring.bootstrap import DatabaseUrls
-from core.wiring.inbox import consumption_on
+from core.wiring.inbox import stripe_event_processor
 from tests.support import dual_client
 from tests.system.stripe_events.storm_world import DerivedWorld
 
 
-async def consume(url):
+async def process(url):
     async with dual_client(DatabaseUrls(owner="", user=url, admin=url)) as database:
         session = database.admin("tests")
-        consumption = consumption_on(session, DerivedWorld(), claim_for=timedelta(seconds=2))
+        processor = stripe_event_processor(session, DerivedWorld(), claim_for=timedelta(seconds=2))
         print("at work", flush=True)  # noqa: T201  the parent process waits for this line
-        await StripeEventWorker(consumption, asyncio.Event()).attend(asyncio.Event())
+        await StripeEventWorker(processor, asyncio.Event()).attend(asyncio.Event())
 
 
 # The parent reads only the first line of output, and a full pipe would block this process.
 structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 if __name__ == "__main__":
-    asyncio.run(consume(sys.argv[1]))
+    asyncio.run(process(sys.argv[1]))

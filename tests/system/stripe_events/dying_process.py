@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from core.wiring.bootstrap import DatabaseUrls
-from core.wiring.inbox import consumption_on
+from core.wiring.inbox import stripe_event_processor
 from tests.support import dual_client
 from tests.system.stripe_events.crashes import CrashingSession, kill_process
 from tests.system.stripe_events.storm_world import DerivedWorld
@@ -13,9 +13,9 @@ from tests.system.stripe_events.storm_world import DerivedWorld
 async def main(url, statements_max):
     async with dual_client(DatabaseUrls(owner="", user=url, admin=url), pool_size=2) as database:
         session = CrashingSession(database, statements_max, kill_process)
-        consumption = consumption_on(session, DerivedWorld())
-        for event in await consumption.line.claim(1):
-            await consumption.consume(event)
+        processor = stripe_event_processor(session, DerivedWorld())
+        for event in await processor.queue.claim(1):
+            await processor.process(event)
 
 
 asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -26,7 +26,7 @@ class World(StripeReader):
     def __init__(self):
         self.things = {}
         self.refunds = {}  # by charge
-        self.told = []  # every event, as bytes
+        self.payloads = []  # every event, as bytes
         self.asked = 0
         self.after_read = {}  # by object id: called with the object after it was read
 
@@ -58,14 +58,14 @@ class World(StripeReader):
             yield thing
 
     async def events(self, *, since, until):
-        for payload in reversed(self.told):
+        for payload in reversed(self.payloads):
             event = read_event(payload)
             if since <= event.created_at < until:
                 yield RawEvent(id=event.id, type=event.type, created_at=event.created_at, payload=payload)
 
-    def tell(self, event_type, subject_id, **fields):
-        self.told.append(event_of(event_type, subject_id, **fields))
-        return self.told[-1]
+    def emit(self, event_type, subject_id, **fields):
+        self.payloads.append(event_of(event_type, subject_id, **fields))
+        return self.payloads[-1]
 
 
 def event_of(event_type, subject_id="x", *, subject=None, **fields):

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.conftest import client_for, make_tenant
-from tests.integration.database.billing.snapshots import checkout
 from tests.support.problems import assert_problem
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.stripe_world import CREATED, World, event_of, id_of
 
 PATH = "/v1/admin/webhooks"
@@ -29,7 +29,7 @@ def world(module_world):
 @pytest.fixture(scope="module")
 async def module_client(application, module_world):
     """Client of an application with a fake Stripe."""
-    inbox = dataclasses.replace(application.webhooks.inbox, records=module_world)
+    inbox = dataclasses.replace(application.webhooks.inbox, stripe_reader=module_world)
     webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
     async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
         yield client
@@ -56,24 +56,24 @@ async def ids(answer):
     return [item["id"] for item in answer.json()["items"]]
 
 
-async def test_events_are_listed_newest_first_in_pages(desk, get):
-    told = [event_of("customer.created") for _ in range(5)]
-    await desk.take(*told)
+async def test_events_are_listed_newest_first_in_pages(inbox, get):
+    payloads = [event_of("customer.created") for _ in range(5)]
+    await inbox.receive(*payloads)
 
     first = await get("/events", limit=3)
     second = await get("/events", limit=3, cursor=first.json()["next_cursor"])
 
-    assert await ids(first) + await ids(second) == [id_of(payload) for payload in reversed(told)]
+    assert await ids(first) + await ids(second) == [id_of(payload) for payload in reversed(payloads)]
     assert second.json()["next_cursor"] is None
 
 
-async def test_events_are_filtered_by_status_type_account_and_time(desk, get, world, tenant, owner):
+async def test_events_are_filtered_by_status_type_account_and_time(inbox, get, world, tenant, owner):
     bought = checkout(tenant.account_id)
     world.have(bought)
-    applied, ignored = world.tell("checkout.session.completed", bought.id), event_of("customer.created")
-    await desk.news(applied, ignored)
+    applied, ignored = world.emit("checkout.session.completed", bought.id), event_of("customer.created")
+    await inbox.process_all(applied, ignored)
     later = event_of("invoice.paid", created=CREATED + 60)
-    await desk.take(later)
+    await inbox.receive(later)
     await owner.execute("update webhook_events set status = 'dead' where stripe_event_id = $1", id_of(later))
     minute = (AT + timedelta(seconds=60)).isoformat()
 
@@ -87,11 +87,11 @@ async def test_events_are_filtered_by_status_type_account_and_time(desk, get, wo
     assert await ids(await get("/events", account_id=str(other.account_id))) == []
 
 
-async def test_event_is_shown_with_its_effects_and_payload(desk, get, world, tenant):
+async def test_event_is_shown_with_its_effects_and_payload(inbox, get, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
-    payload = world.tell("checkout.session.completed", bought.id)
-    await desk.news(payload)
+    payload = world.emit("checkout.session.completed", bought.id)
+    await inbox.process_all(payload)
 
     shown = (await get(f"/events/{id_of(payload)}")).json()
 
@@ -104,17 +104,17 @@ async def test_event_is_shown_with_its_effects_and_payload(desk, get, world, ten
     ]
 
 
-async def test_replayed_event_is_requeued_and_applied_without_a_second_effect(desk, send, world, tenant):
+async def test_replayed_event_is_requeued_and_applied_without_a_second_effect(inbox, send, world, tenant):
     bought = checkout(tenant.account_id)
     world.have(bought)
-    payload = world.tell("checkout.session.completed", bought.id)
-    await desk.news(payload)
+    payload = world.emit("checkout.session.completed", bought.id)
+    await inbox.process_all(payload)
 
     answer = await send(f"/events/{id_of(payload)}/replay")
 
     assert (answer.status_code, answer.json()["status"], answer.json()["replays"]) == (202, "pending", 1)
-    assert await desk.work() == ["applied"]
-    assert await desk.balance(tenant.account_id) == 100
+    assert await inbox.work() == ["applied"]
+    assert await inbox.balance(tenant.account_id) == 100
 
 
 @pytest.mark.parametrize("event_id", ["evt_unknown", "no-event", "x" * 300])
@@ -123,12 +123,12 @@ async def test_unknown_event_is_not_found(get, send, event_id):
     assert_problem(await send(f"/events/{event_id}/replay"), 404, "webhook_event_not_found")
 
 
-async def test_range_replay_filters_by_type_and_status(desk, send):
+async def test_range_replay_filters_by_type_and_status(inbox, send):
     ignored = [event_of("customer.created"), event_of("customer.updated")]
     outside = event_of("customer.created", created=CREATED - 7_200)
-    await desk.news(*ignored, outside)
+    await inbox.process_all(*ignored, outside)
     waiting = event_of("customer.created")
-    await desk.take(waiting)
+    await inbox.receive(waiting)
 
     async def replayed(**body):
         answer = await send("/replays", {**DAY, **body})
@@ -138,22 +138,22 @@ async def test_range_replay_filters_by_type_and_status(desk, send):
     assert await replayed(statuses=["dead", "applied"]) == {"replayed": 0, "fetched": 0}
     assert await replayed(types=["customer.updated"]) == {"replayed": 1, "fetched": 0}
     assert await replayed() == {"replayed": 1, "fetched": 0}  # the other events are queued already
-    assert sorted(await desk.work()) == ["ignored"] * 3
+    assert sorted(await inbox.work()) == ["ignored"] * 3
 
 
-async def test_missing_events_are_fetched_from_stripe(desk, send, world, tenant):
+async def test_missing_events_are_fetched_from_stripe(inbox, send, world, tenant):
     bought = [checkout(tenant.account_id, credits=1) for _ in range(120)]
     world.have(*bought)
-    told = [world.tell("checkout.session.completed", one.id) for one in bought]
-    world.tell("customer.created", "cus_1", created=CREATED - 86_400)
-    await desk.take(*told[:50])
+    payloads = [world.emit("checkout.session.completed", one.id) for one in bought]
+    world.emit("customer.created", "cus_1", created=CREATED - 86_400)
+    await inbox.receive(*payloads[:50])
 
     answer = await send("/replays", {**DAY, "missing": True})
 
     assert (answer.status_code, answer.json()) == (202, {"replayed": 0, "fetched": 70})
     assert (await send("/replays", {**DAY, "missing": True})).json()["fetched"] == 0
-    await desk.work()
-    assert await desk.balance(tenant.account_id) == 120
+    await inbox.work()
+    assert await inbox.balance(tenant.account_id) == 120
 
 
 @pytest.mark.parametrize(("since", "until"), [(1, 1), (1, 0), (0, 32)])
@@ -166,7 +166,7 @@ async def test_empty_or_too_long_replay_range_is_rejected(send, since, until):
 
 
 async def test_missing_events_need_a_configured_stripe(application, operator):
-    inbox = dataclasses.replace(application.webhooks.inbox, records=None)
+    inbox = dataclasses.replace(application.webhooks.inbox, stripe_reader=None)
     webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
     async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
         answer = await client.post(f"{PATH}/replays", json={**DAY, "missing": True}, headers=operator)

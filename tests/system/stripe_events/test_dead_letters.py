@@ -7,8 +7,8 @@ import pytest
 
 from features.billing.domain.event_queue import FAILURES_MAX
 from shared.errors import Unavailable
-from tests.integration.database.billing.snapshots import checkout
 from tests.support import until
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.stripe_world import event_of, id_of
 
 
@@ -27,56 +27,56 @@ def bought(world, tenant):
 def poison(world, bought):
     """Event whose object raises when it is fetched, until the test replaces the object."""
     world.things[bought.id] = RuntimeError("boom")
-    return world.tell("checkout.session.completed", bought.id)
+    return world.emit("checkout.session.completed", bought.id)
 
 
 async def applied_count(owner):
     return await owner.fetchval("select count(*) from webhook_events where status = 'applied'")
 
 
-async def test_poison_event_does_not_block_other_events(consuming, desk, world, owner, tenant, poison):
+async def test_poison_event_does_not_block_other_events(consuming, inbox, world, owner, tenant, poison):
     good = [checkout(tenant.account_id, credits=1) for _ in range(30)]
     world.have(*good)
-    await desk.take(poison, *(world.tell("checkout.session.completed", one.id) for one in good))
+    await inbox.receive(poison, *(world.emit("checkout.session.completed", one.id) for one in good))
     consuming.set()
 
     await until(lambda: owner.fetchval("select count(*) = 30 from webhook_events where status = 'applied'"))
 
-    row = await desk.row(poison)
+    row = await inbox.row(poison)
     assert (row["status"], row["failures"], row["last_error"]) == ("pending", 1, "unexpected_error")
     assert await owner.fetchval("select max(attempts) from webhook_events") == 1
-    assert await desk.balance(tenant.account_id) == 30
+    assert await inbox.balance(tenant.account_id) == 30
 
 
 async def test_poison_event_backs_off_is_dead_lettered_and_applied_once_after_replay(
-    desk, world, tenant, bought, poison
+    inbox, world, tenant, bought, poison
 ):
-    await desk.take(poison)
+    await inbox.receive(poison)
     waits = []
     for _ in range(FAILURES_MAX):
-        assert await desk.status(poison) == "pending"
-        await desk.time_passes()
-        await desk.work()
+        assert await inbox.status(poison) == "pending"
+        await inbox.time_passes()
+        await inbox.work()
         waits.append(
-            await desk.owner.fetchval(
+            await inbox.owner.fetchval(
                 "select extract(epoch from due_at - clock_timestamp()) from webhook_events"
             )
         )
-    assert await desk.status(poison) == "dead"
+    assert await inbox.status(poison) == "dead"
     assert waits[:9] == sorted(waits[:9])  # until the backoff reaches one hour
     assert 4 < waits[0] < 7
     assert 3_590 < waits[-1] <= 4_320
 
-    await desk.time_passes()
-    assert await desk.work() == []  # a dead event is not claimed
+    await inbox.time_passes()
+    assert await inbox.work() == []  # a dead event is not claimed
 
     world.have(bought)
     for _ in range(2):
-        await desk.events.replay(id_of(poison))
-        assert await desk.work() == ["applied"]
+        await inbox.events.replay(id_of(poison))
+        assert await inbox.work() == ["applied"]
 
-    assert await desk.balance(tenant.account_id) == 100
-    row = await desk.row(poison)
+    assert await inbox.balance(tenant.account_id) == 100
+    row = await inbox.row(poison)
     assert (row["replays"], row["failures"], row["last_error"]) == (2, 0, None)
     assert [change["outcome"] for entry in json.loads(row["effects"]) for change in entry["changes"]] == [
         "completed",
@@ -84,26 +84,26 @@ async def test_poison_event_backs_off_is_dead_lettered_and_applied_once_after_re
     ]
 
 
-async def test_event_that_kills_its_worker_is_dead_lettered(desk, poison):
+async def test_event_that_kills_its_worker_is_dead_lettered(inbox, poison):
     """The workers never report a result; their claims expire."""
-    await desk.take(poison)
+    await inbox.receive(poison)
     for _ in range(FAILURES_MAX):
-        assert len(await desk.consumption.line.claim(1)) == 1
-        await desk.time_passes()
+        assert len(await inbox.processor.queue.claim(1)) == 1
+        await inbox.time_passes()
 
-    assert await desk.consumption.line.claim(1) == []
-    row = await desk.row(poison)
+    assert await inbox.processor.queue.claim(1) == []
+    row = await inbox.row(poison)
     assert (row["status"], row["last_error"]) == ("dead", "never_came_back")
 
 
-async def test_unavailable_stripe_does_not_count_as_a_failure_of_the_event(desk, world, bought, poison):
+async def test_unavailable_stripe_does_not_count_as_a_failure_of_the_event(inbox, world, bought, poison):
     world.things[bought.id] = StripeAway()
-    await desk.take(poison)
+    await inbox.receive(poison)
     for _ in range(FAILURES_MAX + 2):
-        await desk.time_passes()
-        assert await desk.work() == ["pending"]
+        await inbox.time_passes()
+        assert await inbox.work() == ["pending"]
 
-    row = await desk.row(poison)
+    row = await inbox.row(poison)
     assert (row["failures"], row["attempts"], row["last_error"]) == (
         0,
         FAILURES_MAX + 2,
@@ -111,38 +111,38 @@ async def test_unavailable_stripe_does_not_count_as_a_failure_of_the_event(desk,
     )
 
     world.have(bought)
-    await desk.time_passes()
-    assert await desk.work() == ["applied"]
+    await inbox.time_passes()
+    assert await inbox.work() == ["applied"]
 
 
-async def test_slow_stripe_request_times_out(desk, world, monkeypatch, poison):
+async def test_slow_stripe_request_times_out(inbox, world, monkeypatch, poison):
     async def never(session_id):
         del session_id
         await asyncio.Event().wait()
 
     monkeypatch.setattr("features.billing.application.stripe_events.process.LOOK_S_MAX", 0.02)
     world.checkout = never
-    await desk.take(poison)
+    await inbox.receive(poison)
 
-    assert await desk.work() == ["pending"]
-    assert (await desk.row(poison))["last_error"] == "stripe_too_slow"
+    assert await inbox.work() == ["pending"]
+    assert (await inbox.row(poison))["last_error"] == "stripe_too_slow"
 
 
-async def test_stored_error_does_not_contain_the_exception_text(consuming, desk, logs, poison):
-    await desk.take(poison)
+async def test_stored_error_does_not_contain_the_exception_text(consuming, inbox, logs, poison):
+    await inbox.receive(poison)
     consuming.set()
 
     await until(lambda: [entry for entry in logs if entry["event"] == "event_failed"])
 
     (entry,) = [entry for entry in logs if entry["event"] == "event_failed"]
     assert (entry["stripe_event"], entry["ending"]) == (id_of(poison), "pending")
-    assert "boom" not in str((await desk.row(poison))["last_error"])
+    assert "boom" not in str((await inbox.row(poison))["last_error"])
 
 
-async def test_corrupted_payload_is_retried_as_malformed(desk):
+async def test_corrupted_payload_is_retried_as_malformed(inbox):
     payload = event_of("invoice.paid")
-    await desk.take(payload)
-    await desk.owner.execute("update webhook_events set payload = 'spoilt'")
+    await inbox.receive(payload)
+    await inbox.owner.execute("update webhook_events set payload = 'spoilt'")
 
-    assert await desk.work() == ["pending"]
-    assert (await desk.row(payload))["last_error"] == "event_malformed"
+    assert await inbox.work() == ["pending"]
+    assert (await inbox.row(payload))["last_error"] == "event_malformed"

@@ -8,8 +8,8 @@ import uuid
 import pytest
 
 from tests.conftest import make_tenant
-from tests.integration.database.billing.snapshots import STARTED_AT
 from tests.support import until
+from tests.support.stripe_snapshots import STARTED_AT
 from tests.system.stripe_events.purchases import STATE, purchase_of
 
 ORDERS = list(itertools.permutations(range(4)))
@@ -50,7 +50,7 @@ def assert_bought(state):
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-async def test_every_order_leads_to_the_same_state(desk, world, owner, buy, copies):
+async def test_every_order_leads_to_the_same_state(inbox, world, owner, buy, copies):
     """At each delivery, Stripe's objects have at least the state of the latest delivered event."""
     ends = set()
     for order in ORDERS:
@@ -62,23 +62,23 @@ async def test_every_order_leads_to_the_same_state(desk, world, owner, buy, copi
         for number in deliveries:
             reached = max(reached, number)
             purchase.reach(world, reached)
-            await desk.news(purchase.events[number])
+            await inbox.process_all(purchase.events[number])
         for payload in purchase.events:  # replay every event once more
-            await desk.events.replay((await desk.row(payload))["stripe_event_id"])
-        await desk.work()
+            await inbox.events.replay((await inbox.row(payload))["stripe_event_id"])
+        await inbox.work()
         ends.add(repr(await state_of(owner, account_id)))
 
     assert len(ends) == 1
     assert_bought(await state_of(owner, account_id))
 
 
-async def test_concurrent_events_lead_to_the_same_state(consuming, desk, world, owner, buy):
+async def test_concurrent_events_lead_to_the_same_state(consuming, inbox, world, owner, buy):
     accounts = []
     for _ in range(12):
         account_id, purchase = await buy()
         purchase.reach(world, 3)
         accounts.append(account_id)
-        await asyncio.gather(*(desk.take(payload) for payload in purchase.events * 2))
+        await asyncio.gather(*(inbox.receive(payload) for payload in purchase.events * 2))
     consuming.set()
 
     await until(
@@ -91,17 +91,17 @@ async def test_concurrent_events_lead_to_the_same_state(consuming, desk, world, 
     assert_bought(await state_of(owner, accounts[0]))
 
 
-async def test_stale_snapshot_does_not_overwrite_a_newer_one(desk, world, owner, buy):
+async def test_stale_snapshot_does_not_overwrite_a_newer_one(inbox, world, owner, buy):
     """A snapshot is fetched before another one and applied after it."""
     account_id, purchase = await buy()
     purchase.reach(world, 0)
-    await desk.take(purchase.events[0])
-    (slow,) = await desk.consumption.line.claim(1)
-    old = await desk.consumption.looks.look(slow.payload)
+    await inbox.receive(purchase.events[0])
+    (slow,) = await inbox.processor.queue.claim(1)
+    old = await inbox.processor.state_fetcher.fetch(slow.payload)
     purchase.reach(world, 3)
-    await desk.news(*purchase.events[1:])
+    await inbox.process_all(*purchase.events[1:])
 
-    changed = await desk.consumption.events.apply(old)
+    changed = await inbox.processor.events.apply(old)
 
     assert changed.effects[0].outcome in ("stale", "incomplete")
     assert_bought(await state_of(owner, account_id))

@@ -37,8 +37,8 @@ def with_intake(application, client_of):
     """Factory of clients for an application with a changed intake."""
 
     def make(**changes):
-        intake = dataclasses.replace(application.webhooks.intake, **changes)
-        webhooks = dataclasses.replace(application.webhooks, intake=intake)
+        receiver = dataclasses.replace(application.webhooks.receiver, **changes)
+        webhooks = dataclasses.replace(application.webhooks, receiver=receiver)
         return client_of(dataclasses.replace(application, webhooks=webhooks))
 
     return make
@@ -52,7 +52,7 @@ async def rows(owner):
 async def test_event_of_unknown_storage_is_answered_503_and_stored_once_on_redelivery(
     application, client, with_intake, owner, is_after
 ):
-    events = application.webhooks.intake.events
+    events = application.webhooks.receiver.events
     body = event_of("invoice.paid")
 
     answer = await with_intake(events=FailingEvents(events, is_after=is_after)).post(
@@ -93,7 +93,7 @@ async def test_event_is_rejected_without_webhook_secrets(with_intake, owner):
 
 async def test_new_event_wakes_the_worker_of_the_same_process(with_intake):
     rung = asyncio.Event()
-    client, body = with_intake(ring=rung.set), event_of("invoice.paid")
+    client, body = with_intake(wake_worker=rung.set), event_of("invoice.paid")
     await client.post(PATH, content=body, headers=signed(body))
     assert rung.is_set()
     rung.clear()
@@ -142,25 +142,25 @@ class EmptyLine:
         return []
 
 
-async def test_one_arrival_causes_one_claim(monkeypatch, desk):
+async def test_one_arrival_causes_one_claim(monkeypatch, inbox):
     monkeypatch.setattr("core.webhooks.incoming.POLL_INTERVAL_S", 60.0)
-    line, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
-    consumer = StripeEventWorker(dataclasses.replace(desk.consumption, line=line), arrivals)
+    queue, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
+    consumer = StripeEventWorker(dataclasses.replace(inbox.processor, queue=queue), arrivals)
     task = asyncio.create_task(consumer.attend(stopping))
-    await until(lambda: line.looks == 1)
+    await until(lambda: queue.looks == 1)
 
     arrivals.set()
 
-    await until(lambda: line.looks == 2)
+    await until(lambda: queue.looks == 2)
     for _ in range(50):
         await asyncio.sleep(0)
-    assert line.looks == 2
+    assert queue.looks == 2
     stopping.set()
     await task
 
 
-async def test_worker_processes_arriving_events_and_stops(consuming, desk, owner):
-    await desk.take(*(event_of("customer.created") for _ in range(10)))
+async def test_worker_processes_arriving_events_and_stops(consuming, inbox, owner):
+    await inbox.receive(*(event_of("customer.created") for _ in range(10)))
     consuming.set()
 
     await until(

@@ -105,8 +105,8 @@ async def send(application):
     async def secrets():
         return (NEW, OLD)
 
-    intake = dataclasses.replace(application.webhooks.intake, secrets=secrets, now_s=lambda: float(NOW))
-    webhooks = dataclasses.replace(application.webhooks, intake=intake)
+    receiver = dataclasses.replace(application.webhooks.receiver, secrets=secrets, now_s=lambda: float(NOW))
+    webhooks = dataclasses.replace(application.webhooks, receiver=receiver)
     async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
 
         async def call(header, body, content_type="application/json; charset=utf-8", copies=1):

@@ -91,7 +91,7 @@ class Desk:
             credits_held=0,
             transaction_type="analysis",
             queue="bulk",
-            takes_turn=False,
+            uses_concurrency_slot=False,
             **fields,
         )
         async with self.session.transaction():

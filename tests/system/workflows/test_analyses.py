@@ -107,7 +107,7 @@ async def test_analysis_for_a_deleted_business_is_not_charged(at_work, desk):
 
     (run,) = await desk.ended(await desk.start())
 
-    assert summary(run) == ("failed", "internal_failure", "business_gone", 0)
+    assert summary(run) == ("failed", "internal_failure", "business_profile_deleted", 0)
     assert await desk.all_charged_once()
 
 
@@ -206,7 +206,7 @@ async def test_cancellation_at_any_step_charges_by_the_refund_policy(at_work, de
 
 async def _heard_of_cancel(desk):
     """Wait for a heartbeat that began after the cancellation and carries it to the worker."""
-    beat = "select heartbeat_at from traffic.workers where gone_at is null"
+    beat = "select heartbeat_at from traffic.workers where stopped_at is null"
     for _ in range(2):
         before = await desk.owner.fetchval(beat)
         await until(partial(desk.owner.fetchval, beat + " and heartbeat_at > $1", before))

@@ -1,15 +1,17 @@
 """Commands that run a process until SIGTERM or SIGINT."""
 
 import logging
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
 import click
 
 from core.cli.client.connection import OPERATOR_EMAIL
-from core.cli.client.runtime import console, load_runtime, run_async, signs_tokens
+from core.cli.client.runtime import console, error_console, load_runtime, run_async, signs_tokens
 from core.cli.commands.requests import METHODS, ApiGroup, request_command
 from core.cli.demo import run_demo
+from core.cli.output.request_lines import RequestLines
 from core.processes.embedded_worker import run_worker_in_api
 from core.processes.server import serve
 from core.wiring.bootstrap import local_issuer, run_simulators
@@ -24,12 +26,15 @@ TOKEN_LIFETIME = timedelta(hours=1)
 @PORT
 @HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Run API, worker and scheduler in one process until it is stopped.
+    """Run API, worker and scheduler in one process.
 
     On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other processes,
     or its next start, continue the remaining runs.
     """
-    run_async(serve(load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host), beside=run_worker_in_api))
+    runtime = load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host)
+    shows_requests = runtime.settings.is_local and error_console.is_terminal
+    lines = RequestLines(error_console, is_active=True).wrap if shows_requests else None
+    run_async(serve(runtime, beside=run_worker_in_api, wrap_app=lines))
 
 
 @click.group(
@@ -67,7 +72,7 @@ for method in METHODS:
 @click.command("worker")
 @click.option("--queues", help="Queues to process, separated by commas (default: all).")
 def worker_command(queues: str | None) -> None:
-    """Execute runs until it is stopped; start as many workers as the load needs.
+    """Execute runs; start as many workers as the load needs.
 
     On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other workers
     continue the remaining runs.
@@ -86,10 +91,10 @@ def worker_command(queues: str | None) -> None:
 
 @click.command("scheduler")
 def scheduler_command() -> None:
-    """Start cron jobs at their times until it is stopped; `oslira worker` executes them.
+    """Start cron jobs at their times.
 
-    `oslira serve` includes a scheduler. Where `oslira api` and `oslira worker` run instead, start one or
-    more: each slot of a job is claimed once.
+    `oslira worker` executes them. `oslira serve` includes a scheduler. Where `oslira api` and `oslira worker`
+    run instead, start one or more: each slot of a job is claimed once.
     """
     runtime = load_runtime()
     # Imported here, because it takes half a second and the other commands do not need it.
@@ -102,14 +107,15 @@ def scheduler_command() -> None:
 @PORT
 @click.option("--once", is_flag=True, help="Stop after the demonstration.")
 def run_command(port: int | None, once: bool) -> None:
-    """Serve, demonstrate one analysis over the API, and continue to serve."""
-    runtime = load_runtime(logging.ERROR, OSLIRA_PORT=port)
+    """Demonstrate one analysis over the API, then serve."""
+    runtime = replace(load_runtime(logging.ERROR, OSLIRA_PORT=port), report_step=_report_step)
     if not signs_tokens(runtime.settings):
         raise click.ClickException(
             "The demonstration signs its own tokens. It needs a local environment without identity service."
         )
     issuer = local_issuer(runtime.settings)
-    user = f"tour-{uuid4().hex[:8]}@example.com"
+    lines = RequestLines(console, is_active=False)
+    user = f"demo-{uuid4().hex[:8]}@example.com"
 
     async def demonstrate(address: str) -> bool:
         await run_demo(
@@ -121,9 +127,14 @@ def run_command(port: int | None, once: bool) -> None:
         if not once:
             console.print(f"\nServing on [bold]{address}[/]; the API documentation is at {address}/schema")
             console.print("Press Ctrl-C to stop.")
+            lines.is_active = console.is_terminal
         return not once
 
-    run_async(serve(runtime, demonstrate, beside=run_worker_in_api))
+    run_async(serve(runtime, demonstrate, beside=run_worker_in_api, wrap_app=lines.wrap))
+
+
+def _report_step(title: str) -> None:
+    error_console.print(f"== {title}", markup=False, highlight=False, soft_wrap=True)
 
 
 @click.command("simulators")
@@ -136,9 +147,10 @@ def run_command(port: int | None, once: bool) -> None:
     help="Factor of real latency: 1 is 8 s for a profile and 3 to 15 s for a model, 0 is none.",
 )
 def simulators_command(port: int, latency_scale: float) -> None:
-    """Simulate OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare AI Gateway, Supabase Auth and Stripe.
+    """Run simulated providers for development.
 
-    For development; prints its address. The paths are /openai/v1, /anthropic, /apify, /scraperapi,
+    They replace OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare AI Gateway, Supabase Auth and Stripe. The
+    command prints its address. The paths are /openai/v1, /anthropic, /apify, /scraperapi,
     /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and /stripe. No money is taken; the state of Stripe is stored in
     simulated-stripe.sqlite in the data folder.
 

@@ -75,8 +75,13 @@ def items_table(items: Iterable[Json], columns: Sequence[str], *, title: str | N
         values = [_field(item, column) for item in rows]
         is_id = column == "id" or column.endswith("_id")  # full length, so that it can be copied
         is_number = any(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+        heading = title_of(column)
         table.add_column(
-            title_of(column), no_wrap=is_id, justify="right" if is_number else "left", overflow="fold"
+            heading,
+            no_wrap=is_id,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            min_width=max(map(len, heading.split())),  # a narrow terminal does not split the words of a title
         )
     for item in rows:
         table.add_row(*(_cell_of(column, item) for column in columns))
@@ -89,7 +94,7 @@ def object_panel(item: Json, fields: Sequence[str] = (), *, title: str | None = 
     table.add_column(overflow="fold")
     for name in fields or item:
         value = _field(item, name)
-        if value not in (None, "", [], {}):
+        if not _is_empty(value):
             table.add_row(title_of(name), _nested(value) or _cell_of(name, item))
     return table
 
@@ -149,6 +154,12 @@ def _field(item: Json, column: str) -> Any:  # noqa: ANN401
     return value
 
 
+def _is_empty(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_empty, cast("Json", value).values()))
+    return value in (None, "", [])
+
+
 def _cell_of(column: str, item: Json) -> Text:
     value, name = _field(item, column), column.rpartition(".")[2]
     colours = TIER_COLOURS if name == "tier" else COLOURS if name == "status" else {}
@@ -167,7 +178,7 @@ def _nested(value: object) -> RenderableType | None:
 
 def _show_fitting_table(items: Sequence[Json]) -> None:
     names = list(dict.fromkeys(name for item in items for name in item))
-    filled = [name for name in names if any(item.get(name) not in (None, "", [], {}) for item in items)]
+    filled = [name for name in names if not all(_is_empty(item.get(name)) for item in items)]
     short = [_shortened(item) for item in items]
     unlimited = console.options.update(width=WIDTH_MAX)
     shown = len(filled)

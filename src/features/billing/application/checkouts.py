@@ -12,7 +12,7 @@ from features.billing.domain.payment_errors import (
     NoSubscription,
     ReturnAddressForeign,
 )
-from features.billing.domain.subscriptions import Checkout, OpenSession, Order, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Checkout, OpenSession, Order
 from shared.caller import Caller
 
 RIVALS_MAX = 5
@@ -22,11 +22,11 @@ RIVALS_MAX = 5
 class Checkouts:
     """Stripe checkout sessions for plans and packs. Credits are granted later, by Stripe's events."""
 
-    views: BillingQueries
+    queries: BillingQueries
     orders: Orders
-    catalogue: Catalog
-    till: CheckoutProvider
-    records: StripeReader
+    catalog: Catalog
+    checkout_provider: CheckoutProvider
+    stripe_reader: StripeReader
     frontend_url: str
 
     async def open_plan(
@@ -35,59 +35,63 @@ class Checkouts:
         """Return the account's open checkout if it is for the same plan; expire one for another plan first.
         An account therefore has at most one payable plan checkout. Idempotent by ``checkout_id``.
         """
-        standing = await self.views.standing(caller)
-        offer = offer_of(await self.catalogue.sold_plan(plan))
-        standing.check_unsubscribed()
-        order = self._order(caller, standing, checkout_id, offer, success_url, cancel_url)
+        billing = await self.queries.billing(caller)
+        offer = offer_of(await self.catalog.sold_plan(plan))
+        billing.check_unsubscribed()
+        order = self._order(caller, billing, checkout_id, offer, success_url, cancel_url)
         for _ in range(RIVALS_MAX):
             checkout = await self.orders.begin(order)
             if checkout.id == order.id:
-                return await self._opened(caller, standing, checkout, offer)
+                return await self._opened(caller, billing, checkout, offer)
             if checkout.is_for(order) and await self._is_payable(checkout):
-                return await self._opened(caller, standing, checkout, offer)
+                return await self._opened(caller, billing, checkout, offer)
             await self._expire(checkout)
         raise CheckoutClosed
 
     async def open_pack(
         self, caller: Caller, checkout_id: UUID, pack: str, *, success_url: str | None, cancel_url: str | None
     ) -> Checkout:
-        standing = await self.views.standing(caller)
-        offer = offer_of(await self.catalogue.pack(pack))
-        order = self._order(caller, standing, checkout_id, offer, success_url, cancel_url)
-        return await self._opened(caller, standing, await self.orders.begin(order), offer)
+        billing = await self.queries.billing(caller)
+        offer = offer_of(await self.catalog.pack(pack))
+        order = self._order(caller, billing, checkout_id, offer, success_url, cancel_url)
+        return await self._opened(caller, billing, await self.orders.begin(order), offer)
 
     async def get(self, caller: Caller, checkout_id: UUID) -> Checkout:
-        checkout = await self.views.checkout(caller, checkout_id)
+        checkout = await self.queries.checkout(caller, checkout_id)
         if checkout is None:
             raise CheckoutNotFound
         return checkout
 
     async def portal(self, caller: Caller, key: UUID, *, return_url: str | None) -> str:
-        standing = await self.views.standing(caller)
-        if standing.stripe_customer_id is None:
+        billing = await self.queries.billing(caller)
+        if billing.stripe_customer_id is None:
             raise NoSubscription
         address = self._own_address("return_url", return_url, "/billing")
-        return await self.till.open_portal(standing.stripe_customer_id, return_url=address, key=key)
+        return await self.checkout_provider.open_portal(
+            billing.stripe_customer_id, return_url=address, key=key
+        )
 
     async def _opened(
-        self, caller: Caller, standing: SubscriptionStanding, checkout: Checkout, offer: Offer
+        self, caller: Caller, billing: AccountBilling, checkout: Checkout, offer: Offer
     ) -> Checkout:
         if checkout.status not in ("opening", "open"):
             raise CheckoutClosed
         if checkout.url is not None:
             return checkout
-        customer_id = standing.stripe_customer_id
+        customer_id = billing.stripe_customer_id
         if customer_id is None:
-            made = await self.till.open_customer(standing.account_id, email=caller.email)
-            customer_id = await self.orders.keep_customer(standing.account_id, made)
-        price_id = await self.catalogue.price_id(offer)
+            made = await self.checkout_provider.open_customer(billing.account_id, email=caller.email)
+            customer_id = await self.orders.store_customer(billing.account_id, made)
+        price_id = await self.catalog.price_id(offer)
         try:
-            session = await self.till.open_checkout(checkout, customer_id=customer_id, price_id=price_id)
+            session = await self.checkout_provider.open_checkout(
+                checkout, customer_id=customer_id, price_id=price_id
+            )
         except StripeObjectMissing:
             session = await self._session_at_another_stripe(caller, checkout, offer, customer_id)
         opened = await self.orders.opened(checkout, session)
         if opened is None:  # a concurrent request for another plan closed it, so its session must not be paid
-            await self.till.expire_checkout(session.id)
+            await self.checkout_provider.expire_checkout(session.id)
             raise CheckoutClosed
         return opened
 
@@ -95,28 +99,30 @@ class Checkouts:
         self, caller: Caller, checkout: Checkout, offer: Offer, unknown_id: str
     ) -> OpenSession:
         """Recreate customer and price: the stored ids are from another Stripe (simulator, test key)."""
-        made = await self.till.open_customer(checkout.account_id, email=caller.email)
+        made = await self.checkout_provider.open_customer(checkout.account_id, email=caller.email)
         customer_id = await self.orders.replace_customer(checkout.account_id, unknown_id, made)
-        price_id = (await self.catalogue.published(offer)).price_id
-        return await self.till.open_checkout(checkout, customer_id=customer_id, price_id=price_id)
+        price_id = (await self.catalog.published(offer)).price_id
+        return await self.checkout_provider.open_checkout(
+            checkout, customer_id=customer_id, price_id=price_id
+        )
 
     async def _is_payable(self, checkout: Checkout) -> bool:
         """A checkout without a Stripe session is payable; otherwise Stripe's session status decides."""
         if checkout.stripe_session_id is None:
             return True
-        found = await self.records.checkout(checkout.stripe_session_id)
+        found = await self.stripe_reader.checkout(checkout.stripe_session_id)
         return found is not None and found.status == "open"
 
     async def _expire(self, checkout: Checkout) -> None:
         """Raises CheckoutCompleted when the session is already paid."""
         if checkout.stripe_session_id is not None:
-            await self.till.expire_checkout(checkout.stripe_session_id)
+            await self.checkout_provider.expire_checkout(checkout.stripe_session_id)
         await self.orders.close(checkout, "expired")
 
     def _order(
         self,
         caller: Caller,
-        standing: SubscriptionStanding,
+        billing: AccountBilling,
         checkout_id: UUID,
         offer: Offer,
         success_url: str | None,
@@ -125,7 +131,7 @@ class Checkouts:
         is_plan = offer.kind == "plan"
         return Order(
             id=checkout_id,
-            account_id=standing.account_id,
+            account_id=billing.account_id,
             user_id=caller.user_id,
             plan=offer.name if is_plan else None,
             pack=None if is_plan else offer.name,

@@ -14,8 +14,8 @@ class DuplicateSubscriptions:
     The progress is stored in Stripe's metadata, so an interrupted run continues where it stopped.
     """
 
-    looks: ReconciliationQueries
-    records: StripeReader
+    queries: ReconciliationQueries
+    stripe_reader: StripeReader
     ends: SubscriptionEnds
 
     async def end(self, account_id: AccountId, snapshot: SubscriptionSnapshot) -> int | None:
@@ -27,14 +27,14 @@ class DuplicateSubscriptions:
         await self.ends.mark_surplus(snapshot.id, "ending")
         await self.ends.cancel_now(snapshot.id)
         cents = 0
-        async for invoice in self.records.invoices_of(snapshot.id):
+        async for invoice in self.stripe_reader.invoices_of(snapshot.id):
             if invoice.payment_id is not None and invoice.paid_cents > 0:
-                await self.ends.give_back(invoice.payment_id)
+                await self.ends.refund_payment(invoice.payment_id)
                 cents += invoice.paid_cents
         await self.ends.mark_surplus(snapshot.id, "ended")
         return cents
 
     async def _is_other_in_force(self, account_id: AccountId) -> bool:
-        known_id = await self.looks.subscription_of(account_id)
-        known = None if known_id is None else await self.records.subscription(known_id)
-        return known is not None and known.status in IN_FORCE
+        known_id = await self.queries.subscription_of(account_id)
+        stored = None if known_id is None else await self.stripe_reader.subscription(known_id)
+        return stored is not None and stored.status in IN_FORCE

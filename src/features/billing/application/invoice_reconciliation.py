@@ -21,32 +21,32 @@ FOR_A_PERIOD = frozenset({"subscription_create", "subscription_cycle"})
 class InvoiceReconciliation:
     """Copies recent invoices from Stripe and grants the credits of paid periods that were missed."""
 
-    book: InvoiceStore
-    looks: ReconciliationQueries
-    records: StripeReader | None
+    repository: InvoiceStore
+    queries: ReconciliationQueries
+    stripe_reader: StripeReader | None
 
-    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
-        tally = JobSummary()
-        if self.records is None:
-            return tally
-        seen_at = await self.book.now()
-        async for invoice in self.records.invoices(since=seen_at - LOOK_BACK):
-            tally.counts["invoices"] += 1
-            account_id = await self.book.account_of(
+    async def run(self, *, is_dry_run: bool) -> JobSummary:
+        summary = JobSummary()
+        if self.stripe_reader is None:
+            return summary
+        seen_at = await self.repository.now()
+        async for invoice in self.stripe_reader.invoices(since=seen_at - LOOK_BACK):
+            summary.counts["invoices"] += 1
+            account_id = await self.repository.account_of(
                 customer_id=invoice.customer_id, subscription_id=invoice.subscription_id
             )
-            if account_id is None or await self.looks.standing_of(account_id) == "gone":
-                tally.note("account_unknown", invoice.id)
+            if account_id is None or await self.queries.status_of(account_id) == "gone":
+                summary.add_discrepancy("account_unknown", invoice.id)
             elif not is_dry_run:
-                await self._reconcile(account_id, invoice, seen_at, tally)
-        return tally
+                await self._reconcile(account_id, invoice, seen_at, summary)
+        return summary
 
     async def _reconcile(
-        self, account_id: AccountId, invoice: InvoiceSnapshot, seen_at: datetime, tally: JobSummary
+        self, account_id: AccountId, invoice: InvoiceSnapshot, seen_at: datetime, summary: JobSummary
     ) -> None:
-        if await self.book.save_invoice(account_id, invoice, seen_at):
-            tally.counts["invoices_saved"] += 1
-            tally.note("was_different", invoice.id)
+        if await self.repository.save_invoice(account_id, invoice, seen_at):
+            summary.counts["invoices_saved"] += 1
+            summary.add_discrepancy("was_different", invoice.id)
         if invoice.status != "paid" or invoice.subscription_id is None:
             return
         try:
@@ -54,38 +54,38 @@ class InvoiceReconciliation:
         except Unavailable:
             raise
         except DomainError as error:
-            tally.note(error.code, invoice.id)
+            summary.add_discrepancy(error.code, invoice.id)
             return
         if credits_granted:
-            tally.note("paid_without_credits", invoice.id)
-            tally.counts.update(periods_granted=1, credits=credits_granted)
+            summary.add_discrepancy("paid_without_credits", invoice.id)
+            summary.counts.update(periods_granted=1, credits=credits_granted)
 
     async def _grant(self, account_id: AccountId, invoice: InvoiceSnapshot, subscription_id: str) -> int:
-        row_id = await self.looks.row_of(subscription_id)
+        row_id = await self.queries.row_of(subscription_id)
         credits_granted = 0
         if row_id is None or invoice.billing_reason not in FOR_A_PERIOD:
-            assert self.records is not None, "there are invoices"
-            seen_at = await self.book.now()
-            snapshot = await self.records.subscription(subscription_id)
+            assert self.stripe_reader is not None, "there are invoices"
+            seen_at = await self.repository.now()
+            snapshot = await self.stripe_reader.subscription(subscription_id)
             if snapshot is None:
                 return 0
-            applied = await self.book.apply_subscription(account_id, snapshot, seen_at)
+            applied = await self.repository.apply_subscription(account_id, snapshot, seen_at)
             row_id, credits_granted = applied.subscription_id, applied.credits_granted
         if row_id is None or invoice.billing_reason not in FOR_A_PERIOD:
             return credits_granted
         return credits_granted + await self._grant_period(account_id, invoice, row_id)
 
     async def _grant_period(self, account_id: AccountId, invoice: InvoiceSnapshot, row_id: UUID) -> int:
-        plan = await self.book.plan_of(invoice.price_id) if invoice.price_id else None
+        plan = await self.repository.plan_of(invoice.price_id) if invoice.price_id else None
         start, end = invoice.period_start, invoice.period_end
         if plan is None or start is None or end is None:
             return 0
-        async with self.book.transaction():
-            granted = await self.book.grant_period(
+        async with self.repository.transaction():
+            granted = await self.repository.grant_period(
                 account_id, row_id, plan, period_start=start, period_end=end
             )
             if granted and invoice.payment_id:
-                await self.book.note_payment(
+                await self.repository.record_payment(
                     account_id,
                     invoice.payment_id,
                     grant_reference=renewal_reference(row_id, start),

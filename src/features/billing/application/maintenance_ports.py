@@ -10,7 +10,7 @@ from features.billing.domain.results import Renewable
 from features.billing.domain.stripe_snapshots import InvoiceSnapshot, SubscriptionSnapshot, Surplus
 from shared.ids import AccountId
 
-AccountStanding = Literal["active", "deleted", "gone"]
+AccountStatus = Literal["active", "deleted", "gone"]
 
 
 class RenewalStore(SubscriptionStore, Protocol):
@@ -18,7 +18,7 @@ class RenewalStore(SubscriptionStore, Protocol):
         """Subscriptions of both clocks whose period is over, the longest overdue first."""
         ...
 
-    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+    async def renew_internal(self, subscriptions_max: int) -> tuple[int, int]:
         """Renew subscriptions on our own clock; return their number and the credits granted."""
         ...
 
@@ -48,7 +48,7 @@ class InvoiceStore(SubscriptionSyncStore, Protocol):
         period_end: datetime,
     ) -> int: ...
 
-    async def note_payment(
+    async def record_payment(
         self,
         account_id: AccountId,
         payment_id: str,
@@ -63,7 +63,7 @@ class InvoiceStore(SubscriptionSyncStore, Protocol):
 class ReconciliationQueries(Protocol):
     """The database's side of the comparison with Stripe."""
 
-    async def standing_of(self, account_id: AccountId) -> AccountStanding: ...
+    async def status_of(self, account_id: AccountId) -> AccountStatus: ...
 
     async def row_of(self, stripe_subscription_id: str) -> UUID | None: ...
 
@@ -85,6 +85,6 @@ class SubscriptionEnds(Protocol):
         """Write the marker to the metadata at Stripe; works on a cancelled subscription too."""
         ...
 
-    async def give_back(self, payment_id: str) -> None:
+    async def refund_payment(self, payment_id: str) -> None:
         """Refund the remaining amount of a payment for a surplus subscription."""
         ...

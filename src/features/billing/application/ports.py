@@ -17,7 +17,7 @@ from features.billing.domain.stripe_snapshots import (
     ReversalSnapshot,
     SubscriptionSnapshot,
 )
-from features.billing.domain.subscriptions import Checkout, Invoice, OpenSession, Order, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Checkout, Invoice, OpenSession, Order
 from shared.caller import Caller
 from shared.ids import AccountId
 from shared.pagination import Cursor
@@ -137,7 +137,7 @@ class OfferStore(Protocol):
         """Id of the offer's price at Stripe; None if it was not published with this amount."""
         ...
 
-    async def keep_price(self, offer: Offer, price_id: str) -> None: ...
+    async def store_price(self, offer: Offer, price_id: str) -> None: ...
 
 
 class Orders(Protocol):
@@ -147,7 +147,7 @@ class Orders(Protocol):
         """Replace a customer id that Stripe does not know; return the id that is stored afterwards."""
         ...
 
-    async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
+    async def store_customer(self, account_id: AccountId, customer_id: str) -> str:
         """Store the customer id unless the account has one; return the stored id."""
         ...
 
@@ -169,7 +169,7 @@ class Orders(Protocol):
 class BillingQueries(Protocol):
     """Reads with the caller's rights. Raises AccountNotFound or AccountNotChosen."""
 
-    async def standing(self, caller: Caller) -> SubscriptionStanding: ...
+    async def billing(self, caller: Caller) -> AccountBilling: ...
 
     async def checkout(self, caller: Caller, checkout_id: UUID) -> Checkout | None: ...
 

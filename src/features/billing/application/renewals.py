@@ -7,7 +7,7 @@ from features.billing.domain.results import Renewable
 from shared.errors import DomainError, Unavailable
 
 OWN_PER_TRANSACTION = 500
-STRIPES_PER_LOOK = 500
+DUE_PER_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,59 +16,59 @@ class Renewals:
     fetched from Stripe in case its event was lost. Idempotent: each period is granted once.
     """
 
-    book: RenewalStore
-    records: StripeReader | None  # None: billing is not configured
+    repository: RenewalStore
+    stripe_reader: StripeReader | None  # None: billing is not configured
 
-    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
+    async def run(self, *, is_dry_run: bool) -> JobSummary:
         if is_dry_run:
             return await self._due()
-        tally = JobSummary()
+        summary = JobSummary()
         while True:
-            renewed, credits_granted = await self.book.renew_own(OWN_PER_TRANSACTION)
+            renewed, credits_granted = await self.repository.renew_internal(OWN_PER_TRANSACTION)
             if not renewed:
                 break
-            tally.counts.update(processed=renewed, succeeded=renewed, credits=credits_granted)
-        if self.records is not None:
-            await self._ask_stripe(self.records, tally)
-        return tally
+            summary.counts.update(processed=renewed, succeeded=renewed, credits=credits_granted)
+        if self.stripe_reader is not None:
+            await self._renew_paid(self.stripe_reader, summary)
+        return summary
 
     async def _due(self) -> JobSummary:
-        tally, due_max = JobSummary(), STRIPES_PER_LOOK
-        while len(due := await self.book.renewable(due_max)) == due_max:
+        summary, due_max = JobSummary(), DUE_PER_PAGE
+        while len(due := await self.repository.renewable(due_max)) == due_max:
             due_max *= 4
-        tally.counts.update(processed=len(due), credits=sum(one.monthly_credits for one in due))
-        return tally
+        summary.counts.update(processed=len(due), credits=sum(one.monthly_credits for one in due))
+        return summary
 
-    async def _ask_stripe(self, records: StripeReader, tally: JobSummary) -> None:
+    async def _renew_paid(self, stripe_reader: StripeReader, summary: JobSummary) -> None:
         """Fetch each due subscription once: it stays due if Stripe has no new period either."""
-        asked: set[str] = set()
-        due_max = STRIPES_PER_LOOK
+        fetched: set[str] = set()
+        due_max = DUE_PER_PAGE
         while True:
-            due = await self.book.renewable(due_max)
+            due = await self.repository.renewable(due_max)
             for one in due:
-                if one.stripe_subscription_id and one.stripe_subscription_id not in asked:
-                    asked.add(one.stripe_subscription_id)
-                    await self._renew_by_stripe(records, one, one.stripe_subscription_id, tally)
+                if one.stripe_subscription_id and one.stripe_subscription_id not in fetched:
+                    fetched.add(one.stripe_subscription_id)
+                    await self._renew_by_stripe(stripe_reader, one, one.stripe_subscription_id, summary)
             if len(due) < due_max:
                 return
-            due_max += STRIPES_PER_LOOK
+            due_max += DUE_PER_PAGE
 
     async def _renew_by_stripe(
-        self, records: StripeReader, due: Renewable, stripe_id: str, tally: JobSummary
+        self, stripe_reader: StripeReader, due: Renewable, stripe_id: str, summary: JobSummary
     ) -> None:
-        tally.counts["processed"] += 1
-        seen_at = await self.book.now()
+        summary.counts["processed"] += 1
+        seen_at = await self.repository.now()
         try:
-            snapshot = await records.subscription(stripe_id)
+            snapshot = await stripe_reader.subscription(stripe_id)
             if snapshot is None:
-                tally.note("unknown_at_stripe", stripe_id)
-                tally.counts["failed"] += 1
+                summary.add_discrepancy("unknown_at_stripe", stripe_id)
+                summary.counts["failed"] += 1
                 return
-            applied = await self.book.apply_subscription(due.account_id, snapshot, seen_at)
+            applied = await self.repository.apply_subscription(due.account_id, snapshot, seen_at)
         except Unavailable:
             raise  # the remaining subscriptions would fail in the same way
         except DomainError as error:
-            tally.note(error.code, stripe_id)
-            tally.counts["failed"] += 1
+            summary.add_discrepancy(error.code, stripe_id)
+            summary.counts["failed"] += 1
             return
-        tally.counts.update(succeeded=1, credits=applied.credits_granted)
+        summary.counts.update(succeeded=1, credits=applied.credits_granted)

@@ -31,13 +31,13 @@ class CheckoutsController(Controller):
     tags = ("Billing",)
 
     @get("/plans", opt=PUBLIC, security=({},))
-    async def list_plans(self, catalogue: NamedDependency[Catalog]) -> OffersResponse:
+    async def list_plans(self, catalog: NamedDependency[Catalog]) -> OffersResponse:
         """List the plans and packs on offer.
 
         A plan grants credits every month and sets limits; a limit of `null` means unlimited. A pack grants
         credits once; they do not expire. Prices are in cents; the price of a plan is per month.
         """
-        plans, packs = await catalogue.plans(), await catalogue.packs()
+        plans, packs = await catalog.plans(), await catalog.packs()
         return OffersResponse(plans=[plan_response(plan) for plan in plans], packs=packs)
 
     @post("/checkout", opt=PURCHASE, response_headers=(LOCATION,), responses=problems(409, 502))

@@ -8,7 +8,7 @@ import msgspec
 
 from features.billing.domain.catalog import Pack, Plan
 from features.billing.domain.plan_changes import PREVIEW_PATTERN, Direction, PlanChangePreview
-from features.billing.domain.subscriptions import Checkout, CheckoutStatus, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Checkout, CheckoutStatus
 from shared.http.parameters import RequestBody
 from shared.http.responses import struct_from
 
@@ -115,13 +115,13 @@ def plan_response(plan: Plan) -> PlanResponse:
     return struct_from(PlanResponse, plan, limits=struct_from(LimitsResponse, plan))
 
 
-def subscription_response(standing: SubscriptionStanding) -> SubscriptionResponse:
+def subscription_response(billing: AccountBilling) -> SubscriptionResponse:
     return struct_from(
         SubscriptionResponse,
-        standing.subscription,
-        account_id=standing.account_id,
-        plan_in_force=standing.plan,
-        is_paid_plan=standing.subscription.clock == "stripe",
+        billing.subscription,
+        account_id=billing.account_id,
+        plan_in_force=billing.plan,
+        is_paid_plan=billing.subscription.clock == "stripe",
     )
 
 

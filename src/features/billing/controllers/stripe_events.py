@@ -92,7 +92,7 @@ class StripeWebhookController(Controller):
     async def receive_stripe_event(
         self,
         request: Request[Any, Any, Any],
-        intake: NamedDependency[StripeEventReceiver],
+        receiver: NamedDependency[StripeEventReceiver],
         counted_refusals: NamedDependency[FailureRateLimit],
     ) -> ReceivedResponse:
         """Receive a Stripe event; for Stripe only.
@@ -103,7 +103,7 @@ class StripeWebhookController(Controller):
         """
         signatures = [value for name, value in request.scope["headers"] if name == SIGNATURE]
         try:
-            is_new = await intake.take(await request.body(), b",".join(signatures))
+            is_new = await receiver.receive(await request.body(), b",".join(signatures))
         except Malformed:
             await counted_refusals.count(request.scope, "stripe")
             raise

@@ -84,7 +84,7 @@ class RetryDecision(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
 
 
-def setback(
+def retry_decision(
     event: ClaimedEvent,
     error: str,
     *,

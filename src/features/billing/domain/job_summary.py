@@ -16,6 +16,6 @@ class JobSummary:
     counts: Counter[str] = field(default_factory=Counter[str])
     discrepancies: list[Discrepancy] = field(default_factory=list[Discrepancy])
 
-    def note(self, kind: str, subject: str) -> None:
+    def add_discrepancy(self, kind: str, subject: str) -> None:
         self.counts["findings"] += 1
         self.discrepancies.append(Discrepancy(kind=kind, subject=subject))

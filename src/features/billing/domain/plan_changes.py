@@ -13,7 +13,7 @@ from features.billing.domain.payment_errors import (
     PlanUnchanged,
     PreviewExpired,
 )
-from features.billing.domain.subscriptions import Subscription, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Subscription
 
 PREVIEW_LASTS = timedelta(minutes=10)
 CLOCKS_DIFFER = timedelta(seconds=30)
@@ -75,13 +75,13 @@ def planned_change(subscription: Subscription, current: Plan, target: Plan, now:
     )
 
 
-def preview_id(standing: SubscriptionStanding, target: Plan, at: datetime) -> str:
+def preview_id(billing: AccountBilling, target: Plan, at: datetime) -> str:
     """Id with the preview's time and a digest of subscription and target, so that any change invalidates it.
     It needs no signature because check_preview recomputes it from the current data.
     """
-    subscription = standing.subscription
+    subscription = billing.subscription
     facts = (
-        standing.account_id,
+        billing.account_id,
         subscription.stripe_subscription_id,
         subscription.stripe_item_id,
         subscription.plan,
@@ -101,9 +101,9 @@ def asked_at(identifier: str) -> datetime:
     return datetime.fromtimestamp(int(identifier.split("_")[1]), UTC)
 
 
-def check_preview(identifier: str, standing: SubscriptionStanding, target: Plan, now: datetime) -> None:
+def check_preview(identifier: str, billing: AccountBilling, target: Plan, now: datetime) -> None:
     """Raises PreviewExpired if the preview is too old or the data has changed."""
     at = asked_at(identifier)
     is_fresh = now - PREVIEW_LASTS <= at <= now + CLOCKS_DIFFER
-    if not is_fresh or preview_id(standing, target, at) != identifier:
+    if not is_fresh or preview_id(billing, target, at) != identifier:
         raise PreviewExpired

@@ -36,7 +36,7 @@ class Renewable(msgspec.Struct, frozen=True, kw_only=True):
     account_id: AccountId
     subscription_id: UUID  # of our row
     plan: str
-    clock: Literal["own", "stripe"]
+    clock: Literal["internal", "stripe"]
     stripe_subscription_id: str | None
     period_start: datetime
     period_end: datetime

@@ -16,7 +16,7 @@ CheckoutStatus = Literal["opening", "open", "completed", "expired", "failed"]
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     plan: str
     status: str
-    clock: Literal["own", "stripe"]  # decides when a period ends
+    clock: Literal["internal", "stripe"]  # decides when a period ends
     stripe_subscription_id: str | None
     stripe_item_id: str | None
     period_start: datetime
@@ -34,7 +34,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
         return self.cancels_at is not None or self.next_plan is not None
 
 
-class SubscriptionStanding(msgspec.Struct, frozen=True, kw_only=True):
+class AccountBilling(msgspec.Struct, frozen=True, kw_only=True):
     """An account's plan, subscription and Stripe customer."""
 
     account_id: AccountId

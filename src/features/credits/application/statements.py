@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from features.credits.application.ports import CreditReader, EntryFilter
 from features.credits.domain.ledger import Entry
 from shared.caller import Caller
-from shared.pagination import Page, decode_cursor, encode_cursor
+from shared.pagination import Page, decode_position, encode_position
 
 EXPORT_CHUNK = 1_000
 
@@ -16,12 +16,12 @@ class Statements:
     reader: CreditReader
 
     async def page(self, caller: Caller, only: EntryFilter, *, cursor: str | None, limit: int) -> Page[Entry]:
-        before = None if cursor is None else decode_cursor(cursor)
+        before = None if cursor is None else decode_position(cursor)
         # One additional entry shows whether there is another page.
         entries = await self.reader.entries(caller, only, before=before, entries_max=limit + 1)
         more = len(entries) > limit
         entries = entries[:limit]
-        return Page(entries, encode_cursor(entries[-1].position) if more else None)
+        return Page(entries, encode_position(entries[-1].position) if more else None)
 
     async def everything(self, caller: Caller, only: EntryFilter) -> AsyncIterator[list[Entry]]:
         """Yield the whole statement in chunks.

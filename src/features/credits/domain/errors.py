@@ -21,9 +21,9 @@ class ReferenceReused(Conflict):
 
 class TransactionTypeInvalid(Invalid):
     code = "transaction_type_invalid"
-    text = "Credits do not move this way for {transaction_type!r}."
+    text = "Transactions of type {transaction_type!r} cannot change credits in this direction."
 
 
 class LedgerChangeInvalid(Invalid):
-    code = "movement_invalid"
+    code = "ledger_change_invalid"
     text = "{reason}"

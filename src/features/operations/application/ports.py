@@ -6,10 +6,11 @@ import msgspec
 
 from features.operations.domain.audit_log import AuditLogFilter, StoredAuditEntry
 from features.operations.domain.jobs import CronRun, Job, Report, Trigger
+from features.operations.domain.retention import RetentionRule
 from shared.ids import UserId
 from shared.pagination import Cursor
 
-ClaimOutcome = Literal["claimed", "known", "before_us"]
+ClaimOutcome = Literal["claimed", "existing", "before_installation"]
 CronBeginOutcome = Literal["begun", "ended", "unknown", "fenced", "exhausted"]
 
 
@@ -77,13 +78,13 @@ class AuditLogReader(Protocol):
 
 
 class Retention(Protocol):
-    """Deletion of expired rows; the database defines per table which rows are expired."""
+    """Deletion of the rows whose retention period is over."""
 
-    async def remove(self, table: str, rows_max: int) -> int:
-        """Deletes one batch and returns the number of rows."""
+    async def purge(self, rule: RetentionRule) -> int:
+        """Deletes one batch and returns its size, 0 when no expired rows are left."""
         ...
 
-    async def count(self, table: str) -> int: ...
+    async def count(self, rule: RetentionRule) -> int: ...
 
 
 class StalledRuns(Protocol):

@@ -10,41 +10,28 @@ from features.operations.application.ports import (
     StalledRuns,
 )
 from features.operations.domain.jobs import Report
-
-# Dependent rows come before the rows they reference.
-SOFT_DELETED = (
-    *("public.ai_usage_logs", "public.scrape_logs"),
-    *("public.analyses", "public.leads", "public.business_profiles", "public.runs", "public.accounts"),
-    *("public.notices", "public.webhook_events", "public.cron_runs"),
-)
-CACHES = ("public.ai_answers", "public.anonymous_analyses")
-TRACES = (
-    *("traffic.idempotency_keys", "traffic.rate_windows", "traffic.leases"),
-    *("traffic.requests", "traffic.request_counts", "traffic.data_points"),
-)
-ROWS_PER_BATCH = 1_000
-ACCOUNTS_PER_BATCH = 20  # small, because each account's dependent rows are deleted with it
+from features.operations.domain.retention import RetentionRule
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
     """Deletes expired rows for good in short transactions, one per batch, and counts them per table."""
 
-    remains: Retention
-    tables: tuple[str, ...]
+    rows: Retention
+    rules: tuple[RetentionRule, ...]
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
-        counts = {table: await self._remove(table, is_dry_run=is_dry_run) for table in self.tables}
-        return Report(counts={table.rpartition(".")[2]: count for table, count in counts.items()})
+        return Report(
+            counts={rule.name: await self._purge(rule, is_dry_run=is_dry_run) for rule in self.rules}
+        )
 
-    async def _remove(self, table: str, *, is_dry_run: bool) -> int:
+    async def _purge(self, rule: RetentionRule, *, is_dry_run: bool) -> int:
         if is_dry_run:
-            return await self.remains.count(table)
-        rows_max = ACCOUNTS_PER_BATCH if table == "public.accounts" else ROWS_PER_BATCH
-        removed = 0
-        while batch := await self.remains.remove(table, rows_max):
-            removed += batch
-        return removed
+            return await self.rows.count(rule)
+        purged = 0
+        while batch := await self.rows.purge(rule):
+            purged += batch
+        return purged
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     user_id: UserId | None
     api_key_id: UUID | None
     engine_id: str
-    takes_turn: bool
+    uses_concurrency_slot: bool
     refund_policy: int
     retry_of: RunId | None
     cost_nanodollars: int | None
@@ -76,9 +76,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     """``dedup_key``: only one run with this key is in progress; a second start returns the first run.
-    ``takes_turn``: counts against the account's concurrency limit; a run that only waits for its children
-    does not need to. ``refund_policy``: the version by which the run is settled, even if a newer one
-    exists then.
+    ``uses_concurrency_slot``: counts against the account's concurrency limit; a run that only waits for its
+    children does not need to. ``refund_policy``: the version by which the run is settled, even if a newer
+    one exists then.
     """
 
     account_id: AccountId
@@ -88,7 +88,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     credits_held: int
     transaction_type: str
     queue: str
-    takes_turn: bool = True
+    uses_concurrency_slot: bool = True
     dedup_key: str | None = None
     parent_id: RunId | None = None
     user_id: UserId | None = None

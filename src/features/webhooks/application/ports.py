@@ -93,8 +93,8 @@ class DeliveryStore(Protocol):
         self, caller: Caller, only: DeliveryFilter, *, after: Cursor | None, deliveries_max: int
     ) -> list[Delivery]: ...
 
-    async def test(self, endpoint: Endpoint, notice_id: UUID) -> Delivery:
-        """Adds a message for this endpoint only. Idempotent by ``notice_id``. Raises EndpointNotFound."""
+    async def test(self, endpoint: Endpoint, message_id: UUID) -> Delivery:
+        """Adds a message for this endpoint only. Idempotent by ``message_id``. Raises EndpointNotFound."""
         ...
 
     async def replay(self, delivery: Delivery) -> Delivery | None:
@@ -108,13 +108,15 @@ class DeliveryStore(Protocol):
 
 class Outbox(Protocol):
     async def claim(
-        self, deliveries_max: int, *, apiece_max: int, lease: timedelta
+        self, deliveries_max: int, *, per_account_max: int, lease: timedelta
     ) -> Sequence[ClaimedDelivery]:
-        """Leases due deliveries to the caller. ``apiece_max`` limits the claims per account; a host may have
-        twice as many.
+        """Leases due deliveries to the caller. ``per_account_max`` limits the claims per account; a host may
+        have twice as many.
         """
         ...
 
-    async def settle(self, due: ClaimedDelivery, answer: DeliveryResponse, verdict: DeliveryDecision) -> bool:
+    async def settle(
+        self, due: ClaimedDelivery, response: DeliveryResponse, decision: DeliveryDecision
+    ) -> bool:
         """Returns False, without a change, if another worker has claimed the delivery since."""
         ...

@@ -17,7 +17,7 @@ from features.webhooks.domain.endpoint import (
     EndpointStatus,
     NoticeType,
 )
-from features.webhooks.domain.signature import message_id
+from features.webhooks.domain.signature import webhook_id
 from shared.http.parameters import RequestBody, TimeField, text_field
 from shared.http.responses import struct_from
 
@@ -127,6 +127,6 @@ def delivery_detail_response(stored: DeliveryWithAttempts) -> WebhookDeliveryDet
 def _computed(delivery: Delivery) -> dict[str, object]:
     is_pending = delivery.status == "pending"
     return {
-        "webhook_id": message_id(delivery.notice_id),
+        "webhook_id": webhook_id(delivery.message_id),
         "next_attempt_at": delivery.due_at if is_pending else None,
     }

@@ -30,13 +30,13 @@ class SigningSecrets:
         return hmac.digest(self.key, f"webhook:{account_id}:{endpoint_id}:{version}".encode(), "sha256")
 
 
-def message_id(notice_id: UUID) -> str:
+def webhook_id(message_id: UUID) -> str:
     """The id is the same for all attempts, so receivers can deduplicate by it."""
-    return MESSAGE_PREFIX + notice_id.hex
+    return MESSAGE_PREFIX + message_id.hex
 
 
-def signed_headers(secrets: Iterable[bytes], notice_id: UUID, body: bytes, at: datetime) -> dict[str, str]:
-    message, seconds = message_id(notice_id), str(int(at.timestamp()))
+def signed_headers(secrets: Iterable[bytes], message_id: UUID, body: bytes, at: datetime) -> dict[str, str]:
+    message, seconds = webhook_id(message_id), str(int(at.timestamp()))
     content = f"{message}.{seconds}.".encode() + body
     signatures = (base64.b64encode(hmac.digest(secret, content, "sha256")).decode() for secret in secrets)
     return {

@@ -1,6 +1,4 @@
 import sys
-import time
-from collections.abc import Callable
 from typing import LiteralString, NamedTuple
 
 from asyncpg import Record
@@ -12,39 +10,31 @@ else:
 
 from infrastructure.ai.completion_cache import CachedCompletion, CompletionStore
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from infrastructure.resilience.micro_batcher import MicroBatcher
 from shared.ids import AccountId
 
 FIND: LiteralString = """
-select a.account_id, a.answer_key, a.answer, a.is_compressed, a.provider, a.model, a.is_simulated
-from unnest($1::uuid[], $2::bytea[]) as asked (account_id, answer_key)
-join public.ai_answers as a using (account_id, answer_key)
+select a.account_id, a.completion_key, a.completion, a.is_compressed, a.provider, a.model, a.is_simulated
+from unnest($1::uuid[], $2::bytea[]) as asked (account_id, completion_key)
+join public.completion_cache as a using (account_id, completion_key)
 where a.expires_at > statement_timestamp()
 """
 # Ordered by key, so that concurrent writers cannot deadlock. Rows of deleted accounts are skipped.
 KEEP: LiteralString = """
-insert into public.ai_answers (
-    account_id, answer_key, answer, is_compressed, provider, model, is_simulated, expires_at
+insert into public.completion_cache (
+    account_id, completion_key, completion, is_compressed, provider, model, is_simulated, expires_at
 )
-select k.account_id, k.answer_key, k.answer, k.is_compressed, k.provider, k.model, k.is_simulated,
+select k.account_id, k.completion_key, k.completion, k.is_compressed, k.provider, k.model, k.is_simulated,
     statement_timestamp() + $8 * interval '1 second'
 from unnest(
     $1::uuid[], $2::bytea[], $3::bytea[], $4::boolean[], $5::text[], $6::text[], $7::boolean[]
-) as k (account_id, answer_key, answer, is_compressed, provider, model, is_simulated)
+) as k (account_id, completion_key, completion, is_compressed, provider, model, is_simulated)
 where exists (select from public.accounts as a where a.id = k.account_id)
-order by k.account_id, k.answer_key
-on conflict (account_id, answer_key) do update set
-    answer = excluded.answer, is_compressed = excluded.is_compressed, provider = excluded.provider,
+order by k.account_id, k.completion_key
+on conflict (account_id, completion_key) do update set
+    completion = excluded.completion, is_compressed = excluded.is_compressed, provider = excluded.provider,
     model = excluded.model, is_simulated = excluded.is_simulated,
     created_at = statement_timestamp(), expires_at = excluded.expires_at
-"""
-SWEEP: LiteralString = """
-delete from public.ai_answers where (account_id, answer_key) in (
-    select account_id, answer_key from public.ai_answers where expires_at < now()
-    order by expires_at limit $1 for update skip locked
-)
-returning true
 """
 REMEMBERED_FOR_S = 24 * 3600.0
 COMPRESSED_ABOVE_BYTES = 1_000
@@ -59,18 +49,11 @@ class _Key(NamedTuple):
 class PostgresCompletionCache(CompletionStore):
     """Cache of completions; concurrent reads and writes are micro-batched."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        remembered_for_s: float = REMEMBERED_FOR_S,
-        now_s: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, database: Database, *, remembered_for_s: float = REMEMBERED_FOR_S) -> None:
         self._session = database.admin("remembered answers")
         self._remembered_for_s = remembered_for_s
         self._finding: MicroBatcher[_Key, CachedCompletion | None] = MicroBatcher(self._find_all)
         self._keeping: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._keep_all)
-        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def find(self, account_id: AccountId, completion_key: bytes) -> CachedCompletion | None:
         return await self._finding.ask(_Key(account_id, completion_key))
@@ -78,15 +61,12 @@ class PostgresCompletionCache(CompletionStore):
     async def put(self, account_id: AccountId, completion_key: bytes, completion: CachedCompletion) -> None:
         await self._keeping.ask((_Key(account_id, completion_key), completion))
 
-    async def close(self) -> None:
-        await self._sweep.close()
-
     async def _find_all(self, keys: list[_Key]) -> list[CachedCompletion | None]:
         asked = list(set(keys))
         rows = await self._session.fetch(
             FIND, [key.account_id for key in asked], [key.answer_key for key in asked]
         )
-        found = {_Key(row["account_id"], row["answer_key"]): _stored(row) for row in rows}
+        found = {_Key(row["account_id"], row["completion_key"]): _stored(row) for row in rows}
         return [found.get(key) for key in keys]
 
     async def _keep_all(self, answers: list[tuple[_Key, CachedCompletion]]) -> list[None]:
@@ -103,7 +83,6 @@ class PostgresCompletionCache(CompletionStore):
             [answer.is_simulated for answer in kept.values()],
             self._remembered_for_s,
         )
-        self._sweep.now_and_then()
         return [None] * len(answers)
 
 
@@ -114,7 +93,7 @@ def _packed(text: str) -> tuple[bytes, bool]:
 
 def _stored(row: Record) -> CachedCompletion | None:
     """Returns None if the entry cannot be decoded, so that the prompt is sent again."""
-    body: bytes = row["answer"]
+    body: bytes = row["completion"]
     try:
         if row["is_compressed"]:
             body = zstd.ZstdDecompressor().decompress(body, TEXT_BYTES_MAX)

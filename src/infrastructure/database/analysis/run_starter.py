@@ -49,7 +49,7 @@ class PostgresAnalysisRuns(AnalysisRuns):
                     credits_held=0,  # each item holds its own credits
                     transaction_type="analysis",
                     queue="bulk",
-                    takes_turn=False,
+                    uses_concurrency_slot=False,
                     user_id=payer.user_id,
                     api_key_id=payer.api_key_id,
                     refund_policy=REFUND_POLICY_VERSION,

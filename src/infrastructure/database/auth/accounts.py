@@ -11,8 +11,8 @@ from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from shared.pagination import Cursor
 
-FIRST_SIGHT: LiteralString = "select private.first_sight($1, $2, $3, $4)"
-STANDING: LiteralString = "select * from caller.standing($1, $2)"
+FIRST_SIGHT: LiteralString = "select private.sign_up_if_new($1, $2, $3, $4)"
+STANDING: LiteralString = "select * from caller.membership($1, $2)"
 
 MINE: LiteralString = """
 select a.id, a.name, a.plan, m.role, a.created_at, a.deleted_at

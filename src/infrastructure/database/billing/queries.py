@@ -9,19 +9,19 @@ from asyncpg import Record
 from features.billing.application.ports import BillingQueries, OfferStore, Orders
 from features.billing.domain.catalog import Offer, Pack, Plan
 from features.billing.domain.subscriptions import (
+    AccountBilling,
     Checkout,
     Invoice,
     OpenSession,
     Order,
     Subscription,
-    SubscriptionStanding,
 )
 from infrastructure.database.clients import AdminClient, Database
 from shared.caller import Caller, no_account
 from shared.ids import AccountId
 from shared.pagination import Cursor
 
-STANDING: LiteralString = "select * from caller.billing_standing($1, $2)"
+STANDING: LiteralString = "select * from caller.subscription($1, $2)"
 CHECKOUT: LiteralString = "select * from caller.checkout($1, $2, $3)"
 INVOICES: LiteralString = "select * from caller.invoices($1, $2, $3, $4, $5)"
 
@@ -99,7 +99,7 @@ class PostgresOffers(OfferStore):
         rows = await self._session.fetch(PRICE, offer.kind, offer.name, offer.price_cents, offer.currency)
         return rows[0]["stripe_price_id"] if rows else None
 
-    async def keep_price(self, offer: Offer, price_id: str) -> None:
+    async def store_price(self, offer: Offer, price_id: str) -> None:
         await self._session.fetch(
             KEEP_PRICE, offer.kind, offer.name, offer.price_cents, offer.currency, price_id
         )
@@ -109,7 +109,7 @@ class PostgresOrders(Orders):
     def __init__(self, session: AdminClient) -> None:
         self._session = session
 
-    async def keep_customer(self, account_id: AccountId, customer_id: str) -> str:
+    async def store_customer(self, account_id: AccountId, customer_id: str) -> str:
         await self._session.fetch(KEEP_CUSTOMER, account_id, customer_id)
         (row,) = await self._session.fetch(CUSTOMER, account_id)
         return row["stripe_customer_id"]
@@ -155,12 +155,12 @@ class PostgresBillingQueries(BillingQueries):
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def standing(self, caller: Caller) -> SubscriptionStanding:
+    async def billing(self, caller: Caller) -> AccountBilling:
         rows = await self._database.user(caller.claims).call(STANDING, caller.chosen_account)
         if not rows:
             raise no_account(caller)
         row = rows[0]
-        return SubscriptionStanding(
+        return AccountBilling(
             account_id=row["account_id"],
             plan=row["plan_in_force"],
             stripe_customer_id=row["stripe_customer_id"],

@@ -2,7 +2,7 @@ from datetime import datetime
 from typing import LiteralString
 from uuid import UUID
 
-from features.billing.application.maintenance_ports import AccountStanding, ReconciliationQueries
+from features.billing.application.maintenance_ports import AccountStatus, ReconciliationQueries
 from infrastructure.database.clients import AdminClient
 from shared.ids import AccountId
 
@@ -23,7 +23,7 @@ class PostgresReconciliationQueries(ReconciliationQueries):
     def __init__(self, session: AdminClient) -> None:
         self._session = session
 
-    async def standing_of(self, account_id: AccountId) -> AccountStanding:
+    async def status_of(self, account_id: AccountId) -> AccountStatus:
         rows = await self._session.fetch(STANDING, account_id)
         if not rows:
             return "gone"

@@ -61,7 +61,7 @@ set status = $3, last_error = $4, failures = $5, claimed_by = null, due_at = clo
 where stripe_event_id = $1 and claimed_by = $2 and status in ('pending', 'parked')
 returning true
 """
-NOTE_INVOICE: LiteralString = "select billing.note_invoice($1, $2, $3, $4, $5, $6, $7, $8) as is_noted"
+NOTE_INVOICE: LiteralString = "select billing.record_invoice($1, $2, $3, $4, $5, $6, $7, $8) as is_noted"
 IS_ACCOUNT: LiteralString = "select true from public.accounts where id = $1"
 CLAIM_FOR = timedelta(seconds=60)
 
@@ -108,10 +108,10 @@ class PostgresStripeEventQueue(StripeEventQueue):
             if row["status"] != "dead"
         ]
 
-    async def hold(self, event: ClaimedEvent) -> bool:
+    async def lock(self, event: ClaimedEvent) -> bool:
         return bool(await self._session.fetch(HOLD, event.id, event.claim))
 
-    async def tick(
+    async def mark_processed(
         self,
         event: ClaimedEvent,
         status: Literal["applied", "ignored"],
@@ -120,9 +120,15 @@ class PostgresStripeEventQueue(StripeEventQueue):
     ) -> None:
         await self._session.fetch(TICK, event.id, status, account_id, msgspec.json.encode(effects).decode())
 
-    async def put_back(self, event: ClaimedEvent, setback: RetryDecision) -> bool:
+    async def requeue(self, event: ClaimedEvent, retry_decision: RetryDecision) -> bool:
         rows = await self._session.fetch(
-            PUT_BACK, event.id, event.claim, setback.status, setback.error, setback.failures, setback.due_in
+            PUT_BACK,
+            event.id,
+            event.claim,
+            retry_decision.status,
+            retry_decision.error,
+            retry_decision.failures,
+            retry_decision.due_in,
         )
         return bool(rows)
 
@@ -134,7 +140,7 @@ class PostgresPaymentRecords(PaymentRecords):
     async def is_account(self, account_id: AccountId) -> bool:
         return bool(await self._session.fetch(IS_ACCOUNT, account_id))
 
-    async def note_invoice(
+    async def record_invoice(
         self, account_id: AccountId, subscription_id: UUID, plan: str, invoice: InvoiceSnapshot
     ) -> bool:
         (row,) = await self._session.fetch(

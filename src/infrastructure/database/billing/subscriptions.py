@@ -62,20 +62,20 @@ returning not exists (
         (i.status, i.due_cents, i.paid_cents, i.number, i.period_start, i.stripe_payment_id)
 ) as is_news
 """
-NOTE_PAYMENT: LiteralString = "select billing.note_payment($1, $2, $3, $4, $5, $6)"
+NOTE_PAYMENT: LiteralString = "select billing.record_payment($1, $2, $3, $4, $5, $6)"
 GRANT_PERIOD: LiteralString = "select billing.grant_period($1, $2, $3, $4, $5) as credits"
 RETURN_PAYMENT: LiteralString = """
 select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
     coalesce(credits_short, 0) as credits_short
-from billing.return_payment($1, $2, $3)
+from billing.reverse_payment($1, $2, $3)
 """
 UNDO_RETURN: LiteralString = """
 select outcome, account_id, coalesce(credits_reclaimed, 0) as credits_reclaimed,
     coalesce(credits_short, 0) as credits_short
-from billing.undo_return($1)
+from billing.undo_reversal($1)
 """
 RENEWABLE: LiteralString = "select * from public.get_renewable_subscriptions($1)"
-RENEW_OWN: LiteralString = "select * from billing.renew_own($1)"
+RENEW_OWN: LiteralString = "select * from billing.renew_internal($1)"
 
 
 class PostgresSubscriptionRepository(SubscriptionStore):
@@ -180,7 +180,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         )
         return bool(rows) and rows[0]["is_news"]
 
-    async def note_payment(
+    async def record_payment(
         self,
         account_id: AccountId,
         payment_id: str,
@@ -211,14 +211,14 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         )
         return row["credits"]
 
-    async def return_payment(self, returned: ReversalSnapshot) -> ReversalResult:
-        assert returned.returned_cents > 0, "nothing went back"
+    async def reverse_payment(self, reversal: ReversalSnapshot) -> ReversalResult:
+        assert reversal.returned_cents > 0, "nothing went back"
         (row,) = await self._session.fetch(
-            RETURN_PAYMENT, returned.payment_id, returned.id, returned.returned_cents
+            RETURN_PAYMENT, reversal.payment_id, reversal.id, reversal.returned_cents
         )
         return ReversalResult(**row)
 
-    async def undo_return(self, reference: str) -> ReversalResult:
+    async def undo_reversal(self, reference: str) -> ReversalResult:
         (row,) = await self._session.fetch(UNDO_RETURN, reference)
         return ReversalResult(**row)
 
@@ -226,7 +226,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         """Subscriptions of both clocks whose period is over, the longest overdue first."""
         return [Renewable(**row) for row in await self._session.fetch(RENEWABLE, subscriptions_max)]
 
-    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+    async def renew_internal(self, subscriptions_max: int) -> tuple[int, int]:
         """Renew subscriptions on our own clock; return their number and the credits granted."""
         (row,) = await self._session.fetch(RENEW_OWN, subscriptions_max)
         return row["renewed"], row["credits_granted"]

@@ -1,5 +1,5 @@
--- Who may talk to the database, and how it knows for whom. Everything here exists on Supabase
--- already, in part or whole: each piece is made only where it is absent.
+-- Database roles and the caller's claims. Supabase already has some of these objects: each one is created only
+-- where it is absent.
 
 do $$
 begin
@@ -12,7 +12,7 @@ begin
     if to_regrole('service_role') is null then
         create role service_role nologin noinherit bypassrls;
     end if;
-    -- Row level security decides for app_user; app_admin becomes service_role as it connects.
+    -- Row level security applies to app_user; app_admin becomes service_role when it connects.
     if to_regrole('app_user') is null then
         create role app_user login inherit nobypassrls;
     end if;
@@ -33,7 +33,7 @@ alter role app_admin set role = 'service_role';
 alter role app_user set statement_timeout = '10s';
 alter role app_user set lock_timeout = '5s';
 alter role app_user set idle_in_transaction_session_timeout = '15s';
--- Who hangs up or is cancelled does not leave a long statement running.
+-- A client that disconnects or cancels does not leave a long statement running.
 alter role app_user set client_connection_check_interval = '1s';
 alter role app_admin set statement_timeout = '60s';
 alter role app_admin set lock_timeout = '10s';
@@ -45,7 +45,7 @@ begin
     if to_regnamespace('auth') is null then
         create schema auth;
     end if;
-    -- As on Supabase, without a search path of their own: only so can the planner inline them.
+    -- As on Supabase, without a search path of their own: otherwise the planner could not inline them.
     if to_regprocedure('auth.jwt()') is null then
         execute $function$
             create function auth.jwt() returns jsonb language sql stable as $body$
@@ -65,10 +65,10 @@ begin
 end;
 $$;
 
--- Supabase's Data API acts as anon or authenticated. A browser that holds a user's token could call it, and
--- there no rule of ours but row level security would apply, so these roles have no privilege in any schema
--- of ours. Supabase grants them everything in public by default: objects that later migrations create start
--- without that. Each migration grants what app_user and service_role need.
+-- Supabase's Data API acts as anon or authenticated. A browser with a user's token could call it, and only row
+-- level security would apply there, so these roles have no privilege in our schemas. Supabase grants them
+-- everything in public by default; objects of the migrations start without that. Each migration grants what
+-- app_user and service_role need.
 do $$
 begin
     if pg_has_role('app_user', 'authenticated', 'member') then

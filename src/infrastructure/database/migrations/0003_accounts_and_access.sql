@@ -1,4 +1,4 @@
--- Accounts, and who may act for them: members, invitations, API keys.
+-- Accounts and the principals that act for them: members, invited users, API keys.
 
 -- Accounts and members ----------------------------------------------------------------------------
 
@@ -9,7 +9,7 @@ create table public.accounts (
     deleted_at timestamptz,
     plan text not null default 'free' references public.plans (name),
     updated_at timestamptz not null default now(),
-    -- From where on credits are low; null: a tenth of what the plan brings a month.
+    -- Below this number the credits.low webhook is sent; null: a tenth of the plan's monthly credits.
     credits_low_at bigint check (credits_low_at >= 0),
     constraint visitors_stay check (id <> '00000000-0000-4000-8000-000000000000' or deleted_at is null)
 );
@@ -30,8 +30,8 @@ create table public.memberships (
 create index memberships_by_user on public.memberships (user_id, account_id) where is_active;
 create index memberships_of_owners on public.memberships (user_id) where role = 'owner';
 
--- One row per user ever seen, so that the sign-up bonus is granted once. The row outlives the account: a deleted
--- account does not bring the bonus a second time.
+-- One row per user, so that the sign-up bonus is granted once. The row outlives the account: a deleted account
+-- does not grant the bonus a second time.
 create table public.sign_ups (
     user_id uuid primary key,
     -- Deferred, because this row is the lock and is inserted before the account.
@@ -53,42 +53,43 @@ create policy members_read on public.sign_ups for select to app_user
     using (user_id in (select m.user_id from public.memberships as m));
 grant select on public.sign_ups to app_user;
 
--- A user's first sight: account, membership and bonus, once, however many requests race.
-create function private.first_sight(user_id uuid, email text, account_name text, bonus_credits bigint)
+-- Creates the account, membership and bonus of a new user once, also when requests race. For an existing user it
+-- updates the email address.
+create function private.sign_up_if_new(user_id uuid, email text, account_name text, bonus_credits bigint)
 returns void language plpgsql security definer set search_path = '' as $$
 declare
-    known public.sign_ups;
-    home uuid;
+    existing public.sign_ups;
+    account uuid;
 begin
-    select * into known from public.sign_ups as s where s.user_id = first_sight.user_id;
+    select * into existing from public.sign_ups as s where s.user_id = sign_up_if_new.user_id;
     if found then
-        if known.email <> first_sight.email then
-            update public.sign_ups as s set email = first_sight.email
-            where s.user_id = first_sight.user_id;
+        if existing.email <> sign_up_if_new.email then
+            update public.sign_ups as s set email = sign_up_if_new.email
+            where s.user_id = sign_up_if_new.user_id;
         end if;
         return;
     end if;
     insert into public.sign_ups (user_id, email, account_id)
-    values (first_sight.user_id, first_sight.email, gen_random_uuid())
+    values (sign_up_if_new.user_id, sign_up_if_new.email, gen_random_uuid())
     on conflict on constraint sign_ups_pkey do nothing
-    returning account_id into home;
-    if home is null then
+    returning account_id into account;
+    if account is null then
         return;
     end if;
-    insert into public.accounts (id, name) values (home, account_name);
-    insert into public.memberships (account_id, user_id, role) values (home, first_sight.user_id, 'owner');
-    insert into public.credit_accounts (account_id) values (home);
+    insert into public.accounts (id, name) values (account, account_name);
+    insert into public.memberships (account_id, user_id, role) values (account, sign_up_if_new.user_id, 'owner');
+    insert into public.credit_accounts (account_id) values (account);
     if bonus_credits > 0 then
-        perform ledger.grant_credits(home, bonus_credits, 'signup:' || first_sight.user_id, 'signup_bonus');
+        perform ledger.grant_credits(account, bonus_credits, 'signup:' || sign_up_if_new.user_id, 'signup_bonus');
     end if;
 end;
 $$;
 
--- Another account for a user. outcome: done | repeated | too_many
+-- Creates another account for a user. outcome: done | repeated | too_many
 create function private.create_account(account_id uuid, user_id uuid, name text, accounts_max integer)
 returns text language plpgsql security definer set search_path = '' as $$
 begin
-    -- Rivals of the same user wait here, so that none of them miscounts.
+    -- Concurrent calls of one user wait here, so that the count below is right.
     perform pg_advisory_xact_lock(hashtextextended('accounts of ' || user_id, 0));
     if exists (
         select from public.memberships as m
@@ -109,7 +110,7 @@ begin
 end;
 $$;
 
-create function private.follow_account() returns trigger
+create function private.set_memberships_active() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
     update public.memberships set is_active = new.deleted_at is null where account_id = new.id;
@@ -117,9 +118,9 @@ begin
 end;
 $$;
 
-create trigger follow_account after update of deleted_at on public.accounts
+create trigger set_memberships_active after update of deleted_at on public.accounts
     for each row when (old.deleted_at is distinct from new.deleted_at)
-    execute function private.follow_account();
+    execute function private.set_memberships_active();
 
 -- Invitations and API keys ------------------------------------------------------------------------
 
@@ -143,7 +144,7 @@ create index invitations_by_time on public.invitations (account_id, created_at d
 create table public.api_keys (
     account_id uuid not null references public.accounts (id) on delete cascade,
     id uuid not null unique,
-    -- The first key of a line of rotations: what a key has spent is counted for the whole line.
+    -- The first key of a series of rotations; spending is counted for the whole series.
     family_id uuid not null,
     name text not null check (length(name) between 1 and 200),
     mode text not null check (mode in ('live', 'test')),
@@ -171,8 +172,8 @@ call private.protect_table('public.api_keys', 'select, insert, update, delete',
 
 -- Notifications of changed access -----------------------------------------------------------------
 
--- Who may see what was true a moment ago may not be now: 'user id', 'key id' or 'account id'.
-create function private.tell_access() returns trigger language plpgsql set search_path = '' as $$
+-- Notifies processes that cached access may be out of date. The payload is 'user id', 'key id' or 'account id'.
+create function private.notify_access_change() returns trigger language plpgsql set search_path = '' as $$
 begin
     if tg_table_name = 'memberships' then
         perform pg_notify('oslira_access', 'user ' || coalesce(new.user_id, old.user_id));
@@ -185,46 +186,46 @@ begin
 end;
 $$;
 
-create trigger tell_access after insert or update or delete on public.memberships
-    for each row execute function private.tell_access();
+create trigger notify_access_change after insert or update or delete on public.memberships
+    for each row execute function private.notify_access_change();
 
-create trigger tell_access after update on public.api_keys
+create trigger notify_access_change after update on public.api_keys
     for each row when (
         (old.revoked_at, old.expires_at, old.scopes) is distinct from
         (new.revoked_at, new.expires_at, new.scopes)
     )
-    execute function private.tell_access();
+    execute function private.notify_access_change();
 
-create trigger tell_access_of_removed after delete on public.api_keys
-    for each row execute function private.tell_access();
+create trigger notify_access_removed after delete on public.api_keys
+    for each row execute function private.notify_access_change();
 
-create trigger tell_access after update of deleted_at on public.accounts
-    for each row execute function private.tell_access();
+create trigger notify_access_change after update of deleted_at on public.accounts
+    for each row execute function private.notify_access_change();
 
 -- Reads of callers --------------------------------------------------------------------------------
 
 -- Sets the claims for this transaction, by an assignment, which costs less than a query. Returns the account that
 -- the caller chose, or the caller's only one. The policies decide whether the caller may see it.
-create function caller.enter(claims text, chosen uuid) returns uuid
+create function caller.set_claims(claims text, chosen uuid) returns uuid
 language plpgsql set search_path = '' as $$
 declare
-    mine uuid[];
+    accounts uuid[];
 begin
     claims := set_config('request.jwt.claims', claims, true);
     if chosen is not null then
         return chosen;
     end if;
-    mine := array(select private.member_account_ids());
-    return case when cardinality(mine) = 1 then mine[1] end;
+    accounts := array(select private.member_account_ids());
+    return case when cardinality(accounts) = 1 then accounts[1] end;
 end;
 $$;
 
--- Where a caller stands in the account meant: role is null for a key. Empty when there is none.
-create function caller.standing(
+-- The caller's account, role (null for an API key) and plan. All are null if the caller has no such account.
+create function caller.membership(
     claims text, chosen uuid, out account_id uuid, out role text, out plan text
 ) language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     select a.id, m.role, a.plan into account_id, role, plan
     from public.accounts as a
@@ -234,11 +235,11 @@ end;
 $$;
 
 grant execute on function
-    private.first_sight(uuid, text, text, bigint),
+    private.sign_up_if_new(uuid, text, text, bigint),
     private.create_account(uuid, uuid, text, integer)
 to service_role;
 
 grant execute on function
-    caller.enter(text, uuid),
-    caller.standing(text, uuid)
+    caller.set_claims(text, uuid),
+    caller.membership(text, uuid)
 to app_user;

@@ -6,7 +6,8 @@
 
 -- Tables ------------------------------------------------------------------------------------------
 
--- What a movement is for. sign: +1 gives credits, -1 takes them. lot_source: what a gift is kept as.
+-- The purposes of entries. sign: 1 adds credits, -1 takes them. lot_source: the source of the lot that a grant
+-- creates.
 create table ledger.transaction_types (
     name text primary key check (name ~ '^[a-z][a-z_]{0,39}$'),
     sign smallint not null check (sign in (-1, 1)),
@@ -29,7 +30,8 @@ create table public.credit_accounts (
     credits_available bigint not null default 0 check (credits_available >= 0),
     credits_held bigint not null default 0 check (credits_held >= 0),
     entries_count bigint not null default 0 check (entries_count >= 0),
-    -- Never later than the first lapse of a lot with credits in it; it may be earlier, which costs a look.
+    -- Not later than the first lapse of a lot with available credits; if it is earlier, one check finds nothing
+    -- to do.
     next_lapse_at timestamptz,
     -- Whether the account has a webhook endpoint: accounts without one pay one comparison when credits change.
     has_endpoints boolean not null default false
@@ -47,7 +49,7 @@ create table public.credit_lots (
     credits_held bigint not null default 0 check (credits_held >= 0),
     granted_at timestamptz not null,
     expires_at timestamptz,
-    -- Credits that come back after their lot has expired can be spent until this time.
+    -- Credits that return after their lot has expired can be spent until this time.
     grace_until timestamptz,
     lapses_at timestamptz generated always as (coalesce(grace_until, expires_at)) stored,
     primary key (account_id, id),
@@ -81,7 +83,7 @@ create index credit_holds_open on public.credit_holds (placed_at) where status =
 create index credit_holds_by_key on public.credit_holds (account_id, api_key_id, placed_at)
     where api_key_id is not null;
 
--- Which lots a hold took from, so that what is given back goes where it came from.
+-- The lots that a hold took from, so that returned credits go back to the same lots.
 create table public.credit_hold_lots (
     account_id uuid not null,
     hold_reference text not null,
@@ -99,8 +101,8 @@ create table public.credit_hold_lots (
 
 create index credit_hold_lots_by_lot on public.credit_hold_lots (account_id, lot_id);
 
--- Credits that a refund or dispute takes back. What was held or spent at that moment is owed: credits that
--- return to a lot of that time pay the debt first. Lots that are granted later never pay it.
+-- Credits that a refund or dispute takes back. Those that were held or spent at that moment are owed: credits
+-- that return to a lot of that time pay the debt first. Lots that are granted later never pay it.
 create table public.credit_debts (
     account_id uuid not null references public.credit_accounts (account_id) on delete cascade,
     reference text not null check (length(reference) between 1 and 200),  -- of the charge that pays it
@@ -139,9 +141,9 @@ create table public.credit_entries (
 create index credit_entries_by_time on public.credit_entries (account_id, created_at, position);
 create index credit_entries_by_kind on public.credit_entries (account_id, kind, position);
 
-create function ledger.keep_entries() returns trigger language plpgsql set search_path = '' as $$
+create function ledger.reject_entry_change() returns trigger language plpgsql set search_path = '' as $$
 begin
-    -- Entries leave only together with their account.
+    -- Entries are deleted only together with their account.
     if tg_op = 'DELETE'
         and not exists (select from public.credit_accounts where account_id = old.account_id) then
         return old;
@@ -151,8 +153,8 @@ begin
 end;
 $$;
 
-create trigger keep_entries before update or delete on public.credit_entries
-    for each row execute function ledger.keep_entries();
+create trigger reject_entry_change before update or delete on public.credit_entries
+    for each row execute function ledger.reject_entry_change();
 
 alter table ledger.transaction_types enable row level security;
 alter table ledger.transaction_types force row level security;
@@ -168,7 +170,7 @@ call private.protect_table('public.credit_entries', 'select', 'select');
 
 -- outcome: done | repeated | conflicting | insufficient | unknown_account | unknown_hold | closed_hold
 --          | exceeds_hold | exceeds_charge | unknown_type | wrong_sign | unknown_key | key_capped | test_key
--- An outcome rather than an error: the caller's transaction stays usable, and the answer carries facts.
+-- An outcome instead of an exception: the caller's transaction stays usable, and the result has the facts.
 create type ledger.outcome as (
     outcome text,
     credits_available bigint,
@@ -177,7 +179,7 @@ create type ledger.outcome as (
     position bigint
 );
 
-create function ledger.refusal(
+create function ledger.rejection(
     outcome text, account public.credit_accounts, credits_moved bigint default 0
 ) returns ledger.outcome language sql immutable set search_path = '' as $$
     select row(
@@ -185,7 +187,8 @@ create function ledger.refusal(
     )::ledger.outcome
 $$;
 
--- Moves the balance and records why, in one place, so that the two cannot part.
+-- The only function that changes the balance; it writes the entry in the same call, so that the two always
+-- agree.
 create function ledger.append(
     account uuid, kind text, reference text, transaction_type text, credits_delta bigint,
     held_delta bigint, credits_moved bigint, lot_id bigint, hold_reference text, description text
@@ -199,7 +202,7 @@ begin
         entries_count = a.entries_count + 1
     where a.account_id = append.account
     returning * into after;
-    -- The clock is read under the row's lock: an account's entries are in order of time as well.
+    -- The clock is read under the row's lock, so that an account's entries are also in order of time.
     insert into public.credit_entries (
         account_id, position, kind, reference, transaction_type, credits_delta, held_delta,
         balance_after, held_after, lot_id, hold_reference, description, created_at
@@ -214,7 +217,7 @@ begin
 end;
 $$;
 
--- Writes off what is left in lots whose time is over. The account's row must be locked.
+-- Expires the credits that are left in lapsed lots. The account's row must be locked.
 create function ledger.expire_due(account uuid) returns bigint
 language plpgsql set search_path = '' as $$
 declare
@@ -243,8 +246,8 @@ begin
 end;
 $$;
 
--- Locks the account and brings it up to date. A reference is looked for only after this: the other
--- order lets two rivals both find nothing.
+-- Locks the account and expires its lapsed lots. References are looked up only after this: before it, two
+-- concurrent calls could both find none.
 create function ledger.lock_account(account uuid) returns public.credit_accounts
 language plpgsql set search_path = '' as $$
 declare
@@ -259,8 +262,8 @@ begin
 end;
 $$;
 
--- Takes credits out of the lots that lapse first and notes which they were.
-create function ledger.take(account uuid, hold_reference text, credits bigint, as_spent boolean)
+-- Takes credits from the lots that lapse first and records these lots.
+create function ledger.take_from_lots(account uuid, hold_reference text, credits bigint, as_spent boolean)
 returns void language plpgsql set search_path = '' as $$
 declare
     lot public.credit_lots;
@@ -290,9 +293,9 @@ begin
 end;
 $$;
 
--- Puts credits back into the lot they came from. If that has expired meanwhile, they live on for a week:
--- nobody loses credits because work of ours took long or failed.
-create function ledger.put_back(account uuid, lot_id bigint, credits bigint, from_held bigint)
+-- Returns credits to the lot they came from. If it has expired meanwhile, they can be spent for another week: a
+-- customer loses no credits because our work took long or failed.
+create function ledger.return_to_lot(account uuid, lot_id bigint, credits bigint, from_held bigint)
 returns void language plpgsql set search_path = '' as $$
 declare
     lapses_at timestamptz;
@@ -410,19 +413,19 @@ declare
     granted ledger.outcome;
 begin
     if locked.account_id is null then
-        return ledger.refusal('unknown_account', locked);
+        return ledger.rejection('unknown_account', locked);
     end if;
     select t.lot_source into lot_source from ledger.transaction_types as t
     where t.name = transaction_type;
     if not found then
-        return ledger.refusal('unknown_type', locked);
+        return ledger.rejection('unknown_type', locked);
     elsif lot_source is null then
-        return ledger.refusal('wrong_sign', locked);
+        return ledger.rejection('wrong_sign', locked);
     end if;
     select * into prior from public.credit_entries as e
     where e.account_id = account and e.kind = 'grant' and e.reference = grant_credits.reference;
     if found then
-        return ledger.refusal(
+        return ledger.rejection(
             case
                 when prior.credits_delta = credits
                     and prior.transaction_type = grant_credits.transaction_type

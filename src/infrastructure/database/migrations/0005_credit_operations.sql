@@ -2,7 +2,7 @@
 
 -- Charges -----------------------------------------------------------------------------------------
 
--- A hold sets credits aside; a spend is a hold settled in the same breath.
+-- A hold sets credits aside; a spend is a hold that is settled at once.
 create function ledger.charge(
     kind text, account uuid, credits bigint, reference text, transaction_type text, description text
 ) returns ledger.outcome language plpgsql set search_path = '' as $$
@@ -13,16 +13,16 @@ declare
     type_sign smallint := ledger.sign_of(transaction_type);
 begin
     if locked.account_id is null then
-        return ledger.refusal('unknown_account', locked);
+        return ledger.rejection('unknown_account', locked);
     elsif type_sign is null then
-        return ledger.refusal('unknown_type', locked);
+        return ledger.rejection('unknown_type', locked);
     elsif type_sign > 0 then
-        return ledger.refusal('wrong_sign', locked);
+        return ledger.rejection('wrong_sign', locked);
     end if;
     select * into prior from public.credit_holds as h
     where h.account_id = account and h.reference = charge.reference;
     if found then
-        return ledger.refusal(
+        return ledger.rejection(
             case
                 when prior.credits_placed = credits
                     and prior.transaction_type = charge.transaction_type
@@ -35,7 +35,7 @@ begin
                 else 'conflicting'
             end, locked, prior.credits_placed);
     elsif locked.credits_available < credits then
-        return ledger.refusal('insufficient', locked);
+        return ledger.rejection('insufficient', locked);
     end if;
     insert into public.credit_holds (
         account_id, reference, transaction_type, status, credits_placed, credits_spent, placed_at,
@@ -45,14 +45,14 @@ begin
         credits, case when is_spend then credits else 0 end, clock_timestamp(),
         case when is_spend then clock_timestamp() end
     );
-    perform ledger.take(account, reference, credits, is_spend);
+    perform ledger.take_from_lots(account, reference, credits, is_spend);
     return ledger.append(
         account, kind, reference, transaction_type, -credits,
         case when is_spend then 0 else credits end, credits, null, reference, description);
 end;
 $$;
 
--- Spent or set aside since the month began (UTC), by the key and those it replaced.
+-- Credits spent or held since the start of the month (UTC) by the key and the keys it replaced.
 create function ledger.key_spending(account uuid, api_key uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
     select coalesce(sum(
@@ -65,7 +65,7 @@ language sql stable security definer set search_path = '' as $$
         and h.placed_at >= date_trunc('month', statement_timestamp(), 'UTC')
 $$;
 
--- Whether the key is a test key, which never spends.
+-- A test key never spends credits.
 create function ledger.is_test_key(account uuid, api_key uuid) returns boolean
 language sql stable set search_path = '' as $$
     select exists (
@@ -74,7 +74,7 @@ language sql stable set search_path = '' as $$
     )
 $$;
 
--- With an API key, its monthly cap is looked at under the account's lock, so that rivals cannot pass it
+-- The monthly limit of an API key is checked under the account's lock, so that concurrent holds cannot exceed it
 -- together. A repetition is not counted twice. A test key places no hold.
 create function ledger.place_hold(
     account uuid, credits bigint, reference text, transaction_type text, description text default null,
@@ -90,14 +90,14 @@ begin
         select k.credits_per_month_max into cap from public.api_keys as k
         where k.account_id = account and k.id = api_key;
         if not found then
-            return ledger.refusal('unknown_key', locked);
+            return ledger.rejection('unknown_key', locked);
         elsif ledger.is_test_key(account, api_key) then
-            return ledger.refusal('test_key', locked);
+            return ledger.rejection('test_key', locked);
         elsif ledger.key_spending(account, api_key) + credits > cap and not exists (
             select from public.credit_holds as h
             where h.account_id = account and h.reference = place_hold.reference
         ) then
-            return ledger.refusal('key_capped', locked, cap);
+            return ledger.rejection('key_capped', locked, cap);
         end if;
     end if;
     placed := ledger.charge('hold', account, credits, reference, transaction_type, description);
@@ -115,8 +115,7 @@ create function ledger.spend(
     select ledger.charge('spend', account, credits, reference, transaction_type, description)
 $$;
 
--- Closes a hold. What was spent stays spent, the rest returns to its lots: the ones that lapse first
--- are spent first.
+-- Closes a hold. The rest that was not spent returns to its lots; lots that lapse first are spent first.
 create function ledger.close_hold(account uuid, reference text, new_status text, credits_spent bigint)
 returns ledger.outcome language plpgsql set search_path = '' as $$
 declare
@@ -129,21 +128,21 @@ declare
     closed ledger.outcome;
 begin
     if locked.account_id is null then
-        return ledger.refusal('unknown_account', locked);
+        return ledger.rejection('unknown_account', locked);
     end if;
     select * into hold from public.credit_holds as h
     where h.account_id = account and h.reference = close_hold.reference;
     if not found then
-        return ledger.refusal('unknown_hold', locked);
+        return ledger.rejection('unknown_hold', locked);
     elsif hold.status <> 'held' then
-        return ledger.refusal(
+        return ledger.rejection(
             case
                 when hold.status <> new_status then 'closed_hold'
                 when hold.credits_spent <> close_hold.credits_spent then 'conflicting'
                 else 'repeated'
             end, locked, hold.credits_spent);
     elsif credits_spent > hold.credits_placed then
-        return ledger.refusal('exceeds_hold', locked, hold.credits_placed);
+        return ledger.rejection('exceeds_hold', locked, hold.credits_placed);
     end if;
     for part in
         select p.lot_id, p.credits_placed
@@ -157,7 +156,7 @@ begin
         update public.credit_hold_lots as p set credits_spent = part_spent
         where p.account_id = account and p.hold_reference = close_hold.reference
             and p.lot_id = part.lot_id and part_spent > 0;
-        perform ledger.put_back(
+        perform ledger.return_to_lot(
             account, part.lot_id, part.credits_placed - part_spent, part.credits_placed);
     end loop;
     update public.credit_holds as h
@@ -183,7 +182,7 @@ returns ledger.outcome language sql security definer set search_path = '' as $$
     select ledger.close_hold(account, reference, 'released', 0)
 $$;
 
--- Gives back credits of a settled hold, to the same lots, the longest-lived first.
+-- Returns credits of a settled hold to the same lots, the lots that lapse last first.
 create function ledger.refund_charge(
     account uuid, hold_reference text, credits bigint, reference text, description text default null
 ) returns ledger.outcome
@@ -198,14 +197,14 @@ declare
     refunded ledger.outcome;
 begin
     if locked.account_id is null then
-        return ledger.refusal('unknown_account', locked);
+        return ledger.rejection('unknown_account', locked);
     elsif (credits > 0) is not true then
         raise exception 'a refund is of one credit at least' using errcode = 'check_violation';
     end if;
     select * into prior from public.credit_entries as e
     where e.account_id = account and e.kind = 'refund' and e.reference = refund_charge.reference;
     if found then
-        return ledger.refusal(
+        return ledger.rejection(
             case
                 when prior.credits_delta = credits
                     and prior.hold_reference = refund_charge.hold_reference then 'repeated'
@@ -215,9 +214,9 @@ begin
     select * into hold from public.credit_holds as h
     where h.account_id = account and h.reference = refund_charge.hold_reference;
     if not found then
-        return ledger.refusal('unknown_hold', locked);
+        return ledger.rejection('unknown_hold', locked);
     elsif credits > hold.credits_spent - hold.credits_refunded then
-        return ledger.refusal(
+        return ledger.rejection(
             'exceeds_charge', locked, hold.credits_spent - hold.credits_refunded);
     end if;
     for part in
@@ -233,7 +232,7 @@ begin
         set credits_refunded = p.credits_refunded + part_refunded
         where p.account_id = account and p.hold_reference = refund_charge.hold_reference
             and p.lot_id = part.lot_id;
-        perform ledger.put_back(account, part.lot_id, part_refunded, 0);
+        perform ledger.return_to_lot(account, part.lot_id, part_refunded, 0);
         credits_left := credits_left - part_refunded;
         exit when credits_left = 0;
     end loop;
@@ -246,8 +245,8 @@ begin
 end;
 $$;
 
--- The documents' own function: a positive amount grants, a negative one spends. A positive amount of
--- type refund returns the charge with that reference to the lots it came from.
+-- The function of the specification: a positive amount grants, a negative one spends. A positive amount of type
+-- refund returns the charge with that reference to its lots.
 create function public.deduct_credits(
     account_id uuid, amount bigint, transaction_type text, reference text,
     description text default null
@@ -255,12 +254,12 @@ create function public.deduct_credits(
 language plpgsql security definer set search_path = '' as $$
 declare
     type_sign smallint := ledger.sign_of(transaction_type);
-    nobody public.credit_accounts;
+    no_account public.credit_accounts;
 begin
     if type_sign is null then
-        return ledger.refusal('unknown_type', nobody);
+        return ledger.rejection('unknown_type', no_account);
     elsif sign(amount) <> type_sign then
-        return ledger.refusal('wrong_sign', nobody);
+        return ledger.rejection('wrong_sign', no_account);
     elsif transaction_type = 'refund' then
         return ledger.refund_charge(account_id, reference, amount, 'refund:' || reference, description);
     elsif amount > 0 then
@@ -303,8 +302,7 @@ begin
 end;
 $$;
 
--- Ends what is left of a debt and returns what was paid of it to the lots that paid. Returns the credits that
--- came back.
+-- Cancels the rest of a debt and returns its payments to the lots that paid. Returns the credits that came back.
 create function ledger.undo_reclaim(account uuid, reference text, undo_reference text)
 returns bigint language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
@@ -325,7 +323,8 @@ $$;
 
 -- Expiry and audit --------------------------------------------------------------------------------
 
--- Sweeps accounts that have a lapsed lot. Accounts in use are left to their users, who do the same.
+-- Expires the lapsed lots of accounts. Accounts that are locked are skipped: the transaction that locks them
+-- expires their lots too.
 create function ledger.expire_lots(accounts_max integer)
 returns table (accounts_swept bigint, credits_expired bigint)
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
@@ -348,7 +347,7 @@ begin
 end;
 $$;
 
--- Every way in which the books could disagree with themselves; no row means that they do not.
+-- Every inconsistency of the ledger; no row means that it is consistent.
 create function ledger.audit() returns table (
     account_id uuid, finding text, expected bigint, found bigint
 ) language sql stable security definer set search_path = '' as $$
@@ -459,9 +458,9 @@ $$;
 
 -- Reads of callers: one round trip sets the claims and reads under row level security -------------
 
--- The one read that everybody makes all the time, so it is lean: one row instead of a set (a set costs
--- half as much again), one look at the memberships, and plans that need not be made anew. Without a
--- choice it takes what the policy lets through; accounts_count then tells whether a choice was needed.
+-- The balance is the most frequent read, so it returns one row instead of a set (which takes 50 % longer), reads
+-- the memberships once and keeps its plans. Without a chosen account it returns what the policy allows;
+-- accounts_count shows whether a choice was needed.
 create function caller.credit_balance(
     claims text, chosen uuid, out account_id uuid, out credits_available bigint,
     out credits_held bigint, out next_lapse_at timestamptz, out accounts_count bigint
@@ -477,7 +476,7 @@ begin
         into account_id, credits_available, credits_held, next_lapse_at, accounts_count
         from public.credit_accounts as a where a.account_id = chosen;
     end if;
-    -- Credits are gone the moment they lapse, whenever the sweep writes them off.
+    -- Lapsed credits cannot be spent, even before their expiry is recorded.
     if next_lapse_at <= clock_timestamp() then
         select coalesce(sum(l.credits_available), 0), min(l.lapses_at)
         into credits_available, next_lapse_at
@@ -488,8 +487,8 @@ begin
 end;
 $$;
 
--- The same for many callers in one round trip, in the order asked: each has its own claims set before
--- its own look, and the policies answer each as if it were alone.
+-- The balances of many callers in one round trip, in the order of the arguments. Each read has its own claims,
+-- and the policies apply to each as if it were alone.
 create function caller.credit_balances(claims text[], chosen uuid[])
 returns table (
     account_id uuid, credits_available bigint, credits_held bigint, next_lapse_at timestamptz,
@@ -498,9 +497,9 @@ returns table (
 declare
     balance record;
 begin
-    for number in 1 .. cardinality(claims) loop
-        -- Assigned rather than selected: an expression costs a fraction of a query.
-        balance := caller.credit_balance(claims[number], chosen[number]);
+    for index in 1 .. cardinality(claims) loop
+        -- An assignment, because an expression costs a fraction of a query.
+        balance := caller.credit_balance(claims[index], chosen[index]);
         account_id := balance.account_id;
         credits_available := balance.credits_available;
         credits_held := balance.credits_held;
@@ -516,7 +515,7 @@ create function caller.credit_balance_at(
     out credits_held bigint
 ) language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     select a.account_id, coalesce(e.balance_after, 0), coalesce(e.held_after, 0)
     into account_id, credits_available, credits_held
@@ -538,7 +537,7 @@ create function caller.credit_entries(
     before_position bigint, entries_max integer
 ) returns setof public.credit_entries language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     first_position bigint := 1;
     last_position bigint := before_position - 1;
 begin

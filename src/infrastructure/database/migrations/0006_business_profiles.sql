@@ -17,14 +17,14 @@ create table public.business_profiles (
     language text check (length(language) between 2 and 35),
     followers_min bigint check (followers_min between 0 and 10000000000),
     followers_max bigint check (followers_max between 0 and 10000000000),
-    -- Hundredths of a percent: whole numbers know no NaN.
+    -- Hundredths of a percent: integers have no NaN.
     engagement_rate_min_hundredths integer check (engagement_rate_min_hundredths between 0 and 10000),
     niches text[] not null default '{}' check (cardinality(niches) <= 50),
     content_themes text[] not null default '{}' check (cardinality(content_themes) <= 50),
     geographies text[] not null default '{}' check (cardinality(geographies) <= 50),
     exclusions text[] not null default '{}' check (cardinality(exclusions) <= 50),
     created_by text not null check (length(created_by) between 1 and 100),
-    -- Not the transaction's start, which may lie before the wait for another's insert.
+    -- Not the start of the transaction, which may be earlier than the wait for a concurrent insert.
     created_at timestamptz not null default statement_timestamp(),
     updated_at timestamptz not null default statement_timestamp(),
     deleted_at timestamptz,
@@ -37,7 +37,7 @@ create index business_profiles_by_age on public.business_profiles (account_id, c
 create index business_profiles_deleted_by_age
     on public.business_profiles (account_id, created_at desc, id desc) where deleted_at is not null;
 
--- For the cron that removes what can no longer be restored.
+-- For the retention job.
 create index business_profiles_by_deletion on public.business_profiles (deleted_at)
     where deleted_at is not null;
 
@@ -51,7 +51,7 @@ call private.protect_table('public.business_profiles', 'select, insert, update, 
 create function caller.business_profile(claims text, chosen uuid, profile uuid)
 returns setof public.business_profiles language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select b.* from public.accounts as a
@@ -68,7 +68,7 @@ create function caller.business_profiles(
     profiles_max integer
 ) returns setof public.business_profiles language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     before_at := coalesce(before_at, 'infinity');
     before_id := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');

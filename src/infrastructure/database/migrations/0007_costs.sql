@@ -3,8 +3,8 @@
 
 -- Prices ------------------------------------------------------------------------------------------
 
--- Loaded from prices.json by oslira migrate. Negotiated prices are rows that an operator inserts, with an
--- effective_from of their own.
+-- Loaded from prices.json by oslira migrate. An operator inserts negotiated prices as rows with a later
+-- effective_from.
 create table public.token_prices (
     provider text not null check (length(provider) between 1 and 100),
     model text not null check (length(model) between 1 and 200),
@@ -30,8 +30,8 @@ create table public.unit_prices (
 
 -- Provider calls ----------------------------------------------------------------------------------
 
--- No checks on what is written down: the money is spent already, and a row that is refused is lost. No
--- account: spent for the system itself, or for an anonymous visitor.
+-- No checks: the money is already spent, and a row that violates one would be lost. Without an account: spent
+-- for the system itself or for an anonymous analysis.
 create table public.ai_usage_logs (
     id uuid primary key,
     created_at timestamptz not null,
@@ -88,23 +88,25 @@ create index scrape_logs_unpriced on public.scrape_logs (created_at) where cost_
 
 -- Cached completions ------------------------------------------------------------------------------
 
-create table public.ai_answers (
+-- The same prompt of the same account within a day is not paid for twice. Tenants read their analyses, never this
+-- table.
+create table public.completion_cache (
     account_id uuid not null references public.accounts (id) on delete cascade,
-    answer_key bytea not null check (octet_length(answer_key) = 32),
-    answer bytea not null check (octet_length(answer) <= 1048576),
+    completion_key bytea not null check (octet_length(completion_key) = 32),
+    completion bytea not null check (octet_length(completion) <= 1048576),
     is_compressed boolean not null,  -- zstd
     provider text not null check (length(provider) <= 100),
     model text not null check (length(model) <= 200),
     is_simulated boolean not null,
     created_at timestamptz not null default statement_timestamp(),
     expires_at timestamptz not null,
-    primary key (account_id, answer_key)
+    primary key (account_id, completion_key)
 );
 
-create index ai_answers_by_expiry on public.ai_answers (expires_at);
+create index completion_cache_by_expiry on public.completion_cache (expires_at);
 
 call private.protect_table('public.token_prices', 'select, insert, update, delete');
 call private.protect_table('public.unit_prices', 'select, insert, update, delete');
 call private.protect_table('public.ai_usage_logs', 'select, insert, update, delete');
 call private.protect_table('public.scrape_logs', 'select, insert, update, delete');
-call private.protect_table('public.ai_answers', 'select, insert, update, delete');
+call private.protect_table('public.completion_cache', 'select, insert, update, delete');

@@ -2,35 +2,35 @@
 
 -- Pause -------------------------------------------------------------------------------------------
 
--- Takes the run from its worker until the account can pay credits_needed. The caller has held the lock on
--- the account's credits since its hold was refused, so credits that arrive later find the run paused. The
--- work that the engine has now returns; the run continues as new work, under the new engine_id.
+-- Pauses the run until the account can pay credits_needed. The caller has locked the account's credits since its
+-- hold was rejected, so credits that arrive later find the run paused. The engine's current workflow returns;
+-- the run continues as a new workflow with the new engine_id.
 -- outcome: done | cancelling (a cancellation was requested: the run has to end) | ended | unknown | fenced
 create function runs.pause(
     account uuid, id uuid, fence bigint, progress integer, step text, credits_needed bigint
-) returns runs.answer language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+) returns runs.result language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
-    answer runs.answer := runs.progress(account, id, fence, progress, step);
-    run public.runs := answer.run;
+    result runs.result := runs.progress(account, id, fence, progress, step);
+    run public.runs := result.run;
 begin
-    if answer.outcome <> 'done' then
-        return answer;
+    if result.outcome <> 'done' then
+        return result;
     elsif run.should_cancel then
-        return row('cancelling', run, null)::runs.answer;
+        return row('cancelling', run, null)::runs.result;
     end if;
     update public.runs as r
     set status = 'paused', paused_at = clock_timestamp(), credits_needed = pause.credits_needed,
         executor = null, attempt = 0, fence = r.fence + 1, engine_id = r.id || ':' || (r.fence + 1)
     where r.account_id = account and r.id = pause.id
     returning * into run;
-    return row('done', run, null)::runs.answer;
+    return row('done', run, null)::runs.result;
 end;
 $$;
 
--- Enqueues the account's paused runs again, the longest paused first, as many as its credits can pay the
--- next item of. The account's credits must be locked. A run that another transaction has locked is being
--- ended; waiting for it here, after the credits, could deadlock.
+-- Enqueues the account's paused runs again, the longest paused first, as many as its credits pay the next item
+-- of. The account's credits must be locked. A locked run is being ended; waiting for it here, after the credits,
+-- could deadlock.
 create function runs.resume_paused(account uuid) returns void
 language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
@@ -54,8 +54,8 @@ begin
 end;
 $$;
 
--- Whatever adds credits, a purchase, a renewal or a release, resumes paused runs in its own transaction.
-create function runs.follow_credits() returns trigger
+-- Every increase of credits (a purchase, a renewal, a release) resumes paused runs in its own transaction.
+create function runs.resume_on_credits() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
     perform runs.resume_paused(new.account_id);
@@ -65,12 +65,12 @@ $$;
 
 create trigger resume_paused after update of credits_available on public.credit_accounts
     for each row when (new.credits_available > old.credits_available)
-    execute function runs.follow_credits();
+    execute function runs.resume_on_credits();
 
--- Ends a paused run, whose row must be locked, and what it has not started. Nothing is held: a run pauses
--- when none of its items is at work.
+-- Ends a paused run, whose row must be locked, and its items that have not started. It has no hold: a run pauses
+-- when none of its items is being executed.
 create function runs.end_paused(run public.runs, status text, outcome text, error text)
-returns runs.answer language plpgsql set search_path = '' as $$
+returns runs.result language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 begin
     update public.bulk_items as i
@@ -80,10 +80,10 @@ begin
 end;
 $$;
 
--- Ends runs that have been paused for expire_after, at most runs_max at a time; how many. Then it resumes
--- those that their account can pay: a safety net, because credits that arrive resume them. It waits for no
--- lock: what is locked is found the next time.
-create function runs.tend_paused(expire_after interval, runs_max integer) returns integer
+-- Ends at most runs_max runs that have been paused for expire_after and returns their number. Then it resumes
+-- runs that their account can pay, as a safety net: credits that arrive resume them already. It waits for no
+-- lock: locked rows are processed the next time.
+create function runs.maintain_paused(expire_after interval, runs_max integer) returns integer
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
@@ -119,23 +119,23 @@ $$;
 
 -- Cancellation ------------------------------------------------------------------------------------
 
--- A run and its children: those that wait end here and leave the engine's queue; those at work are told so
--- by their executor's next heartbeat. Every row is locked before the account's credits are. Nobody is
--- admitted meanwhile: it might be the next one to be cancelled.
+-- Cancels a run and its children: waiting ones end here and leave the engine's queue; the executor's next
+-- heartbeat reports the others to it. Every row is locked before the account's credits. No run is admitted
+-- meanwhile: it might be the next one to be cancelled.
 -- outcome: cancelled | requested | repeated | ended | unknown
-create function runs.cancel_tree(account uuid, id uuid) returns runs.answer
+create function runs.cancel_tree(account uuid, id uuid) returns runs.result
 language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
     run public.runs := runs.lock_run(account, id);
     children uuid[];
     child uuid;
-    answer runs.answer;
+    result runs.result;
 begin
     if run.id is null then
-        return row('unknown', null, null)::runs.answer;
+        return row('unknown', null, null)::runs.result;
     elsif runs.is_ended(run) then
-        return row('ended', run, null)::runs.answer;
+        return row('ended', run, null)::runs.result;
     end if;
     children := array(
         select r.id from public.runs as r
@@ -147,89 +147,88 @@ begin
     if not run.should_cancel then
         update public.runs as r set should_cancel = true
         where r.account_id = account and r.id = cancel_tree.id returning * into run;
-        answer.outcome := 'requested';
+        result.outcome := 'requested';
     else
-        answer.outcome := 'repeated';
+        result.outcome := 'repeated';
     end if;
     if run.status = 'queued' then
-        -- As the engine itself cancels, but in this transaction. One that is being taken up this moment is
-        -- found ended by its executor.
+        -- The same change as the engine's own cancellation, but in this transaction. An executor that starts the
+        -- run at this moment finds it ended.
         update dbos.workflow_status as w
         set status = 'CANCELLED', owner_xid = null, queue_name = null, deduplication_id = null,
             updated_at = (extract(epoch from clock_timestamp()) * 1000)::bigint,
             completed_at = (extract(epoch from clock_timestamp()) * 1000)::bigint
         where w.workflow_uuid = run.engine_id and w.status in ('ENQUEUED', 'DELAYED');
-        answer := runs.end_run(run, 'cancelled', 'cancelled_queued', null, 0);
-        run := answer.run;
-        answer.outcome := 'cancelled';
+        result := runs.end_run(run, 'cancelled', 'cancelled_queued', null, 0);
+        run := result.run;
+        result.outcome := 'cancelled';
     elsif run.status = 'paused' then
-        answer := runs.end_paused(run, 'cancelled', 'cancelled_queued', null);
-        run := answer.run;
-        answer.outcome := 'cancelled';
+        result := runs.end_paused(run, 'cancelled', 'cancelled_queued', null);
+        run := result.run;
+        result.outcome := 'cancelled';
     end if;
     foreach child in array children loop
         perform runs.cancel_tree(account, child);
     end loop;
-    return row(answer.outcome, run, answer.credits_available)::runs.answer;
+    return row(result.outcome, run, result.credits_available)::runs.result;
 end;
 $$;
 
--- Somebody wants it to stop, and with it its children. outcome: as above
-create function runs.request_cancel(account uuid, id uuid) returns runs.answer
+-- Requests the end of a run and its children. outcome: as of runs.cancel_tree
+create function runs.request_cancel(account uuid, id uuid) returns runs.result
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
-    answer runs.answer := runs.cancel_tree(account, id);
+    result runs.result := runs.cancel_tree(account, id);
 begin
-    if answer.outcome not in ('ended', 'unknown') then
+    if result.outcome not in ('ended', 'unknown') then
         perform ledger.lock_account(account);
         perform runs.admit(account);
     end if;
-    return answer;
+    return result;
 end;
 $$;
 
 -- Lost runs and changed accounts ------------------------------------------------------------------
 
--- Raises the fence of every run whose executor is gone. One that somebody has locked is left for the next
--- heartbeat: to wait for it, with others locked, could be to wait for each other. Until then nothing is
--- lost: whoever takes it up raises its fence as well.
-create function runs.fence_off() returns void language sql set search_path = '' as $$
+-- Raises the fence of every run whose executor is lost. Locked rows are left for the next heartbeat, because
+-- waiting for one while others are locked could deadlock. Nothing is lost until then: the next attempt raises
+-- the fence as well.
+create function runs.fence_orphaned() returns void language sql set search_path = '' as $$
     update public.runs as r set fence = r.fence + 1, executor = null
     from (
         select f.account_id, f.id from public.runs as f
         where f.status in ('processing', 'paused') and f.executor is not null
             and not exists (
-                select from traffic.workers as w where w.executor = f.executor and w.gone_at is null)
+                select from traffic.workers as w where w.executor = f.executor and w.stopped_at is null)
         for no key update of f skip locked
     ) as found
     where r.account_id = found.account_id and r.id = found.id
 $$;
 
--- Ends runs that nobody will ever finish, so nobody is charged: those whose work the engine no longer has
--- (deleted or cancelled there by hand, or given up), and those at work that have not moved for stuck_after
--- (one that waits for its children moves when they do).
--- Those it has had for less than older_than are left alone, and those that wait for their account's turn or
--- are paused. Then accounts that have room and somebody waiting get what they were not given: a plan
--- was changed. It waits for nobody: what is locked is being moved, or looked at again the next time.
-create function runs.close_lost(older_than interval, stuck_after interval, runs_max integer)
+-- Fails runs that cannot finish and charges nothing: those whose workflow the engine no longer has (deleted or
+-- cancelled there, or out of attempts), and those without progress for stuck_after (a run that waits for its
+-- children progresses when they do). Runs admitted less than older_than ago, waiting runs and paused runs are
+-- left alone. Then it admits runs of accounts with a free slot, after a change of a plan for example. It waits
+-- for no lock: locked rows are processed the next time.
+create function runs.fail_stalled(older_than interval, stuck_after interval, runs_max integer)
 returns integer language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     now_at constant timestamptz := clock_timestamp();
-    lost public.runs[];
+    stalled public.runs[];
     run public.runs;
-    waiting uuid;
-    closed integer := 0;
+    waiting_account uuid;
+    failed_count integer := 0;
 begin
     if not pg_try_advisory_xact_lock(7305803404) then
-        return 0;  -- somebody is at it
+        return 0;  -- another process does this now
     end if;
-    lost := array(
+    stalled := array(
         select r from public.runs as r
         where r.status in ('queued', 'processing') and r.admitted_at < now_at - older_than
             and r.updated_at < now_at - older_than
             and (
-                (r.status = 'processing' and r.takes_turn and r.updated_at < now_at - stuck_after)
+                (r.status = 'processing' and r.uses_concurrency_slot and r.updated_at < now_at - stuck_after)
                 or not exists (
                     select from dbos.workflow_status as w
                     where w.workflow_uuid = r.engine_id and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
@@ -239,16 +238,16 @@ begin
         limit runs_max
         for no key update of r skip locked
     );
-    foreach run in array lost loop
+    foreach run in array stalled loop
         continue when not runs.try_lock_account(run.account_id);
-        if run.status = 'processing' and run.takes_turn and run.updated_at < now_at - stuck_after then
-            perform runs.close(run, 'failed', 'timeout', 'timeout', 0);
+        if run.status = 'processing' and run.uses_concurrency_slot and run.updated_at < now_at - stuck_after then
+            perform runs.end_and_admit(run, 'failed', 'timeout', 'timeout', 0);
         else
-            perform runs.close(run, 'failed', 'internal_failure', 'lost', 0);
+            perform runs.end_and_admit(run, 'failed', 'internal_failure', 'lost', 0);
         end if;
-        closed := closed + 1;
+        failed_count := failed_count + 1;
     end loop;
-    for waiting in
+    for waiting_account in
         select w.account_id
         from (
             select distinct r.account_id from public.runs as r
@@ -258,21 +257,21 @@ begin
         join public.plans as p on p.name = a.plan
         where p.runs_at_once > (
             select count(*) from public.runs as r
-            where r.account_id = w.account_id and r.takes_turn and r.admitted_at is not null
+            where r.account_id = w.account_id and r.uses_concurrency_slot and r.admitted_at is not null
                 and r.status in ('queued', 'processing', 'paused')
         )
     loop
-        if runs.try_lock_account(waiting) then
-            perform runs.admit(waiting);
+        if runs.try_lock_account(waiting_account) then
+            perform runs.admit(waiting_account);
         end if;
     end loop;
-    return closed;
+    return failed_count;
 end;
 $$;
 
--- A bigger plan has room at once, unless the account's credits are being moved: then whoever does that, or
--- the next look for lost runs, admits. A deleted account's runs are asked to stop.
-create function runs.follow_account() returns trigger
+-- A larger plan admits more runs at once, unless the account's credits are locked: then that transaction or the
+-- next search for stalled runs admits. A deletion requests the end of the account's runs.
+create function runs.apply_account_change() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
     unended uuid[];
@@ -284,7 +283,7 @@ begin
         end if;
         return null;
     end if;
-    -- Every row before the credits, and parents before children, as whoever cancels one of them does.
+    -- Rows before the credits and parents before children, in the same order as a cancellation.
     unended := array(
         select r.id from public.runs as r
         where r.account_id = new.id and r.status in ('queued', 'processing', 'paused')
@@ -298,13 +297,13 @@ begin
 end;
 $$;
 
-create trigger follow_account_with_runs after update of plan, deleted_at on public.accounts
+create trigger apply_account_change after update of plan, deleted_at on public.accounts
     for each row when (old.plan is distinct from new.plan or old.deleted_at is distinct from new.deleted_at)
-    execute function runs.follow_account();
+    execute function runs.apply_account_change();
 
 -- Retention of the engine's rows ------------------------------------------------------------------
 
--- The engine keeps steps' results without a reference to their work, so each table is named.
+-- The engine's step results have no foreign key to their workflow, so each table is deleted from.
 create function runs.delete_work(engine_ids text[]) returns void
 language plpgsql set search_path = '' as $$
 begin
@@ -315,37 +314,37 @@ begin
 end;
 $$;
 
--- What was done with a run goes with it: an account that is removed leaves nothing behind. A run that has
--- paused had other work before, named by the run's id and a fence.
-create function runs.forget_deleted() returns trigger
+-- Deletes the engine's rows of deleted runs: a purged account leaves nothing behind. A run that has paused had
+-- earlier workflows, named by its id and a fence.
+create function runs.purge_deleted() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
     perform runs.delete_work(array(
-        select engine_id from gone
+        select engine_id from deleted
         union all
-        select concat_ws(':', g.id, nullif(f, 0)) from gone as g, generate_series(0, g.fence) as f
+        select concat_ws(':', g.id, nullif(f, 0)) from deleted as g, generate_series(0, g.fence) as f
         where g.engine_id <> g.id::text
     ));
     return null;
 end;
 $$;
 
-create trigger forget_deleted after delete on public.runs
-    referencing old table as gone for each statement execute function runs.forget_deleted();
+create trigger purge_deleted after delete on public.runs
+    referencing old table as deleted for each statement execute function runs.purge_deleted();
 
--- Forgets work that has ended kept_for ago, at most works_max at a time, and results that a worker still
--- wrote when theirs was deleted already; how many works it were.
-create function runs.forget_ended(kept_for interval, works_max integer) returns integer
+-- Purges at most workflows_max workflows that ended before the retention, and step results that a worker wrote
+-- after the deletion of their workflow. Returns the number of workflows.
+create function runs.purge_ended(retention interval, workflows_max integer) returns integer
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
-    before_ms constant bigint := extract(epoch from clock_timestamp() - kept_for) * 1000;
+    before_ms constant bigint := extract(epoch from clock_timestamp() - retention) * 1000;
     ended text[];
 begin
     ended := array(
         select w.workflow_uuid from dbos.workflow_status as w
         where w.completed_at < before_ms and w.status not in ('ENQUEUED', 'DELAYED', 'PENDING')
         order by w.completed_at
-        limit works_max
+        limit workflows_max
         for update skip locked
     );
     perform runs.delete_work(ended);
@@ -354,7 +353,7 @@ begin
         select s.workflow_uuid, s.function_id from dbos.operation_outputs as s
         where s.retention_timestamp < before_ms and not exists (
             select from dbos.workflow_status as w where w.workflow_uuid = s.workflow_uuid)
-        limit works_max
+        limit workflows_max
     );
     return cardinality(ended);
 end;
@@ -362,56 +361,56 @@ $$;
 
 -- Retry -------------------------------------------------------------------------------------------
 
--- The same work under a new id, by the rules of a first start (see runs.analysis_refusal in 0014) and paid for
--- as if it were new: a run that failed was charged nothing. The same new id again: the same new run.
--- outcome: as of runs.start and runs.analysis_refusal, and unknown | not_retryable (run is the one that was to
--- be tried again). bound, wait_s: as of runs.start_analysis; of a bulk, bound is the price of an item.
+-- Starts the same run under a new id, by the rules of a first start (see runs.analysis_rejection) and at its
+-- price: a failed run was charged nothing. The same new id again returns the same new run.
+-- outcome: as of runs.start and runs.analysis_rejection, and unknown | not_retryable (result.run is the run to
+-- be retried). bound, wait_s: as of runs.start_analysis; for a bulk run, bound is the price of an item.
 create function runs.retry(
-    account uuid, tried_id uuid, id uuid, user_id uuid, api_key uuid, refund_policy integer,
-    out answer runs.answer, out bound bigint, out wait_s double precision
+    account uuid, retried_id uuid, id uuid, user_id uuid, api_key uuid, refund_policy integer,
+    out result runs.result, out bound bigint, out wait_s double precision
 ) language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
-    -- Concurrent starts of one account wait here: what is counted below stays so.
+    -- Concurrent starts of one account wait here, so that the counts below stay valid.
     locked public.credit_accounts := ledger.lock_account(account);
-    tried public.runs;
+    retried public.runs;
     transaction_type text;
-    refusal record;
+    rejection record;
 begin
-    select * into tried from public.runs as r where r.account_id = account and r.id = tried_id;
+    select * into retried from public.runs as r where r.account_id = account and r.id = retried_id;
     if not found then
-        answer := row('unknown', null, null)::runs.answer;
+        result := row('unknown', null, null)::runs.result;
         return;
-    elsif tried.status not in ('failed', 'cancelled') or exists (
-        select from public.runs as r where r.account_id = account and r.parent_id = tried_id
+    elsif retried.status not in ('failed', 'cancelled') or exists (
+        select from public.runs as r where r.account_id = account and r.parent_id = retried_id
     ) then
-        answer := row('not_retryable', tried, null)::runs.answer;
+        result := row('not_retryable', retried, null)::runs.result;
         return;
     elsif not exists (select from public.runs as r where r.account_id = account and r.id = retry.id) then
-        refusal := runs.analysis_refusal(account, tried.kind, tried.subject, tried.dedup_key, api_key);
-        if refusal.outcome is not null then
-            answer := row(refusal.outcome, null, null)::runs.answer;
-            bound := refusal.bound;
-            wait_s := refusal.wait_s;
+        rejection := runs.analysis_rejection(account, retried.kind, retried.subject, retried.dedup_key, api_key);
+        if rejection.outcome is not null then
+            result := row(rejection.outcome, null, null)::runs.result;
+            bound := rejection.bound;
+            wait_s := rejection.wait_s;
             return;
-        elsif tried.kind = 'bulk_analysis' then
+        elsif retried.kind = 'bulk_analysis' then
             -- A bulk run holds nothing itself; its account must be able to pay the first item.
-            select c.credits into bound from public.analysis_costs as c where c.type = tried.subject ->> 'type';
+            select c.credits into bound from public.analysis_costs as c where c.type = retried.subject ->> 'type';
             if locked.credits_available < bound then
-                answer := row('insufficient', null, locked.credits_available)::runs.answer;
+                result := row('insufficient', null, locked.credits_available)::runs.result;
                 return;
             end if;
         end if;
     end if;
     select h.transaction_type into transaction_type from public.credit_holds as h
-    where h.account_id = account and h.reference = tried.hold_reference;
-    answer := runs.start(
-        account, id, tried.kind, tried.subject, tried.credits_held, transaction_type, tried.queue,
-        takes_turn => tried.takes_turn, dedup_key => tried.dedup_key, user_id => user_id,
-        api_key => api_key, refund_policy => refund_policy, retry_of => tried_id);
-    if answer.outcome = 'started' then
-        perform runs.copy_items(account, tried_id, id);
-    elsif answer.outcome = 'key_capped' then
+    where h.account_id = account and h.reference = retried.hold_reference;
+    result := runs.start(
+        account, id, retried.kind, retried.subject, retried.credits_held, transaction_type, retried.queue,
+        uses_concurrency_slot => retried.uses_concurrency_slot, dedup_key => retried.dedup_key, user_id => user_id,
+        api_key => api_key, refund_policy => refund_policy, retry_of => retried_id);
+    if result.outcome = 'started' then
+        perform runs.copy_items(account, retried_id, id);
+    elsif result.outcome = 'key_capped' then
         select k.credits_per_month_max into bound from public.api_keys as k
         where k.account_id = account and k.id = api_key;
     end if;
@@ -420,31 +419,31 @@ $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
--- A run, and the sums over its children.
-create type caller.run_sight as (
+-- A run with the sums over its children.
+create type caller.run_details as (
     run public.runs,
     children_credits_held bigint,
     children_credits_charged bigint
 );
 
-create function caller.with_children(run public.runs) returns caller.run_sight
+create function caller.with_children(run public.runs) returns caller.run_details
 language plpgsql stable set search_path = '' as $$
 declare
-    sight caller.run_sight;
+    details caller.run_details;
 begin
     select run, coalesce(sum(c.credits_held), 0), coalesce(sum(c.credits_charged), 0)
-    into sight
+    into details
     from public.runs as c
     where c.account_id = run.account_id and c.parent_id = run.id;
-    return sight;
+    return details;
 end;
 $$;
 
--- No row: the account cannot be seen. A row without an id: the account has no such run.
-create function caller.run(claims text, chosen uuid, run_id uuid) returns setof caller.run_sight
+-- No row: the account is not visible. A row without an id: the account has no such run.
+create function caller.run(claims text, chosen uuid, run_id uuid) returns setof caller.run_details
 language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     run public.runs;
 begin
     perform from public.accounts as a where a.id = account;
@@ -461,9 +460,9 @@ $$;
 create function caller.runs(
     claims text, chosen uuid, only_status text, only_kind text, parent uuid, since_at timestamptz,
     until_at timestamptz, before_at timestamptz, before_id uuid, runs_max integer
-) returns setof caller.run_sight language plpgsql set search_path = '' as $$
+) returns setof caller.run_details language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     found_runs public.runs[];
 begin
     perform from public.accounts as a where a.id = account;
@@ -497,17 +496,17 @@ begin
             limit runs_max
         );
     end if;
-    return next null;  -- the account is there, whatever it has
+    return next null;  -- the account is visible
     return query select (caller.with_children(r)).* from unnest(found_runs) as r;
 end;
 $$;
 
 grant execute on function
     runs.pause(uuid, uuid, bigint, integer, text, bigint),
-    runs.tend_paused(interval, integer),
+    runs.maintain_paused(interval, integer),
     runs.request_cancel(uuid, uuid),
-    runs.close_lost(interval, interval, integer),
-    runs.forget_ended(interval, integer),
+    runs.fail_stalled(interval, interval, integer),
+    runs.purge_ended(interval, integer),
     runs.retry(uuid, uuid, uuid, uuid, uuid, integer)
 to service_role;
 

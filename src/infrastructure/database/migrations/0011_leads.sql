@@ -23,14 +23,14 @@ create table public.leads (
     tier text not null check (tier in ('hot', 'warm', 'cool', 'cold')),
     score integer not null check (score between 0 and 100),
     niche text not null,
-    -- As the domain folds them: what a server's locale takes for the same letter differs from place to place.
+    -- Folded by the domain, because the case folding of servers differs by locale.
     search_text text not null,
     niche_key text not null,
-    -- No foreign key: the analysis names the lead, and both are written by the same function.
+    -- No foreign key: the analysis refers to the lead, and leads.save writes both.
     last_analysis_id uuid not null,
     last_analysis_type text not null check (last_analysis_type in ('light', 'deep', 'xray')),
     last_analysed_at timestamptz not null,
-    scraped_at timestamptz not null,  -- as of when all of this was so
+    scraped_at timestamptz not null,  -- the time of the data
     created_at timestamptz not null,
     updated_at timestamptz not null,
     deleted_at timestamptz,
@@ -43,33 +43,32 @@ create table public.leads (
 create unique index leads_by_key on public.leads (account_id, business_profile_id, platform, username)
     where deleted_at is null;
 
--- One for each order that is asked for often; an account's leads are few enough to be sorted for the rest.
--- A search reads an account's leads, too: there is no pg_trgm in the embedded server.
+-- One index per frequent sort order; other orders sort the account's leads, which are few. A search reads all
+-- leads of the account: the embedded server has no pg_trgm.
 create index leads_by_analysis on public.leads (account_id, last_analysed_at desc, id desc)
     where deleted_at is null;
 create index leads_by_score on public.leads (account_id, score desc, id desc) where deleted_at is null;
 create index leads_by_name on public.leads (account_id, username, id) where deleted_at is null;
 
--- For the cron that removes what can no longer be restored.
+-- For the retention job.
 create index leads_by_deletion on public.leads (deleted_at) where deleted_at is not null;
 
 create table public.analyses (
     account_id uuid not null references public.accounts (id) on delete cascade,
-    -- Its run's. No foreign key: a run may be removed when its time is over, and an analysis, which cannot
-    -- do without its own id, stays.
+    -- The id of its run. No foreign key: a run may be purged before its analysis.
     id uuid not null,
     lead_id uuid not null,
     business_profile_id uuid not null,
     username text collate "C" not null,
     analysis_type text not null check (analysis_type in ('light', 'deep', 'xray')),
-    status text not null default 'completed' check (status = 'completed'),  -- others leave a run, and no more
+    status text not null default 'completed' check (status = 'completed'),  -- other results are only in the run
     score integer not null check (score between 0 and 100),
     tier text not null check (tier in ('hot', 'warm', 'cool', 'cold')),
     niche_fit integer not null check (niche_fit between 0 and 100),
     engagement integer not null check (engagement between 0 and 100),
     confidence integer not null check (confidence between 0 and 100),
     niche text not null,
-    result jsonb not null check (jsonb_typeof(result) = 'object'),  -- the whole of it
+    result jsonb not null check (jsonb_typeof(result) = 'object'),  -- the complete analysis
     is_cached boolean not null,
     is_simulated boolean not null,
     user_id uuid,
@@ -89,58 +88,63 @@ call private.protect_table(
     'public.leads', 'select, insert, update, delete', 'select, update (deleted_at, updated_at, version)');
 call private.protect_table('public.analyses', 'select, insert, update, delete', 'select, update (deleted_at)');
 
--- Both as rows of their tables, by the columns' names. The lead that is there is brought up to date, unless
--- it was seen as it is later than now told; one that is not there, or deleted, is made. The same analysis
--- again: the same answer, and nothing is changed.
+-- Saves a lead and its analysis, given as rows of their tables. An existing lead is updated unless its data is
+-- newer; a missing or deleted lead is inserted. Idempotent: the same analysis again returns the same result and
+-- changes nothing.
 create function leads.save(lead jsonb, analysis jsonb, out lead_id uuid, out is_new boolean)
 language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    told public.leads := jsonb_populate_record(null::public.leads, lead);
-    made public.analyses := jsonb_populate_record(null::public.analyses, analysis);
+    new_lead public.leads := jsonb_populate_record(null::public.leads, lead);
+    new_analysis public.analyses := jsonb_populate_record(null::public.analyses, analysis);
     at timestamptz := clock_timestamp();
 begin
-    -- Repetitions of one analysis wait for each other here; what is looked for next cannot appear meanwhile.
-    perform pg_advisory_xact_lock(hashtextextended('analysis:' || made.account_id || made.id, 0));
+    -- Repetitions of one analysis wait for each other here, so that the lookup below stays valid.
+    perform pg_advisory_xact_lock(hashtextextended('analysis:' || new_analysis.account_id || new_analysis.id, 0));
     select a.lead_id, a.created_at = l.created_at into save.lead_id, save.is_new
     from public.analyses as a
     join public.leads as l on l.account_id = a.account_id and l.id = a.lead_id
-    where a.account_id = made.account_id and a.id = made.id;
+    where a.account_id = new_analysis.account_id and a.id = new_analysis.id;
     if found then
         return;
     end if;
-    -- Rivals for one lead wait for each other here, and the later one reads the clock again.
+    -- Concurrent inserts of one lead wait for each other here; the later one reads the clock again.
     insert into public.leads as l (
         account_id, business_profile_id, platform, username, full_name, biography, followers, following,
         posts_count, is_verified, is_business, category, picture_url, external_urls, tier, score, niche,
         search_text, niche_key, last_analysis_id, last_analysis_type, last_analysed_at, scraped_at,
         created_at, updated_at
     ) values (
-        told.account_id, told.business_profile_id, told.platform, told.username, told.full_name,
-        told.biography, told.followers, told.following, told.posts_count, told.is_verified,
-        told.is_business, told.category, told.picture_url, told.external_urls, told.tier, told.score,
-        told.niche, told.search_text, told.niche_key, made.id, made.analysis_type, at, told.scraped_at,
-        at, at
+        new_lead.account_id, new_lead.business_profile_id, new_lead.platform, new_lead.username,
+        new_lead.full_name, new_lead.biography, new_lead.followers, new_lead.following,
+        new_lead.posts_count, new_lead.is_verified, new_lead.is_business, new_lead.category,
+        new_lead.picture_url, new_lead.external_urls, new_lead.tier, new_lead.score, new_lead.niche,
+        new_lead.search_text, new_lead.niche_key, new_analysis.id, new_analysis.analysis_type, at,
+        new_lead.scraped_at, at, at
     )
     on conflict (account_id, business_profile_id, platform, username) where deleted_at is null
         do update set version = l.version + 1, updated_at = clock_timestamp()
     returning l.id, l.version = 1, l.updated_at into save.lead_id, save.is_new, at;
     update public.leads as l
-    set full_name = told.full_name, biography = told.biography, followers = told.followers,
-        following = told.following, posts_count = told.posts_count, is_verified = told.is_verified,
-        is_business = told.is_business, category = told.category, picture_url = told.picture_url,
-        external_urls = told.external_urls, tier = told.tier, score = told.score, niche = told.niche,
-        search_text = told.search_text, niche_key = told.niche_key, last_analysis_id = made.id,
-        last_analysis_type = made.analysis_type, last_analysed_at = at, scraped_at = told.scraped_at
-    where not save.is_new and l.account_id = told.account_id and l.id = save.lead_id
-        and l.scraped_at <= told.scraped_at;
+    set full_name = new_lead.full_name, biography = new_lead.biography, followers = new_lead.followers,
+        following = new_lead.following, posts_count = new_lead.posts_count,
+        is_verified = new_lead.is_verified, is_business = new_lead.is_business,
+        category = new_lead.category, picture_url = new_lead.picture_url,
+        external_urls = new_lead.external_urls, tier = new_lead.tier, score = new_lead.score,
+        niche = new_lead.niche, search_text = new_lead.search_text, niche_key = new_lead.niche_key,
+        last_analysis_id = new_analysis.id, last_analysis_type = new_analysis.analysis_type,
+        last_analysed_at = at, scraped_at = new_lead.scraped_at
+    where not save.is_new and l.account_id = new_lead.account_id and l.id = save.lead_id
+        and l.scraped_at <= new_lead.scraped_at;
     insert into public.analyses (
         account_id, id, lead_id, business_profile_id, username, analysis_type, score, tier, niche_fit,
         engagement, confidence, niche, result, is_cached, is_simulated, user_id, scraped_at, created_at
     ) values (
-        made.account_id, made.id, save.lead_id, made.business_profile_id, made.username,
-        made.analysis_type, made.score, made.tier, made.niche_fit, made.engagement, made.confidence,
-        made.niche, made.result, made.is_cached, made.is_simulated, made.user_id, made.scraped_at, at
+        new_analysis.account_id, new_analysis.id, save.lead_id, new_analysis.business_profile_id,
+        new_analysis.username, new_analysis.analysis_type, new_analysis.score, new_analysis.tier,
+        new_analysis.niche_fit, new_analysis.engagement, new_analysis.confidence, new_analysis.niche,
+        new_analysis.result, new_analysis.is_cached, new_analysis.is_simulated, new_analysis.user_id,
+        new_analysis.scraped_at, at
     );
 end;
 $$;
@@ -177,7 +181,7 @@ create function caller.leads(
     after_id uuid, leads_max integer
 ) returns setof public.leads language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     sorted_by text := ltrim(sort, '-');
     is_descending boolean := starts_with(sort, '-');
     direction text := case when is_descending then 'desc' else 'asc' end;
@@ -222,7 +226,7 @@ returns table (lead public.leads, latest caller.analysis_entry, after jsonb, bef
 language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select l, n.entry, n.snapshot, b.snapshot
@@ -263,7 +267,7 @@ create function caller.analyses(
 language plpgsql set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     before_at := coalesce(before_at, 'infinity');
     before_id := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
@@ -300,7 +304,7 @@ returns table (id uuid, lead_id uuid, created_at timestamptz, result jsonb)
 language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select s.id, s.lead_id, s.created_at, s.result
@@ -317,7 +321,7 @@ create function caller.delete_lead(claims text, chosen uuid, wanted uuid)
 returns table (is_deleted boolean) language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     at timestamptz := clock_timestamp();
 begin
     if not exists (select from public.accounts as a where a.id = account) then
@@ -339,7 +343,7 @@ create function caller.restore_lead(claims text, chosen uuid, wanted uuid, delet
 returns table (outcome text, lead public.leads) language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     at timestamptz := clock_timestamp();
 begin
     if not exists (select from public.accounts as a where a.id = account) then

@@ -2,14 +2,14 @@
 
 -- Bulk runs ---------------------------------------------------------------------------------------
 
--- The rows of a bulk run, one for each username it accepted. Its own run says how each of them is; what is
--- noted here is what the bulk run has seen of it so far.
+-- One row per accepted username of a bulk run. Its item run has the current status; this row has what the bulk
+-- run has recorded of it.
 create table public.bulk_items (
     account_id uuid not null,
     run_id uuid not null,
-    position integer not null check (position > 0),  -- in what was sent, from 1
+    position integer not null check (position > 0),  -- in the request, from 1
     username text not null check (length(username) between 1 and 30),
-    item_run_id uuid,  -- null: not started, or long gone
+    item_run_id uuid,  -- null: not started, or purged
     status text not null default 'waiting'
         check (status in ('waiting', 'started', 'completed', 'failed', 'cancelled', 'skipped')),
     outcome text check (outcome ~ '^[a-z][a-z0-9_]{0,59}$'),
@@ -25,7 +25,7 @@ create table public.bulk_items (
 create index bulk_items_by_run on public.bulk_items (account_id, item_run_id)
     where item_run_id is not null;
 
--- What was sent and not accepted, and why.
+-- Rejected rows of the request with the reason.
 create table public.bulk_rejections (
     account_id uuid not null,
     run_id uuid not null,
@@ -57,24 +57,23 @@ grant select on public.analysis_costs to app_user;
 
 -- Anonymous analyses ------------------------------------------------------------------------------
 
--- Visitors' runs need an account like all others, and this is it. It has no credits, nobody belongs to it,
--- and it stays. Its plan says how many of its runs are at work at once, and how many there are an hour:
--- more than that is not given away, however many visitors there are.
+-- The account of anonymous runs. It has no credits and no members, and it cannot be deleted. Its plan limits the
+-- concurrent runs and the runs per hour of all visitors together.
 insert into public.accounts (id, name, plan)
 values ('00000000-0000-4000-8000-000000000000', 'Visitors without an account', 'pro');
 insert into public.credit_accounts (account_id) values ('00000000-0000-4000-8000-000000000000');
 
--- One for each run, however many visitors wait for it.
+-- One row per run, however many visitors wait for it.
 create table public.anonymous_analyses (
     run_id uuid primary key,
-    result jsonb check (jsonb_typeof(result) = 'object'),  -- null: there is none yet, or never will be
+    result jsonb check (jsonb_typeof(result) = 'object'),  -- null: none yet, or the run failed
     created_at timestamptz not null default clock_timestamp(),
-    expires_at timestamptz not null  -- with the last of its tokens
+    expires_at timestamptz not null  -- of the last token
 );
 
 create index anonymous_analyses_by_expiry on public.anonymous_analyses (expires_at);
 
--- Each visitor's own. Who reads the table cannot read the results through the door.
+-- One token per visitor. The hash cannot be used to read the result.
 create table public.anonymous_tokens (
     token_hash bytea primary key check (octet_length(token_hash) = 32),
     run_id uuid not null references public.anonymous_analyses (run_id) on delete cascade,
@@ -88,9 +87,9 @@ call private.protect_table('public.anonymous_tokens', 'select, insert');
 
 -- Start -------------------------------------------------------------------------------------------
 
--- When the account may start another light analysis, if not now: its plan allows so many within any hour.
--- Those of a bulk run have a limit of their own. The account's credits must be locked.
-create function runs.light_again_at(account uuid, per_hour integer) returns timestamptz
+-- The time at which the account may start the next light analysis, or null for now: its plan limits those of any
+-- hour. Items of a bulk run have a limit of their own. The account's credits must be locked.
+create function runs.next_light_at(account uuid, per_hour integer) returns timestamptz
 language sql stable set search_path = '' as $$
     select r.created_at + interval '1 hour' from public.runs as r
     where r.account_id = account and r.kind in ('light_analysis', 'anonymous_analysis')
@@ -101,11 +100,11 @@ language sql stable set search_path = '' as $$
     limit 1
 $$;
 
--- Why an analysis may not start or be retried: it needs a valid key, a business that the account has, and room
--- in the plan. The account's credits must be locked.
--- outcome: null | unknown_key | test_key | unknown_business | light_limited. bound: the runs an hour of a plan
--- that is used up; the next one has room in wait_s.
-create function runs.analysis_refusal(
+-- The reason why an analysis may not start or be retried: it needs a valid key, an existing business profile,
+-- and room in the plan. The account's credits must be locked.
+-- outcome: null | unknown_key | test_key | unknown_business | light_limited. bound: the plan's runs per hour if
+-- they are used up; the next run may start in wait_s.
+create function runs.analysis_rejection(
     account uuid, kind text, subject jsonb, dedup_key text, api_key uuid,
     out outcome text, out bound bigint, out wait_s double precision
 ) language plpgsql set search_path = '' as $$
@@ -129,12 +128,12 @@ begin
         outcome := 'unknown_business';
     elsif kind in ('light_analysis', 'anonymous_analysis') and not exists (
         select from public.runs as r
-        where r.account_id = account and r.dedup_key = analysis_refusal.dedup_key
+        where r.account_id = account and r.dedup_key = analysis_rejection.dedup_key
             and r.status in ('queued', 'processing', 'paused')
     ) then
         select p.light_per_hour into bound
         from public.accounts as a join public.plans as p on p.name = a.plan where a.id = account;
-        wait_s := extract(epoch from runs.light_again_at(account, bound::integer) - clock_timestamp());
+        wait_s := extract(epoch from runs.next_light_at(account, bound::integer) - clock_timestamp());
         if wait_s is not null then
             outcome := 'light_limited';
         end if;
@@ -142,7 +141,7 @@ begin
 end;
 $$;
 
--- The items and rejected rows of a bulk run for the run that retries it. Other runs have none.
+-- Copies the items and rejected rows of a bulk run to the run that retries it. Other runs have none.
 create function runs.copy_items(account uuid, from_run uuid, to_run uuid) returns void
 language sql set search_path = '' as $$
     insert into public.bulk_items (account_id, run_id, position, username)
@@ -153,10 +152,10 @@ language sql set search_path = '' as $$
     where r.account_id = account and r.run_id = from_run;
 $$;
 
--- Starts the run of one analysis, if nothing is against it. The same id again: the same run, whatever has
--- changed meanwhile.
--- outcome: as runs.start and runs.analysis_refusal. bound: the credits a month of a key that is capped, or as of
--- runs.analysis_refusal.
+-- Starts the run of one analysis if no rule forbids it. Idempotent: the same id again returns the same run,
+-- whatever has changed meanwhile.
+-- outcome: as of runs.start and runs.analysis_rejection. bound: the monthly credits of a key that reached its
+-- limit, or as of runs.analysis_rejection.
 create function runs.start_analysis(
     account uuid, id uuid, kind text, subject jsonb, credits bigint, dedup_key text, user_id uuid,
     api_key uuid, refund_policy integer,
@@ -166,10 +165,10 @@ create function runs.start_analysis(
 #variable_conflict use_variable
 declare
     run public.runs;
-    refusal record;
-    started runs.answer;
+    rejection record;
+    started runs.result;
 begin
-    -- Rivals of one account wait here: what is counted below stays so.
+    -- Concurrent starts of one account wait here, so that the counts below stay valid.
     perform ledger.lock_account(account);
     select * into run from public.runs as r where r.account_id = account and r.id = start_analysis.id;
     if found then
@@ -179,11 +178,11 @@ begin
         credits_held := run.credits_held;
         return;
     end if;
-    refusal := runs.analysis_refusal(account, kind, subject, dedup_key, api_key);
-    if refusal.outcome is not null then
-        outcome := refusal.outcome;
-        bound := refusal.bound;
-        wait_s := refusal.wait_s;
+    rejection := runs.analysis_rejection(account, kind, subject, dedup_key, api_key);
+    if rejection.outcome is not null then
+        outcome := rejection.outcome;
+        bound := rejection.bound;
+        wait_s := rejection.wait_s;
         return;
     end if;
     started := runs.start(
@@ -214,7 +213,7 @@ create function caller.analysis_terms(
 ) language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     balance record := caller.credit_balance(claims, account);
 begin
     credits_available := balance.credits_available;
@@ -227,7 +226,7 @@ begin
     from public.business_profiles as b
     where b.account_id = account and b.id = business_profile and b.deleted_at is null;
     select count(*) into runs_at_work from public.runs as r
-    where r.account_id = account and r.takes_turn and r.admitted_at is not null
+    where r.account_id = account and r.uses_concurrency_slot and r.admitted_at is not null
         and r.status in ('queued', 'processing', 'paused');
     select r.id into duplicate_run_id from public.runs as r
     where r.account_id = account and r.dedup_key = analysis_terms.dedup_key
@@ -244,7 +243,7 @@ create function caller.profile_fetches(
 language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
     since timestamptz := clock_timestamp() - interval '24 hours';
 begin
     return query
@@ -278,7 +277,7 @@ create function caller.bulk_analysis(
 ) language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     select a.id, r.id, r.status, r.progress, r.current_step, r.subject, r.created_at, r.ended_at
     into account_id, run_id, status, progress, current_step, subject, created_at, ended_at

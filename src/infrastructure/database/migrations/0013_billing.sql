@@ -21,7 +21,7 @@ insert into public.credit_packs (name, title, credits, price_cents) values
     ('medium', '500 credits', 500, 5900),
     ('large', '2,000 credits', 2000, 19900);
 
--- Stripe's prices for what we sell, now or once: who subscribed at an old price keeps it.
+-- Stripe's current and former prices of our products: a subscription keeps the price it was started at.
 create table public.billing_prices (
     stripe_price_id text primary key check (length(stripe_price_id) between 1 and 255),
     plan text references public.plans (name) on delete cascade,
@@ -43,24 +43,25 @@ create table public.billing_customers (
     created_at timestamptz not null default clock_timestamp()
 );
 
--- clock: who says when a period ends. Where Stripe bills, Stripe; else the anchor: period n begins n months
--- after it. An account has one of our own clock for good, which rests while Stripe's is there.
+-- clock: the system that determines when a period ends. 'stripe': Stripe bills it. 'internal': period n begins n
+-- months after the anchor. Every account has one internal subscription for good, which is ended while it has one
+-- at Stripe.
 create table public.subscriptions (
     account_id uuid not null references public.accounts (id) on delete cascade,
     id uuid not null default gen_random_uuid(),
     plan text not null references public.plans (name),
     status text not null check (status in ('active', 'trialing', 'past_due', 'unpaid', 'paused', 'ended')),
-    clock text not null check (clock in ('own', 'stripe')),
-    renews boolean not null default true,  -- false: its periods bring no credits
+    clock text not null check (clock in ('internal', 'stripe')),
+    renews boolean not null default true,  -- false: its periods grant no credits
     stripe_subscription_id text unique check (length(stripe_subscription_id) between 1 and 255),
     stripe_item_id text check (length(stripe_item_id) between 1 and 255),
     anchor_at timestamptz not null,
-    period_index integer not null default 0 check (period_index >= 0),  -- of our own clock
+    period_index integer not null default 0 check (period_index >= 0),  -- of the internal clock
     period_start timestamptz not null,
     period_end timestamptz not null check (period_end > period_start),
     next_plan text references public.plans (name),  -- from the period's end on
     cancels_at timestamptz,
-    seen_at timestamptz not null,  -- when this was so; what is older changes nothing
+    seen_at timestamptz not null,  -- the time of this state; an older state changes nothing
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
     ended_at timestamptz,
@@ -70,17 +71,17 @@ create table public.subscriptions (
 ) with (fillfactor = 80);
 
 create unique index subscriptions_active on public.subscriptions (account_id) where ended_at is null;
-create unique index subscriptions_own on public.subscriptions (account_id) where clock = 'own';
+create unique index subscriptions_internal on public.subscriptions (account_id) where clock = 'internal';
 create index subscriptions_due on public.subscriptions (clock, period_end) where ended_at is null;
 create index subscriptions_by_age on public.subscriptions (account_id, created_at desc, id desc);
 
--- What a period has brought. An upgrade within one brings the difference.
+-- The credits that a period has granted. An upgrade within a period adds the difference.
 create table public.subscription_periods (
     account_id uuid not null,
     subscription_id uuid not null,
     period_start timestamptz not null,
     period_end timestamptz not null,
-    plan text not null references public.plans (name),  -- the largest one that was paid for
+    plan text not null references public.plans (name),  -- the largest plan that was paid for
     credits_granted bigint not null check (credits_granted >= 0),
     granted_at timestamptz not null default clock_timestamp(),
     primary key (account_id, subscription_id, period_start),
@@ -90,14 +91,14 @@ create table public.subscription_periods (
 
 -- Checkouts, invoices and payments ----------------------------------------------------------------
 
--- What somebody was sent to Stripe's till for.
+-- Purchases for which a Stripe checkout session was opened.
 create table public.checkouts (
     account_id uuid not null references public.accounts (id) on delete cascade,
     id uuid not null,
     user_id uuid,
     plan text references public.plans (name),
     pack text references public.credit_packs (name),
-    credits bigint not null check (credits >= 0),  -- as promised when it was opened
+    credits bigint not null check (credits >= 0),  -- promised when it was opened
     price_cents integer not null check (price_cents >= 0),
     currency text not null check (currency ~ '^[a-z]{3}$'),
     status text not null default 'opening'
@@ -116,7 +117,7 @@ create table public.checkouts (
 );
 
 create index checkouts_by_age on public.checkouts (account_id, created_at desc, id desc);
-create index checkouts_at_the_till on public.checkouts (account_id, created_at desc)
+create index checkouts_unfinished on public.checkouts (account_id, created_at desc)
     where plan is not null and status in ('opening', 'open');
 
 create table public.invoices (
@@ -143,7 +144,7 @@ create table public.invoices (
 
 create index invoices_by_age on public.invoices (account_id, created_at desc, id desc);
 
--- What a payment brought, so that giving the money back takes back what it bought.
+-- The credits that a payment bought, so that returned money takes them back.
 create table public.payments (
     account_id uuid not null references public.accounts (id) on delete cascade,
     stripe_payment_id text not null unique check (length(stripe_payment_id) between 1 and 255),
@@ -153,45 +154,45 @@ create table public.payments (
     currency text not null check (currency ~ '^[a-z]{3}$'),
     returned_cents bigint not null default 0 check (returned_cents >= 0),
     credits_reclaimed bigint not null default 0 check (credits_reclaimed >= 0),
-    credits_short bigint not null default 0 check (credits_short >= 0),  -- were not available: a debt
+    credits_short bigint not null default 0 check (credits_short >= 0),  -- not available: a debt
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, stripe_payment_id)
 );
 
--- Each refund and dispute once.
-create table public.payment_returns (
+-- One row per refund or dispute, so that each takes effect once.
+create table public.payment_reversals (
     account_id uuid not null,
     stripe_payment_id text not null,
-    reference text not null check (length(reference) between 1 and 200),  -- Stripe's id of it
+    reference text not null check (length(reference) between 1 and 200),  -- Stripe's id of the refund or dispute
     returned_cents bigint not null check (returned_cents > 0),
     credits_reclaimed bigint not null check (credits_reclaimed >= 0),
     credits_short bigint not null check (credits_short >= 0),
     created_at timestamptz not null default clock_timestamp(),
-    undone_at timestamptz,  -- a dispute that was won
+    undone_at timestamptz,  -- the dispute was won, or the refund failed
     primary key (account_id, reference),
     foreign key (account_id, stripe_payment_id)
         references public.payments (account_id, stripe_payment_id) on delete cascade
 );
 
-create index payment_returns_by_payment on public.payment_returns (account_id, stripe_payment_id);
-create index payment_returns_by_reference on public.payment_returns (reference);
+create index payment_reversals_by_payment on public.payment_reversals (account_id, stripe_payment_id);
+create index payment_reversals_by_reference on public.payment_reversals (reference);
 
 -- Inbox -------------------------------------------------------------------------------------------
 
 create table public.webhook_events (
     stripe_event_id text primary key check (length(stripe_event_id) between 1 and 255),
-    position bigint generated by default as identity unique,  -- in the order in which they came
-    -- Whom it was about, known when it is applied. An account that goes leaves what happened behind.
+    position bigint generated by default as identity unique,  -- order of arrival
+    -- The account concerned, set when the event is applied. The event outlives the account.
     account_id uuid references public.accounts (id) on delete set null,
     type text not null check (length(type) between 1 and 255),
     api_version text check (length(api_version) <= 100),
     created_at timestamptz not null,  -- by Stripe
     received_at timestamptz not null default clock_timestamp(),
     payload bytea not null,
-    -- parked: waits for something that another event brings, an account for example
+    -- parked: waits for something that another event creates, an account for example
     status text not null default 'pending'
         check (status in ('pending', 'parked', 'applied', 'ignored', 'dead')),
-    -- When it is tried next; while somebody has it, when others may take it over.
+    -- Time of the next attempt; while the event is claimed, the time at which the claim expires.
     due_at timestamptz not null default clock_timestamp(),
     claimed_by uuid,
     attempts integer not null default 0 check (attempts >= 0),
@@ -223,5 +224,5 @@ call private.protect_table('public.subscription_periods', 'select', 'select');
 call private.protect_table('public.checkouts', 'select, insert, update', 'select');
 call private.protect_table('public.invoices', 'select, insert, update', 'select');
 call private.protect_table('public.payments', 'select', 'select');
-call private.protect_table('public.payment_returns', 'select', 'select');
+call private.protect_table('public.payment_reversals', 'select', 'select');
 call private.protect_table('public.webhook_events', 'select, insert, update');

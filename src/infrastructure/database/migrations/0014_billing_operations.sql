@@ -2,13 +2,13 @@
 
 -- Periods -----------------------------------------------------------------------------------------
 
--- From the anchor, never from the period before: the 31st stays the 31st where there is one.
+-- Computed from the anchor and not from the previous period: the 31st stays the 31st in months that have one.
 create function billing.period_start(anchor_at timestamptz, period_index integer) returns timestamptz
 language sql immutable set search_path = '' as $$
     select ((anchor_at at time zone 'utc') + make_interval(months => period_index)) at time zone 'utc'
 $$;
 
--- The period that an instant lies in; the first one when it lies before the anchor.
+-- The period that contains an instant; the first period if the instant is before the anchor.
 create function billing.period_index(anchor_at timestamptz, instant timestamptz) returns integer
 language plpgsql immutable set search_path = '' as $$
 declare
@@ -25,9 +25,9 @@ begin
 end;
 $$;
 
--- A period's credits, once; after an upgrade within it the difference; how many are new. Who asks holds the
--- subscription's row. A period that was paid for and is over already lives on for a week: our being late is
--- not the customer's loss.
+-- Grants a period's credits once and the difference after an upgrade within it; returns the new credits. The
+-- caller has locked the subscription's row. If the paid period is already over, its credits expire after a week:
+-- our delay is not the customer's loss.
 create function billing.grant_period(
     account uuid, subscription_id uuid, period_start timestamptz, period_end timestamptz, plan text
 ) returns bigint language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
@@ -35,32 +35,32 @@ create function billing.grant_period(
 declare
     key constant text :=
         subscription_id || ':' || to_char(period_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
-    known public.subscription_periods;
+    existing public.subscription_periods;
     credits_due bigint;
     granted ledger.outcome;
 begin
-    -- First the credits' lock, which everybody who moves them holds.
+    -- The lock that every change of credits takes first.
     perform ledger.lock_account(account);
-    select * into known from public.subscription_periods as p
+    select * into existing from public.subscription_periods as p
     where p.account_id = account and p.subscription_id = subscription_id and p.period_start = period_start;
-    if known.plan = plan then
+    if existing.plan = plan then
         return 0;
     end if;
-    select p.monthly_credits - coalesce(known.credits_granted, 0) into credits_due
+    select p.monthly_credits - coalesce(existing.credits_granted, 0) into credits_due
     from public.plans as p where p.name = plan;
-    if known.plan is not null and credits_due <= 0 then
+    if existing.plan is not null and credits_due <= 0 then
         return 0;
     end if;
     if credits_due > 0 then
         granted := ledger.grant_credits(
             account, credits_due,
-            case when known.plan is null then 'renewal:' || key else 'upgrade:' || key || ':' || plan end,
+            case when existing.plan is null then 'renewal:' || key else 'upgrade:' || key || ':' || plan end,
             'subscription_renewal',
             case when period_end > clock_timestamp() then period_end
                 else clock_timestamp() + interval '7 days' end,
             plan);
         if granted.outcome <> 'done' then
-            raise exception 'the credits of a period were %', granted.outcome;
+            raise exception 'the grant of a period failed: %', granted.outcome;
         end if;
     end if;
     insert into public.subscription_periods as p (
@@ -74,15 +74,15 @@ $$;
 
 -- Subscriptions of our own clock ------------------------------------------------------------------
 
--- Every account has a subscription of our own clock. Free credits come to a person once a month, not once for
--- each account that a person makes: they come to the account of the sign-up.
-create function billing.begin_own() returns trigger
+-- Every account has an internal subscription. Free credits are granted to the account of the sign-up only: once
+-- a month per person, not per account of that person.
+create function billing.create_internal() returns trigger
 language plpgsql security definer set search_path = '' as $$
 begin
     insert into public.subscriptions (
         account_id, plan, status, clock, renews, anchor_at, period_start, period_end, seen_at
     ) values (
-        new.id, new.plan, 'active', 'own',
+        new.id, new.plan, 'active', 'internal',
         exists (select from public.sign_ups as s where s.account_id = new.id),
         new.created_at, new.created_at, billing.period_start(new.created_at, 1), clock_timestamp()
     );
@@ -90,11 +90,11 @@ begin
 end;
 $$;
 
-create trigger begin_own after insert on public.accounts
-    for each row execute function billing.begin_own();
+create trigger create_internal_subscription after insert on public.accounts
+    for each row execute function billing.create_internal();
 
--- An account's own subscription goes on where its clock stands now; what it missed it does not bring.
-create function billing.resume_own(account uuid) returns public.subscriptions
+-- Resumes the internal subscription at the current period. Missed periods grant nothing.
+create function billing.resume_internal(account uuid) returns public.subscriptions
 language plpgsql set search_path = '' as $$
 #variable_conflict use_variable
 declare
@@ -102,20 +102,20 @@ declare
     current_index integer;
 begin
     select * into own from public.subscriptions as s
-    where s.account_id = account and s.clock = 'own' for no key update;
+    where s.account_id = account and s.clock = 'internal' for no key update;
     current_index := billing.period_index(own.anchor_at, clock_timestamp());
     update public.subscriptions as s
     set status = 'active', ended_at = null, updated_at = clock_timestamp(), seen_at = clock_timestamp(),
         period_index = current_index,
         period_start = billing.period_start(s.anchor_at, current_index),
         period_end = billing.period_start(s.anchor_at, current_index + 1)
-    where s.account_id = account and s.clock = 'own'
+    where s.account_id = account and s.clock = 'internal'
     returning * into own;
     return own;
 end;
 $$;
 
--- Subscriptions whose period is over. Those of Stripe's clock are given an hour, in which Stripe tells us.
+-- Subscriptions whose period is over. Stripe has an hour to report the renewal of its subscriptions.
 create function public.get_renewable_subscriptions(subscriptions_max integer default 1000)
 returns table (
     account_id uuid, subscription_id uuid, plan text, clock text, stripe_subscription_id text,
@@ -133,10 +133,9 @@ returns table (
     limit subscriptions_max
 $$;
 
--- The next period of subscriptions of our own clock, at most subscriptions_max of them; those of whom
--- somebody else is just now taking care are left to them. A period that was missed altogether is not made up for:
--- free credits do not pile up.
-create function billing.renew_own(subscriptions_max integer)
+-- Renews at most subscriptions_max internal subscriptions; locked ones are skipped. A period that was missed
+-- completely grants nothing: free credits do not accumulate.
+create function billing.renew_internal(subscriptions_max integer)
 returns table (renewed bigint, credits_granted bigint)
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
@@ -148,7 +147,7 @@ begin
     for due in
         select s.* from public.subscriptions as s
         join public.accounts as a on a.id = s.account_id and a.deleted_at is null
-        where s.clock = 'own' and s.ended_at is null and s.period_end <= clock_timestamp()
+        where s.clock = 'internal' and s.ended_at is null and s.period_end <= clock_timestamp()
         order by s.period_end
         limit subscriptions_max
         for no key update of s skip locked
@@ -182,10 +181,10 @@ create type billing.applied as (
     credits_granted bigint
 );
 
--- A subscription as Stripe has it. seen_at: the database's time before Stripe was asked. status: Stripe's
--- own word. is_paid: the invoice of the period is paid.
--- outcome: done | stale (something newer is known) | incomplete (never paid; nothing is kept)
---          | second_subscription (the account has another one) | unknown_account
+-- Stores a subscription as Stripe reports it. seen_at: the database's time before the request to Stripe. status:
+-- Stripe's value. is_paid: the invoice of the period is paid.
+-- outcome: done | stale (a newer state is stored) | incomplete (never paid; nothing is stored) |
+-- second_subscription (the account has another one) | unknown_account
 create function billing.apply_subscription(
     account uuid, stripe_subscription_id text, stripe_item_id text, plan text, status text,
     anchor_at timestamptz, period_start timestamptz, period_end timestamptz, next_plan text,
@@ -195,7 +194,7 @@ set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     account_row public.accounts;
-    known public.subscriptions;
+    existing public.subscriptions;
     applied billing.applied;
     is_over constant boolean := status in ('canceled', 'incomplete_expired');
     new_status constant text := case when is_over then 'ended' else status end;
@@ -206,18 +205,18 @@ begin
         applied.outcome := 'unknown_account';
         return applied;
     end if;
-    select * into known from public.subscriptions as s
+    select * into existing from public.subscriptions as s
     where s.stripe_subscription_id = stripe_subscription_id for no key update;
     applied.plan_before := account_row.plan;
     applied.plan_after := account_row.plan;
-    applied.status_before := known.status;
-    applied.status_after := known.status;
-    applied.subscription_id := known.id;
+    applied.status_before := existing.status;
+    applied.status_after := existing.status;
+    applied.subscription_id := existing.id;
     applied.credits_granted := 0;
-    if known.seen_at > seen_at or (known.ended_at is not null and not is_over) then
+    if existing.seen_at > seen_at or (existing.ended_at is not null and not is_over) then
         applied.outcome := 'stale';
         return applied;
-    elsif known.id is null and status in ('incomplete', 'incomplete_expired') then
+    elsif existing.id is null and status in ('incomplete', 'incomplete_expired') then
         applied.outcome := 'incomplete';
         return applied;
     elsif not is_over and exists (
@@ -231,7 +230,7 @@ begin
     if not is_over then
         update public.subscriptions as s
         set status = 'ended', ended_at = clock_timestamp(), updated_at = clock_timestamp()
-        where s.account_id = account and s.clock = 'own' and s.ended_at is null;
+        where s.account_id = account and s.clock = 'internal' and s.ended_at is null;
     end if;
     insert into public.subscriptions as s (
         account_id, plan, status, clock, stripe_subscription_id, stripe_item_id, anchor_at, period_start,
@@ -256,7 +255,7 @@ begin
     if is_over and not exists (
         select from public.subscriptions as s where s.account_id = account and s.ended_at is null
     ) then
-        plan_in_force := (billing.resume_own(account)).plan;
+        plan_in_force := (billing.resume_internal(account)).plan;
     elsif new_status = 'unpaid' then
         plan_in_force := 'free';
     elsif not is_over then
@@ -273,7 +272,7 @@ $$;
 
 -- Payments ----------------------------------------------------------------------------------------
 
-create function billing.note_payment(
+create function billing.record_payment(
     account uuid, stripe_payment_id text, grant_reference text, credits bigint, paid_cents bigint,
     currency text
 ) returns void language sql security definer set search_path = '' as $$
@@ -283,7 +282,7 @@ create function billing.note_payment(
     on conflict do nothing
 $$;
 
--- Bought credits; how many are new. Repeated, it grants nothing.
+-- Grants purchased credits and returns the new ones. Idempotent.
 create function billing.complete_purchase(
     account uuid, checkout_id uuid, stripe_session_id text, stripe_payment_id text, credits bigint,
     paid_cents bigint, currency text
@@ -295,22 +294,22 @@ declare
 begin
     granted := ledger.grant_credits(account, credits, reference, 'purchase', null, null);
     if granted.outcome not in ('done', 'repeated') then
-        raise exception 'bought credits were %', granted.outcome;
+        raise exception 'the grant of a purchase failed: %', granted.outcome;
     end if;
     update public.checkouts as c
     set status = 'completed', completed_at = coalesce(c.completed_at, clock_timestamp()),
         stripe_session_id = stripe_session_id
     where c.account_id = account and c.id = checkout_id;
     if stripe_payment_id is not null and paid_cents > 0 then
-        perform billing.note_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
+        perform billing.record_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
     end if;
     return case granted.outcome when 'done' then credits else 0 end;
 end;
 $$;
 
--- What an invoice of a subscription paid for: the credits of the period that it is about or, of an upgrade
--- within one, those that were added. Whether that is known now.
-create function billing.note_invoice(
+-- Records what an invoice of a subscription paid for: the credits of its period or, for an upgrade within one,
+-- those that were added. False if the period is not stored yet.
+create function billing.record_invoice(
     account uuid, subscription_id uuid, invoice_start timestamptz, plan text, is_upgrade boolean,
     stripe_payment_id text, paid_cents bigint, currency text
 ) returns boolean language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
@@ -335,7 +334,7 @@ begin
         select e.reference, e.credits_delta into reference, credits from public.credit_entries as e
         where e.account_id = account and e.kind = 'grant' and e.reference = 'upgrade:' || key || ':' || plan;
         if not found then
-            -- We heard of the upgrade before we heard of what was there before it.
+            -- The upgrade was applied before the plan that preceded it.
             reference := 'renewal:' || key;
             select greatest(0, period.credits_granted - coalesce(sum(p.credits), 0)) into credits
             from public.payments as p where p.account_id = account and p.grant_reference = reference;
@@ -343,112 +342,111 @@ begin
     else
         select p.monthly_credits into credits from public.plans as p where p.name = plan;
     end if;
-    perform billing.note_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
+    perform billing.record_payment(account, stripe_payment_id, reference, credits, paid_cents, currency);
     return true;
 end;
 $$;
 
 -- Refunds and disputes ----------------------------------------------------------------------------
 
-create type billing.returned as (
+create type billing.reversal as (
     outcome text,
     account_id uuid,
     credits_reclaimed bigint,
     credits_short bigint
 );
 
--- Money that went back, by refund or dispute, takes back its share of the credits it bought. reference:
--- Stripe's id of the refund or dispute. outcome: done | repeated | unknown_payment
-create function billing.return_payment(stripe_payment_id text, reference text, returned_cents bigint)
-returns billing.returned language plpgsql security definer set search_path = ''
+-- Takes back the share of the credits that returned money had bought. reference: Stripe's id of the refund or
+-- dispute. outcome: done | repeated | unknown_payment
+create function billing.reverse_payment(stripe_payment_id text, reference text, returned_cents bigint)
+returns billing.reversal language plpgsql security definer set search_path = ''
 set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     payment public.payments;
-    answer billing.returned;
+    result billing.reversal;
     credits_due bigint;
 begin
     select p.* into payment from public.payments as p where p.stripe_payment_id = stripe_payment_id;
     if not found then
-        answer.outcome := 'unknown_payment';
-        return answer;
+        result.outcome := 'unknown_payment';
+        return result;
     end if;
-    perform ledger.lock_account(payment.account_id);  -- before the look: rivals wait here
+    perform ledger.lock_account(payment.account_id);  -- before the lookup: concurrent calls wait here
     select p.* into payment from public.payments as p where p.stripe_payment_id = stripe_payment_id;
-    answer.account_id := payment.account_id;
+    result.account_id := payment.account_id;
     select 'repeated', r.credits_reclaimed, r.credits_short
-    into answer.outcome, answer.credits_reclaimed, answer.credits_short
-    from public.payment_returns as r
+    into result.outcome, result.credits_reclaimed, result.credits_short
+    from public.payment_reversals as r
     where r.account_id = payment.account_id and r.reference = reference;
     if found then
-        return answer;
+        return result;
     end if;
-    -- Of the whole, less what went before: shares that are rounded each by itself would not add up.
-    -- What was undone may have left more with the others than is their share; that stays.
+    -- The share of the total minus earlier reversals, because separately rounded shares would not add up. A
+    -- reversal that was undone may have left the others with more than their share; that stays.
     credits_due := greatest(0,
         payment.credits * least(payment.returned_cents + returned_cents, payment.paid_cents)
         / payment.paid_cents - payment.credits_reclaimed - payment.credits_short);
-    answer.credits_reclaimed := ledger.reclaim(
+    result.credits_reclaimed := ledger.reclaim(
         payment.account_id, payment.grant_reference, credits_due, 'return:' || reference);
-    answer.credits_short := credits_due - answer.credits_reclaimed;
-    insert into public.payment_returns (
+    result.credits_short := credits_due - result.credits_reclaimed;
+    insert into public.payment_reversals (
         account_id, stripe_payment_id, reference, returned_cents, credits_reclaimed, credits_short
     ) values (
-        payment.account_id, stripe_payment_id, reference, returned_cents, answer.credits_reclaimed,
-        answer.credits_short
+        payment.account_id, stripe_payment_id, reference, returned_cents, result.credits_reclaimed,
+        result.credits_short
     );
     update public.payments as p
     set returned_cents = p.returned_cents + returned_cents,
-        credits_reclaimed = p.credits_reclaimed + answer.credits_reclaimed,
-        credits_short = p.credits_short + answer.credits_short
+        credits_reclaimed = p.credits_reclaimed + result.credits_reclaimed,
+        credits_short = p.credits_short + result.credits_short
     where p.account_id = payment.account_id and p.stripe_payment_id = stripe_payment_id;
-    answer.outcome := 'done';
-    return answer;
+    result.outcome := 'done';
+    return result;
 end;
 $$;
 
--- A dispute that was won or a refund that failed: what it took comes back to the lots it was taken from, and
--- what it is still owed is owed no longer.
--- outcome: done | repeated | unknown_payment
-create function billing.undo_return(reference text) returns billing.returned
+-- Undoes the reversal of a dispute that was won or a refund that failed: its credits return to their lots, and
+-- the rest of its debt is cancelled. outcome: done | repeated | unknown_payment
+create function billing.undo_reversal(reference text) returns billing.reversal
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
-    undone public.payment_returns;
-    answer billing.returned;
+    undone public.payment_reversals;
+    result billing.reversal;
 begin
-    select r.* into undone from public.payment_returns as r where r.reference = reference;
+    select r.* into undone from public.payment_reversals as r where r.reference = reference;
     if not found then
-        answer.outcome := 'unknown_payment';
-        return answer;
+        result.outcome := 'unknown_payment';
+        return result;
     end if;
-    answer.account_id := undone.account_id;
-    answer.credits_reclaimed := 0;
-    answer.credits_short := 0;
+    result.account_id := undone.account_id;
+    result.credits_reclaimed := 0;
+    result.credits_short := 0;
     perform ledger.lock_account(undone.account_id);
-    update public.payment_returns as r set undone_at = clock_timestamp()
+    update public.payment_reversals as r set undone_at = clock_timestamp()
     where r.account_id = undone.account_id and r.reference = reference and r.undone_at is null
     returning * into undone;
     if not found then
-        answer.outcome := 'repeated';
-        return answer;
+        result.outcome := 'repeated';
+        return result;
     end if;
-    answer.credits_reclaimed := -ledger.undo_reclaim(
+    result.credits_reclaimed := -ledger.undo_reclaim(
         undone.account_id, 'return:' || reference, 'undo:' || reference);
     update public.payments as p
     set returned_cents = p.returned_cents - undone.returned_cents,
         credits_reclaimed = p.credits_reclaimed - undone.credits_reclaimed,
         credits_short = p.credits_short - undone.credits_short
     where p.account_id = undone.account_id and p.stripe_payment_id = undone.stripe_payment_id;
-    answer.outcome := 'done';
-    return answer;
+    result.outcome := 'done';
+    return result;
 end;
 $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
 -- No row: the account cannot be seen.
-create function caller.billing_standing(claims text, chosen uuid)
+create function caller.subscription(claims text, chosen uuid)
 returns table (
     account_id uuid, plan_in_force text, stripe_customer_id text, plan text, status text, clock text,
     stripe_subscription_id text, stripe_item_id text, period_start timestamptz, period_end timestamptz,
@@ -457,7 +455,7 @@ returns table (
 ) language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account constant uuid := caller.enter(claims, chosen);
+    account constant uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select a.id, a.plan, c.stripe_customer_id, s.plan, s.status, s.clock, s.stripe_subscription_id,
@@ -478,7 +476,7 @@ $$;
 create function caller.checkout(claims text, chosen uuid, checkout uuid)
 returns setof public.checkouts language plpgsql set search_path = '' as $$
 declare
-    account constant uuid := caller.enter(claims, chosen);
+    account constant uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select c.* from public.accounts as a
@@ -497,7 +495,7 @@ create function caller.invoices(
 ) language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
-    account constant uuid := caller.enter(claims, chosen);
+    account constant uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select i.id, i.number, i.status, i.billing_reason, i.due_cents, i.paid_cents,
@@ -527,17 +525,17 @@ grant execute on function
     billing.apply_subscription(
         uuid, text, text, text, text, timestamptz, timestamptz, timestamptz, text, timestamptz, timestamptz,
         boolean),
-    billing.renew_own(integer),
+    billing.renew_internal(integer),
     billing.complete_purchase(uuid, uuid, text, text, bigint, bigint, text),
-    billing.note_payment(uuid, text, text, bigint, bigint, text),
-    billing.note_invoice(uuid, uuid, timestamptz, text, boolean, text, bigint, text),
-    billing.return_payment(text, text, bigint),
-    billing.undo_return(text),
+    billing.record_payment(uuid, text, text, bigint, bigint, text),
+    billing.record_invoice(uuid, uuid, timestamptz, text, boolean, text, bigint, text),
+    billing.reverse_payment(text, text, bigint),
+    billing.undo_reversal(text),
     public.get_renewable_subscriptions(integer)
 to service_role;
 
 grant execute on function
-    caller.billing_standing(text, uuid),
+    caller.subscription(text, uuid),
     caller.checkout(text, uuid, uuid),
     caller.invoices(text, uuid, timestamptz, uuid, integer)
 to app_user;

@@ -2,12 +2,12 @@
 -- the engine executes it like a run; the row is the job's history too. An operator's request is recorded before it is
 -- executed.
 
-create schema cron;
-grant usage on schema cron to service_role;
+create schema scheduling;
+grant usage on schema scheduling to service_role;
 
 create table public.cron_runs (
     job text not null check (job ~ '^[a-z][a-z-]{0,59}$'),
-    slot timestamptz not null,  -- when it was due; of an operator's run, when it was asked for
+    slot timestamptz not null,  -- due time; of an operator's run, the time of the request
     id uuid not null default gen_random_uuid() unique,
     trigger text not null check (trigger in ('schedule', 'catch_up', 'operator')),
     status text not null default 'queued' check (status in ('queued', 'running', 'completed', 'failed')),
@@ -30,14 +30,14 @@ create table public.cron_runs (
 create index cron_runs_by_age on public.cron_runs (job, slot desc, id desc);
 create index cron_runs_unended on public.cron_runs (claimed_at) where status in ('queued', 'running');
 
--- One row. No slot before this time was missed: there were no jobs yet.
-create table cron.settings (catch_up_since timestamptz not null default clock_timestamp());
+-- One row. Earlier slots are not caught up: there were no jobs yet.
+create table scheduling.settings (catch_up_since timestamptz not null default clock_timestamp());
 
-insert into cron.settings default values;
+insert into scheduling.settings default values;
 
--- Who of us did what, and to whom. It outlives the account: it is about the operator. status: what was
--- answered; null: it is under way, or its process ended in the middle of it.
-create table public.admin_acts (
+-- Requests of operators. An entry outlives the account. status: of the response; null: in progress, or its
+-- process was killed.
+create table public.audit_log (
     id uuid primary key,
     at timestamptz not null default clock_timestamp(),
     operator_id uuid not null,
@@ -49,44 +49,44 @@ create table public.admin_acts (
     body_sha256 bytea check (octet_length(body_sha256) = 32),
     reason text check (length(reason) <= 500),
     status smallint,
-    code text check (length(code) <= 100),  -- of the refusal
+    code text check (length(code) <= 100),  -- of the problem
     ended_at timestamptz,
     check ((status is null) = (ended_at is null))
 );
 
-create index admin_acts_by_age on public.admin_acts (at desc, id desc);
-create index admin_acts_by_operator on public.admin_acts (operator_id, at desc, id desc);
-create index admin_acts_by_operation on public.admin_acts (operation, at desc, id desc);
-create index admin_acts_by_account on public.admin_acts (account_id, at desc, id desc);
+create index audit_log_by_age on public.audit_log (at desc, id desc);
+create index audit_log_by_operator on public.audit_log (operator_id, at desc, id desc);
+create index audit_log_by_operation on public.audit_log (operation, at desc, id desc);
+create index audit_log_by_account on public.audit_log (account_id, at desc, id desc);
 
 call private.protect_table('public.cron_runs', 'select');
-call private.protect_table('cron.settings', 'select');
+call private.protect_table('scheduling.settings', 'select');
 
 -- An entry's facts never change; its end is added.
-call private.protect_table('public.admin_acts', 'select, insert, update (status, code, ended_at)');
+call private.protect_table('public.audit_log', 'select, insert, update (status, code, ended_at)');
 
 -- Slots -------------------------------------------------------------------------------------------
 
-create type cron.answer as (
+create type scheduling.result as (
     outcome text,
     run public.cron_runs
 );
 
--- The slot's row and its work in the engine's queue, both or neither. Of any number who claim a slot one
--- gets it. new_id: the same one again brings the same run, whatever the slot: an operator asks again.
--- outcome: claimed | known | before_us (nobody missed a slot before there were any)
-create function cron.claim(
+-- Inserts the slot's row and enqueues its workflow, both or neither. Of concurrent claims of a slot one
+-- succeeds. The same new_id again returns the same run, whatever the slot: an operator repeats a request.
+-- outcome: claimed | existing | before_installation
+create function scheduling.claim(
     job text, slot timestamptz, new_id uuid, trigger text, is_dry_run boolean, requested_by uuid
-) returns cron.answer language plpgsql security definer set search_path = '' as $$
+) returns scheduling.result language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     claimed public.cron_runs;
     slot_text constant text := to_char(slot at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"');
 begin
     if trigger = 'catch_up' and slot < (
-        select s.catch_up_since from cron.settings as s
+        select s.catch_up_since from scheduling.settings as s
     ) then
-        return row('before_us', null)::cron.answer;
+        return row('before_installation', null)::scheduling.result;
     end if;
     insert into public.cron_runs (job, slot, id, trigger, is_dry_run, requested_by)
     values (job, slot, new_id, trigger, is_dry_run, requested_by)
@@ -95,20 +95,20 @@ begin
         select c.* into claimed from public.cron_runs as c
         where c.id = new_id or (c.job = job and c.slot = slot)
         order by c.id = new_id desc limit 1;
-        return row('known', claimed)::cron.answer;
+        return row('existing', claimed)::scheduling.result;
     end if;
     perform dbos.enqueue_workflow(
         workflow_name => 'cron_job', queue_name => 'cron',
         positional_args => array[to_json(job), to_json(slot_text)],
         workflow_id => 'cron:' || job || ':' || slot_text, priority => 1);
-    return row('claimed', claimed)::cron.answer;
+    return row('claimed', claimed)::scheduling.result;
 end;
 $$;
 
--- An executor takes a slot's work up, for the first time or after another. Which attempt it is, is what it
--- shows in the end. outcome: begun | ended | unknown | fenced (the executor was given up) | exhausted
-create function cron.begin(job text, slot timestamptz, new_executor text, attempts_max integer)
-returns cron.answer language plpgsql security definer set search_path = '' as $$
+-- Starts an attempt of a slot; scheduling.finish states its number. outcome: begun | ended | unknown | fenced
+-- (the executor was declared lost) | exhausted
+create function scheduling.begin(job text, slot timestamptz, new_executor text, attempts_max integer)
+returns scheduling.result language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
 declare
     run public.cron_runs;
@@ -116,23 +116,23 @@ begin
     select c.* into run from public.cron_runs as c
     where c.job = job and c.slot = slot for no key update;
     if not found then
-        return row('unknown', null)::cron.answer;
+        return row('unknown', null)::scheduling.result;
     elsif run.ended_at is not null then
-        return row('ended', run)::cron.answer;
-    elsif not traffic.is_alive(new_executor) then
-        return row('fenced', run)::cron.answer;
+        return row('ended', run)::scheduling.result;
+    elsif not traffic.is_worker_alive(new_executor) then
+        return row('fenced', run)::scheduling.result;
     end if;
     update public.cron_runs as c
     set status = 'running', executor = new_executor, attempts = c.attempts + 1,
         started_at = coalesce(c.started_at, clock_timestamp())
     where c.job = job and c.slot = slot
     returning * into run;
-    return row(case when run.attempts > attempts_max then 'exhausted' else 'begun' end, run)::cron.answer;
+    return row(case when run.attempts > attempts_max then 'exhausted' else 'begun' end, run)::scheduling.result;
 end;
 $$;
 
--- The one end. False: another attempt has begun, or it had ended before.
-create function cron.finish(
+-- Ends a slot once. False: another attempt has begun, or the slot has ended.
+create function scheduling.finish(
     job text, slot timestamptz, attempt integer, status text, counts jsonb, findings jsonb, error text
 ) returns boolean language plpgsql security definer set search_path = '' as $$
 #variable_conflict use_variable
@@ -144,11 +144,12 @@ begin
 end;
 $$;
 
--- Ends what the engine no longer has, because it was deleted or cancelled there by hand; how many.
-create function cron.close_lost() returns integer
+-- Fails slots whose workflow the engine no longer has, because it was deleted or cancelled there. Returns their
+-- number.
+create function scheduling.fail_stalled() returns integer
 language plpgsql security definer set search_path = '' as $$
 declare
-    closed integer;
+    failed_count integer;
 begin
     update public.cron_runs as c
     set status = 'failed', error = 'lost', ended_at = clock_timestamp()
@@ -159,98 +160,97 @@ begin
                     || to_char(c.slot at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
                 and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
         );
-    get diagnostics closed = row_count;
-    return closed;
+    get diagnostics failed_count = row_count;
+    return failed_count;
 end;
 $$;
 
 -- Retention ---------------------------------------------------------------------------------------
 
--- Which rows of which tables are removed for good: the one place that says so. What hangs on a row goes
--- before it and is counted; what is left to a cascade is an account's small things, and its books. An account
--- that Stripe still bills is kept until that has ended.
-create function cron.removable(table_name text) returns text
+-- The condition by which rows of a table are purged; $1 is the retention period of the domain rule. Dependent
+-- rows are purged first and counted; cascades delete only an account's small tables and its ledger. An account
+-- that Stripe still bills is kept until that ends.
+create function scheduling.purge_condition(table_name text) returns text
 language sql immutable set search_path = '' as $$
     select case table_name
-        when 'public.ai_usage_logs' then $where$ x.created_at < now() - interval '90 days' $where$
-        when 'public.scrape_logs' then $where$ x.created_at < now() - interval '90 days' $where$
+        when 'public.ai_usage_logs' then $where$ x.created_at < now() - $1 $where$
+        when 'public.scrape_logs' then $where$ x.created_at < now() - $1 $where$
         when 'public.analyses' then $where$
-            x.deleted_at < now() - interval '30 days'
+            x.deleted_at < now() - $1
             or (x.account_id, x.lead_id) in (
                 select l.account_id, l.id from public.leads as l
-                where l.deleted_at < now() - interval '30 days')
+                where l.deleted_at < now() - $1)
             or (x.account_id, x.lead_id) in (
                 select l.account_id, l.id from public.leads as l
                 join public.business_profiles as b
                     on b.account_id = l.account_id and b.id = l.business_profile_id
-                where b.deleted_at < now() - interval '30 days')
-            or x.account_id in (select cron.accounts_to_remove()) $where$
+                where b.deleted_at < now() - $1)
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
         when 'public.leads' then $where$
-            x.deleted_at < now() - interval '30 days'
+            x.deleted_at < now() - $1
             or (x.account_id, x.business_profile_id) in (
                 select b.account_id, b.id from public.business_profiles as b
-                where b.deleted_at < now() - interval '30 days')
-            or x.account_id in (select cron.accounts_to_remove()) $where$
+                where b.deleted_at < now() - $1)
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
         when 'public.business_profiles' then $where$
-            x.deleted_at < now() - interval '30 days'
-            or x.account_id in (select cron.accounts_to_remove()) $where$
-        when 'public.runs' then $where$ x.account_id in (select cron.accounts_to_remove()) $where$
-        when 'public.accounts' then $where$ x.id in (select cron.accounts_to_remove()) $where$
-        when 'public.notices' then $where$ x.created_at < now() - interval '30 days' $where$
+            x.deleted_at < now() - $1
+            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.runs' then $where$ x.account_id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.accounts' then $where$ x.id in (select scheduling.accounts_to_purge($1)) $where$
+        when 'public.webhook_messages' then $where$ x.created_at < now() - $1 $where$
         when 'public.webhook_events' then $where$
-            x.status in ('applied', 'ignored') and x.received_at < now() - interval '400 days' $where$
-        when 'public.cron_runs' then $where$ x.slot < now() - interval '400 days' $where$
-        when 'public.ai_answers' then $where$ x.expires_at < now() $where$
-        when 'public.anonymous_analyses' then $where$ x.expires_at < now() $where$
-        when 'traffic.idempotency_keys' then $where$ x.created_at < now() - interval '25 hours' $where$
-        when 'traffic.rate_windows' then $where$ x.expires_at < now() $where$
-        when 'traffic.leases' then $where$ x.expires_at < now() $where$
-        when 'traffic.requests' then $where$ x.at < now() - interval '90 days' $where$
-        when 'traffic.request_counts' then $where$ x.minute < now() - interval '90 days' $where$
-        when 'traffic.data_points' then $where$ x.at < now() - interval '90 days' $where$
+            x.status in ('applied', 'ignored') and x.received_at < now() - $1 $where$
+        when 'public.cron_runs' then $where$ x.slot < now() - $1 $where$
+        when 'public.completion_cache' then $where$ x.expires_at < now() - $1 $where$
+        when 'public.anonymous_analyses' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.idempotency_keys' then $where$ x.created_at < now() - $1 $where$
+        when 'traffic.rate_windows' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.leases' then $where$ x.expires_at < now() - $1 $where$
+        when 'traffic.requests' then $where$ x.at < now() - $1 $where$
+        when 'traffic.request_counts' then $where$ x.minute < now() - $1 $where$
+        when 'traffic.data_points' then $where$ x.at < now() - $1 $where$
     end
 $$;
 
-create function cron.accounts_to_remove() returns setof uuid
+create function scheduling.accounts_to_purge(retention interval) returns setof uuid
 language sql stable set search_path = '' as $$
     select a.id from public.accounts as a
-    where a.deleted_at < now() - interval '30 days' and not exists (
+    where a.deleted_at < now() - retention and not exists (
         select from public.subscriptions as s
         where s.account_id = a.id and s.clock = 'stripe' and s.ended_at is null)
 $$;
 
--- Removes some of them; how many it were. Who is just now being changed is left for the next time.
-create function cron.remove(table_name text, rows_max integer) returns bigint
+-- Purges at most rows_max rows and returns their number. Locked rows are left for the next time.
+create function scheduling.purge(table_name text, retention interval, rows_max integer) returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare
-    removed bigint;
+    purged bigint;
 begin
     execute format(
         'delete from %1$s where ctid = any (array('
-        'select x.ctid from %1$s as x where %2$s limit $1 for update skip locked))',
-        table_name::regclass, cron.removable(table_name)) using rows_max;
-    get diagnostics removed = row_count;
-    return removed;
+        'select x.ctid from %1$s as x where %2$s limit $2 for update skip locked))',
+        table_name::regclass, scheduling.purge_condition(table_name)) using retention, rows_max;
+    get diagnostics purged = row_count;
+    return purged;
 end;
 $$;
 
-create function cron.count_removable(table_name text) returns bigint
+create function scheduling.count_purgeable(table_name text, retention interval) returns bigint
 language plpgsql stable security definer set search_path = '' as $$
 declare
     found bigint;
 begin
     execute format(
-        'select count(*) from %s as x where %s', table_name::regclass, cron.removable(table_name))
-    into found;
+        'select count(*) from %s as x where %s', table_name::regclass, scheduling.purge_condition(table_name))
+    into found using retention;
     return found;
 end;
 $$;
 
 -- Dry runs of other jobs --------------------------------------------------------------------------
 
--- The same runs that runs.close_lost would end. Not in SQL, which would ask for the engine's tables now:
--- they are made later.
-create function cron.count_lost_runs(older_than interval, stuck_after interval) returns bigint
+-- The runs that runs.fail_stalled would fail. Not in SQL, because the engine's tables are created later.
+create function scheduling.count_stalled_runs(older_than interval, stuck_after interval) returns bigint
 language plpgsql stable security definer set search_path = '' as $$
 begin
     return (
@@ -258,7 +258,7 @@ begin
         where r.status in ('queued', 'processing') and r.admitted_at < now() - older_than
             and r.updated_at < now() - older_than
             and (
-                (r.status = 'processing' and r.takes_turn and r.updated_at < now() - stuck_after)
+                (r.status = 'processing' and r.uses_concurrency_slot and r.updated_at < now() - stuck_after)
                 or not exists (
                     select from dbos.workflow_status as w
                     where w.workflow_uuid = r.engine_id and w.status in ('ENQUEUED', 'DELAYED', 'PENDING')
@@ -268,7 +268,7 @@ begin
 end;
 $$;
 
-create function cron.count_lapsed_lots(out accounts bigint, out credits bigint)
+create function scheduling.count_expired_lots(out accounts bigint, out credits bigint)
 language sql stable security definer set search_path = '' as $$
     select count(distinct l.account_id), coalesce(sum(l.credits_available), 0)::bigint
     from public.credit_accounts as a
@@ -277,12 +277,12 @@ language sql stable security definer set search_path = '' as $$
 $$;
 
 grant execute on function
-    cron.claim(text, timestamptz, uuid, text, boolean, uuid),
-    cron.begin(text, timestamptz, text, integer),
-    cron.finish(text, timestamptz, integer, text, jsonb, jsonb, text),
-    cron.close_lost(),
-    cron.remove(text, integer),
-    cron.count_removable(text),
-    cron.count_lost_runs(interval, interval),
-    cron.count_lapsed_lots()
+    scheduling.claim(text, timestamptz, uuid, text, boolean, uuid),
+    scheduling.begin(text, timestamptz, text, integer),
+    scheduling.finish(text, timestamptz, integer, text, jsonb, jsonb, text),
+    scheduling.fail_stalled(),
+    scheduling.purge(text, interval, integer),
+    scheduling.count_purgeable(text, interval),
+    scheduling.count_stalled_runs(interval, interval),
+    scheduling.count_expired_lots()
 to service_role;

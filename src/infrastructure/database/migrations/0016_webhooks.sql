@@ -3,25 +3,23 @@
 -- The tables refer to the row of credits instead of the account's row: a transaction that enqueues a message has that
 -- row locked already, and so waits for no lock.
 
-create schema notices;
-grant usage on schema notices to service_role;
+create schema webhooks;
+grant usage on schema webhooks to service_role;
 
--- Tables of this file belong to the credits' row, not to the account's: whoever tells something holds that row
--- already, and so waits for nobody.
-create table public.notice_endpoints (
+create table public.webhook_endpoints (
     account_id uuid not null references public.credit_accounts (account_id) on delete cascade,
     id uuid not null,
     url text not null check (length(url) between 1 and 2000),
-    host text not null check (length(host) between 1 and 300),  -- with its port
+    host text not null check (length(host) between 1 and 300),  -- with port
     types text[] not null default '{}' check (cardinality(types) <= 50),  -- empty: all
     description text check (length(description) between 1 and 200),
     status text not null default 'active' check (status in ('active', 'disabled')),
     disabled_reason text check (disabled_reason in ('gone', 'failing', 'by_hand')),
-    -- The secret itself is nowhere: it is derived from our key, the id and this number.
+    -- The secret is not stored: it is derived from our key, the id and this number.
     secret_version integer not null default 1 check (secret_version > 0),
     rotated_at timestamptz,
-    rotation_id uuid,  -- of the request that rotated last: repeated, it does not rotate again
-    failing_since timestamptz,  -- null: the last delivery arrived, or there was none
+    rotation_id uuid,  -- of the last rotating request, which makes it idempotent
+    failing_since timestamptz,  -- null: the last delivery succeeded, or there was none
     created_by text not null check (length(created_by) between 1 and 100),
     created_at timestamptz not null default clock_timestamp(),
     updated_at timestamptz not null default clock_timestamp(),
@@ -29,9 +27,9 @@ create table public.notice_endpoints (
     check ((status = 'disabled') = (disabled_reason is not null))
 );
 
-create index notice_endpoints_by_age on public.notice_endpoints (account_id, created_at desc, id desc);
+create index webhook_endpoints_by_age on public.webhook_endpoints (account_id, created_at desc, id desc);
 
-create table public.notices (
+create table public.webhook_messages (
     account_id uuid not null references public.credit_accounts (account_id) on delete cascade,
     id uuid not null default gen_random_uuid(),
     type text not null check (type ~ '^[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*$' and length(type) <= 60),
@@ -40,21 +38,21 @@ create table public.notices (
     primary key (account_id, id)
 );
 
-create index notices_by_age on public.notices (created_at);
+create index webhook_messages_by_age on public.webhook_messages (created_at);
 
--- pending: it waits for its first or next attempt, or is under way. failed: its endpoint was disabled before it
--- arrived. dead: every attempt was made.
-create table public.notice_deliveries (
+-- pending: waits for an attempt, or is claimed. failed: its endpoint was disabled first. dead: all attempts
+-- failed.
+create table public.webhook_deliveries (
     account_id uuid not null,
     id uuid not null default gen_random_uuid(),
-    notice_id uuid not null,
+    message_id uuid not null,
     endpoint_id uuid not null,
     type text not null,
     status text not null default 'pending' check (status in ('pending', 'delivered', 'failed', 'dead')),
     attempts integer not null default 0 check (attempts >= 0),
-    failures integer not null default 0 check (failures >= 0),  -- since it was last begun
+    failures integer not null default 0 check (failures >= 0),  -- since the last start or replay
     due_at timestamptz not null default clock_timestamp(),
-    -- Under way until then, by whoever set it; due_at is the same, so that one whose courier died is due again.
+    -- The claim's end; due_at has the same value, so that the delivery of a killed worker is due again.
     claimed_until timestamptz,
     last_attempt_at timestamptz,
     last_status smallint check (last_status between 100 and 999),
@@ -63,90 +61,90 @@ create table public.notice_deliveries (
     delivered_at timestamptz,
     created_at timestamptz not null default clock_timestamp(),
     primary key (account_id, id),
-    unique (account_id, notice_id, endpoint_id),
-    foreign key (account_id, notice_id) references public.notices (account_id, id) on delete cascade,
+    unique (account_id, message_id, endpoint_id),
+    foreign key (account_id, message_id) references public.webhook_messages (account_id, id) on delete cascade,
     foreign key (account_id, endpoint_id)
-        references public.notice_endpoints (account_id, id) on delete cascade
+        references public.webhook_endpoints (account_id, id) on delete cascade
 ) with (fillfactor = 80);
 
-create index notice_deliveries_by_age on public.notice_deliveries (account_id, created_at desc, id desc);
-create index notice_deliveries_by_endpoint
-    on public.notice_deliveries (account_id, endpoint_id, created_at desc, id desc);
-create index notice_deliveries_due on public.notice_deliveries (due_at) where status = 'pending';
-create index notice_deliveries_waiting on public.notice_deliveries (account_id, endpoint_id, due_at, id)
+create index webhook_deliveries_by_age on public.webhook_deliveries (account_id, created_at desc, id desc);
+create index webhook_deliveries_by_endpoint
+    on public.webhook_deliveries (account_id, endpoint_id, created_at desc, id desc);
+create index webhook_deliveries_due on public.webhook_deliveries (due_at) where status = 'pending';
+create index webhook_deliveries_waiting on public.webhook_deliveries (account_id, endpoint_id, due_at, id)
     where status = 'pending';
-create index notice_deliveries_under_way on public.notice_deliveries (claimed_until)
+create index webhook_deliveries_under_way on public.webhook_deliveries (claimed_until)
     where claimed_until is not null;
 
-create table public.notice_attempts (
+create table public.webhook_attempts (
     account_id uuid not null,
     delivery_id uuid not null,
     number integer not null check (number > 0),
-    at timestamptz not null default clock_timestamp(),  -- of its end
-    http_status smallint check (http_status between 100 and 999),  -- null: there was no answer
+    at timestamptz not null default clock_timestamp(),  -- time of its end
+    http_status smallint check (http_status between 100 and 999),  -- null: no response
     error text check (error ~ '^[a-z][a-z0-9_]{0,59}$'),
     duration_ms integer not null check (duration_ms >= 0),
     primary key (account_id, delivery_id, number),
     foreign key (account_id, delivery_id)
-        references public.notice_deliveries (account_id, id) on delete cascade
+        references public.webhook_deliveries (account_id, id) on delete cascade
 );
 
-call private.protect_table('public.notice_endpoints',
+call private.protect_table('public.webhook_endpoints',
     'select, update (url, host, types, description, status, disabled_reason, secret_version, rotated_at, rotation_id,
         failing_since, updated_at)', 'select');
 
-call private.protect_table('public.notices', 'select, insert', 'select');
-call private.protect_table('public.notice_deliveries', 'select, insert, update', 'select');
-call private.protect_table('public.notice_attempts', 'select', 'select');
+call private.protect_table('public.webhook_messages', 'select, insert', 'select');
+call private.protect_table('public.webhook_deliveries', 'select, insert, update', 'select');
+call private.protect_table('public.webhook_attempts', 'select', 'select');
 
 -- Endpoints ---------------------------------------------------------------------------------------
 
-create type notices.answer as (outcome text, endpoint public.notice_endpoints);
+create type webhooks.endpoint_result as (outcome text, endpoint public.webhook_endpoints);
 
--- The credits' row is locked before an endpoint is, as by those who tell something.
+-- The row of credits is locked before an endpoint, in the same order as when a message is enqueued.
 -- outcome: done | repeated | too_many | unknown_account
-create function notices.add_endpoint(
+create function webhooks.add_endpoint(
     account uuid, id uuid, url text, host text, types text[], description text, created_by text,
     endpoints_max integer
-) returns notices.answer language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
+) returns webhooks.endpoint_result language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
-    endpoint public.notice_endpoints;
+    endpoint public.webhook_endpoints;
 begin
     perform from public.credit_accounts as c where c.account_id = account for no key update;
     if not found then
-        return row('unknown_account', null)::notices.answer;
+        return row('unknown_account', null)::webhooks.endpoint_result;
     end if;
-    select e.* into endpoint from public.notice_endpoints as e
+    select e.* into endpoint from public.webhook_endpoints as e
     where e.account_id = account and e.id = add_endpoint.id;
     if found then
-        return row('repeated', endpoint)::notices.answer;
+        return row('repeated', endpoint)::webhooks.endpoint_result;
     elsif endpoints_max <= (
-        select count(*) from public.notice_endpoints as e where e.account_id = account
+        select count(*) from public.webhook_endpoints as e where e.account_id = account
     ) then
-        return row('too_many', null)::notices.answer;
+        return row('too_many', null)::webhooks.endpoint_result;
     end if;
-    insert into public.notice_endpoints (account_id, id, url, host, types, description, created_by)
+    insert into public.webhook_endpoints (account_id, id, url, host, types, description, created_by)
     values (account, id, url, host, types, description, created_by)
     returning * into endpoint;
     update public.credit_accounts as c set has_endpoints = true
     where c.account_id = account and not c.has_endpoints;
-    return row('done', endpoint)::notices.answer;
+    return row('done', endpoint)::webhooks.endpoint_result;
 end;
 $$;
 
--- With everything that was sent to it. Whether it was there.
-create function notices.remove_endpoint(account uuid, id uuid) returns boolean
+-- Deletes the endpoint with its deliveries. False if there was none.
+create function webhooks.remove_endpoint(account uuid, id uuid) returns boolean
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
     is_removed boolean;
 begin
     perform from public.credit_accounts as c where c.account_id = account for no key update;
-    delete from public.notice_endpoints as e where e.account_id = account and e.id = remove_endpoint.id;
+    delete from public.webhook_endpoints as e where e.account_id = account and e.id = remove_endpoint.id;
     is_removed := found;
     update public.credit_accounts as c set has_endpoints = false
     where c.account_id = account and c.has_endpoints and not exists (
-        select from public.notice_endpoints as e where e.account_id = account
+        select from public.webhook_endpoints as e where e.account_id = account
     );
     return is_removed;
 end;
@@ -154,45 +152,45 @@ $$;
 
 -- Messages ----------------------------------------------------------------------------------------
 
--- Tells an account something, in the transaction that it happened in. Null: nobody listens to that. Who listens
--- is held until then: whoever removes an endpoint meanwhile waits, and nothing fails that has to be told.
-create function notices.emit(account uuid, type text, data jsonb) returns uuid
+-- Enqueues a message for the active endpoints of its type, in the transaction of the event. Null: no endpoint.
+-- The endpoints are locked, so that a concurrent removal waits and the insert cannot fail.
+create function webhooks.enqueue(account uuid, type text, data jsonb) returns uuid
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
-    listeners uuid[] := array(
-        select e.id from public.notice_endpoints as e
+    endpoint_ids uuid[] := array(
+        select e.id from public.webhook_endpoints as e
         where e.account_id = account and e.status = 'active'
             and (e.types = '{}' or type = any (e.types))
         for key share
     );
     new_id uuid;
 begin
-    if listeners = '{}' then
+    if endpoint_ids = '{}' then
         return null;
     end if;
-    insert into public.notices (account_id, type, data) values (account, type, data)
+    insert into public.webhook_messages (account_id, type, data) values (account, type, data)
     returning id into new_id;
-    insert into public.notice_deliveries (account_id, notice_id, endpoint_id, type)
-    select account, new_id, listener, type from unnest(listeners) as listener;
+    insert into public.webhook_deliveries (account_id, message_id, endpoint_id, type)
+    select account, new_id, endpoint_id, type from unnest(endpoint_ids) as endpoint_id;
     return new_id;
 end;
 $$;
 
-create function notices.tell_run_ended() returns trigger
+create function webhooks.enqueue_run_ended() returns trigger
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
     children record;
 begin
-    -- The common case: nobody listens.
-    if not exists (select from public.notice_endpoints as e where e.account_id = new.account_id) then
+    -- The common case: no endpoint.
+    if not exists (select from public.webhook_endpoints as e where e.account_id = new.account_id) then
         return null;
     end if;
     select coalesce(sum(r.credits_held), 0) as credits_held,
         coalesce(sum(r.credits_charged), 0) as credits_charged
     into children
     from public.runs as r where r.account_id = new.account_id and r.parent_id = new.id;
-    perform notices.emit(
+    perform webhooks.enqueue(
         new.account_id,
         case when new.kind = 'bulk_analysis' and new.status = 'completed' then 'bulk.completed'
             else 'run.' || new.status end,
@@ -206,12 +204,12 @@ begin
 end;
 $$;
 
--- Runs that are part of another are not told of: that one is.
-create trigger tell_ended after update of ended_at on public.runs
+-- Only the parent's end is reported, not those of its children.
+create trigger enqueue_run_ended after update of ended_at on public.runs
     for each row when (old.ended_at is null and new.ended_at is not null and new.parent_id is null)
-    execute function notices.tell_run_ended();
+    execute function webhooks.enqueue_run_ended();
 
-create function notices.tell_low_credits() returns trigger
+create function webhooks.enqueue_low_credits() returns trigger
 language plpgsql security definer set search_path = '' as $$
 declare
     low_at bigint;
@@ -221,7 +219,7 @@ begin
     where a.id = new.account_id;
     if new.credits_available + new.credits_held < low_at
         and old.credits_available + old.credits_held >= low_at then
-        perform notices.emit(new.account_id, 'credits.low', jsonb_build_object(
+        perform webhooks.enqueue(new.account_id, 'credits.low', jsonb_build_object(
             'credits_available', new.credits_available, 'credits_held', new.credits_held,
             'credits_low_at', low_at));
     end if;
@@ -229,24 +227,24 @@ begin
 end;
 $$;
 
--- What is held is not spent yet. Counting it in, work that fails near the line and gives its credits back does
--- not cross it time and again.
-create trigger tell_low after update of credits_available, credits_held on public.credit_accounts
+-- Held credits are not spent yet. Because they are counted, failing work near the limit does not cross it
+-- repeatedly.
+create trigger enqueue_low_credits after update of credits_available, credits_held on public.credit_accounts
     for each row when (
         new.has_endpoints
         and new.credits_available + new.credits_held < old.credits_available + old.credits_held
     )
-    execute function notices.tell_low_credits();
+    execute function webhooks.enqueue_low_credits();
 
 -- Deliveries --------------------------------------------------------------------------------------
 
--- Which deliveries are to be made now, at most deliveries_max; they are the caller's for the lease. An account
--- has its turn before any other has a second. No account has more than apiece_max under way, and no host more
--- than twice that, so one account cannot occupy all slots of a host that others use too. This holds for all
--- processes together: that is why only one claims at a time, and a second one gets nothing.
-create function notices.claim(deliveries_max integer, apiece_max integer, lease interval)
+-- Claims at most deliveries_max due deliveries for the lease. Every account gets its first delivery before any
+-- account gets a second one. An account has at most per_account_max claimed deliveries and a host twice as many,
+-- so that one account cannot occupy a host that others use too. These limits hold for all processes together, so
+-- only one claims at a time, and a concurrent call returns nothing.
+create function webhooks.claim(deliveries_max integer, per_account_max integer, lease interval)
 returns table (
-    account_id uuid, id uuid, notice_id uuid, endpoint_id uuid, type text, data text,
+    account_id uuid, id uuid, message_id uuid, endpoint_id uuid, type text, data text,
     happened_at timestamptz, url text, secret_version integer, rotated_at timestamptz, failures integer,
     failing_since timestamptz, claimed_until timestamptz, claimed_at timestamptz
 ) language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
@@ -256,104 +254,104 @@ declare
 begin
     -- The common case: nothing is due.
     if not exists (
-        select from public.notice_deliveries as d where d.status = 'pending' and d.due_at <= now_at
+        select from public.webhook_deliveries as d where d.status = 'pending' and d.due_at <= now_at
     ) or not pg_try_advisory_xact_lock(7305803406) then
         return;
     end if;
     return query
-    -- From endpoint to endpoint by the index, however much waits for one of them.
+    -- A loose index scan over endpoints, however many deliveries wait for one of them.
     with recursive waiting as (
         (
-            select d.account_id, d.endpoint_id from public.notice_deliveries as d
+            select d.account_id, d.endpoint_id from public.webhook_deliveries as d
             where d.status = 'pending' order by d.account_id, d.endpoint_id limit 1
         )
         union all
         select n.account_id, n.endpoint_id from waiting as w cross join lateral (
-            select d.account_id, d.endpoint_id from public.notice_deliveries as d
+            select d.account_id, d.endpoint_id from public.webhook_deliveries as d
             where d.status = 'pending' and (d.account_id, d.endpoint_id) > (w.account_id, w.endpoint_id)
             order by d.account_id, d.endpoint_id limit 1
         ) as n
     ), under_way as (
-        select d.account_id, e.host from public.notice_deliveries as d
-        join public.notice_endpoints as e on e.account_id = d.account_id and e.id = d.endpoint_id
+        select d.account_id, e.host from public.webhook_deliveries as d
+        join public.webhook_endpoints as e on e.account_id = d.account_id and e.id = d.endpoint_id
         where d.claimed_until > now_at
     ), due as (
         select d.account_id, d.id, d.due_at, e.host,
             (select count(*) from under_way as u where u.account_id = d.account_id)
-                + row_number() over (partition by d.account_id order by d.due_at, d.id) as account_place
+                + row_number() over (partition by d.account_id order by d.due_at, d.id) as account_position
         from waiting as w
         join public.accounts as a on a.id = w.account_id and a.deleted_at is null
-        join public.notice_endpoints as e
+        join public.webhook_endpoints as e
             on e.account_id = w.account_id and e.id = w.endpoint_id and e.status = 'active'
         cross join lateral (
-            select * from public.notice_deliveries as l
+            select * from public.webhook_deliveries as l
             where l.account_id = w.account_id and l.endpoint_id = w.endpoint_id
                 and l.status = 'pending' and l.due_at <= now_at
-            order by l.due_at, l.id limit apiece_max
+            order by l.due_at, l.id limit per_account_max
         ) as d
-    ), placed as (
+    ), ranked as (
         select d.*,
             (select count(*) from under_way as u where u.host = d.host)
-                + row_number() over (partition by d.host order by d.account_place, d.due_at) as host_place
-        from due as d where d.account_place <= apiece_max
+                + row_number() over (partition by d.host order by d.account_position, d.due_at) as host_position
+        from due as d where d.account_position <= per_account_max
     ), chosen as (
-        select p.account_id, p.id from placed as p where p.host_place <= 2 * apiece_max
-        order by p.account_place, p.due_at, p.id limit deliveries_max
+        select p.account_id, p.id from ranked as p where p.host_position <= 2 * per_account_max
+        order by p.account_position, p.due_at, p.id limit deliveries_max
     ), locked as (
-        select d.account_id, d.id from public.notice_deliveries as d
+        select d.account_id, d.id from public.webhook_deliveries as d
         join chosen as c on c.account_id = d.account_id and c.id = d.id
         where d.status = 'pending' and d.due_at <= now_at
         for no key update of d skip locked
     ), claimed as (
-        update public.notice_deliveries as d
+        update public.webhook_deliveries as d
         set claimed_until = now_at + lease, due_at = now_at + lease
         from locked as l where d.account_id = l.account_id and d.id = l.id
         returning d.*
     )
-    select d.account_id, d.id, d.notice_id, d.endpoint_id, d.type, n.data::text, n.created_at, e.url,
+    select d.account_id, d.id, d.message_id, d.endpoint_id, d.type, n.data::text, n.created_at, e.url,
         e.secret_version, e.rotated_at, d.failures, e.failing_since, d.claimed_until, now_at
     from claimed as d
-    join public.notices as n on n.account_id = d.account_id and n.id = d.notice_id
-    join public.notice_endpoints as e on e.account_id = d.account_id and e.id = d.endpoint_id;
+    join public.webhook_messages as n on n.account_id = d.account_id and n.id = d.message_id
+    join public.webhook_endpoints as e on e.account_id = d.account_id and e.id = d.endpoint_id;
 end;
 $$;
 
--- Nobody tries any more to deliver what waits for an endpoint that was disabled.
-create function notices.fail_pending(account uuid, endpoint uuid) returns void
+-- Fails the waiting deliveries of a disabled endpoint.
+create function webhooks.fail_pending(account uuid, endpoint uuid) returns void
 language sql security definer set search_path = '' as $$
-    update public.notice_deliveries as d set status = 'failed'
+    update public.webhook_deliveries as d set status = 'failed'
     where d.account_id = account and d.endpoint_id = endpoint and d.status = 'pending'
 $$;
 
--- What became of an attempt. Whoever lost the claim meanwhile changes nothing, and learns it. The endpoint's
--- row comes before the delivery's, as when an endpoint is removed.
-create function notices.settle(
+-- Records an attempt. False if the claim was lost meanwhile; then nothing changes. The endpoint's row is locked
+-- before the delivery's, as when an endpoint is removed.
+create function webhooks.record_attempt(
     account uuid, delivery uuid, claim timestamptz, new_status text, retry_in interval, http_status integer,
     error text, duration_ms integer, disabled_reason text
 ) returns boolean language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 #variable_conflict use_variable
 declare
     now_at constant timestamptz := clock_timestamp();
-    endpoint public.notice_endpoints;
-    settled public.notice_deliveries;
+    endpoint public.webhook_endpoints;
+    settled public.webhook_deliveries;
 begin
-    select d.* into settled from public.notice_deliveries as d
+    select d.* into settled from public.webhook_deliveries as d
     where d.account_id = account and d.id = delivery and d.claimed_until = claim;
     if not found then
         return false;
     end if;
     if new_status = 'delivered' then
-        update public.notice_endpoints as e set failing_since = null
+        update public.webhook_endpoints as e set failing_since = null
         where e.account_id = account and e.id = settled.endpoint_id and e.failing_since is not null;
     else
-        update public.notice_endpoints as e
+        update public.webhook_endpoints as e
         set failing_since = coalesce(e.failing_since, now_at),
             status = case when disabled_reason is null then e.status else 'disabled' end,
-            disabled_reason = coalesce(e.disabled_reason, settle.disabled_reason)
+            disabled_reason = coalesce(e.disabled_reason, record_attempt.disabled_reason)
         where e.account_id = account and e.id = settled.endpoint_id
         returning e.* into endpoint;
     end if;
-    update public.notice_deliveries as d
+    update public.webhook_deliveries as d
     set status = new_status,
         attempts = d.attempts + 1,
         failures = case new_status when 'delivered' then 0 else d.failures + 1 end,
@@ -365,10 +363,10 @@ begin
     if not found then
         return false;
     end if;
-    insert into public.notice_attempts (account_id, delivery_id, number, at, http_status, error, duration_ms)
+    insert into public.webhook_attempts (account_id, delivery_id, number, at, http_status, error, duration_ms)
     values (account, delivery, settled.attempts, now_at, http_status, error, duration_ms);
     if endpoint.status = 'disabled' then
-        perform notices.fail_pending(account, endpoint.id);
+        perform webhooks.fail_pending(account, endpoint.id);
     end if;
     return true;
 end;
@@ -377,29 +375,29 @@ $$;
 -- Reads of callers --------------------------------------------------------------------------------
 
 -- No row: the account cannot be seen. A row without an id: the account has no such endpoint.
-create function caller.notice_endpoint(claims text, chosen uuid, endpoint uuid)
-returns setof public.notice_endpoints language plpgsql set search_path = '' as $$
+create function caller.webhook_endpoint(claims text, chosen uuid, endpoint uuid)
+returns setof public.webhook_endpoints language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select e.* from public.accounts as a
-    left join public.notice_endpoints as e on e.account_id = a.id and e.id = endpoint
+    left join public.webhook_endpoints as e on e.account_id = a.id and e.id = endpoint
     where a.id = account;
 end;
 $$;
 
 -- Newest first, from behind a place; without a place from the first. Rows as above.
-create function caller.notice_endpoints(
+create function caller.webhook_endpoints(
     claims text, chosen uuid, before_at timestamptz, before_id uuid, endpoints_max integer
-) returns setof public.notice_endpoints language plpgsql set search_path = '' as $$
+) returns setof public.webhook_endpoints language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select e.* from public.accounts as a
     left join lateral (
-        select * from public.notice_endpoints as p
+        select * from public.webhook_endpoints as p
         where p.account_id = account and (p.created_at, p.id) < (
             coalesce(before_at, 'infinity'),
             coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
@@ -411,12 +409,12 @@ begin
 end;
 $$;
 
-create function caller.notice_deliveries(
+create function caller.webhook_deliveries(
     claims text, chosen uuid, endpoint uuid, only_status text, before_at timestamptz, before_id uuid,
     deliveries_max integer
-) returns setof public.notice_deliveries language plpgsql set search_path = '' as $$
+) returns setof public.webhook_deliveries language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     before_at := coalesce(before_at, 'infinity');
     before_id := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
@@ -424,7 +422,7 @@ begin
         return query
         select d.* from public.accounts as a
         left join lateral (
-            select * from public.notice_deliveries as p
+            select * from public.webhook_deliveries as p
             where p.account_id = account and (p.created_at, p.id) < (before_at, before_id)
                 and (only_status is null or p.status = only_status)
             order by p.created_at desc, p.id desc
@@ -436,7 +434,7 @@ begin
         return query
         select d.* from public.accounts as a
         left join lateral (
-            select * from public.notice_deliveries as p
+            select * from public.webhook_deliveries as p
             where p.account_id = account and p.endpoint_id = endpoint
                 and (p.created_at, p.id) < (before_at, before_id)
                 and (only_status is null or p.status = only_status)
@@ -449,43 +447,43 @@ begin
 end;
 $$;
 
-create type caller.notice_delivery_sight as (
-    delivery public.notice_deliveries,
+create type caller.webhook_delivery_details as (
+    delivery public.webhook_deliveries,
     data text,
     happened_at timestamptz,
-    attempts public.notice_attempts[]  -- the last ones, newest first
+    attempts public.webhook_attempts[]  -- the last ones, newest first
 );
 
-create function caller.notice_delivery(claims text, chosen uuid, delivery_id uuid)
-returns setof caller.notice_delivery_sight language plpgsql set search_path = '' as $$
+create function caller.webhook_delivery(claims text, chosen uuid, delivery_id uuid)
+returns setof caller.webhook_delivery_details language plpgsql set search_path = '' as $$
 declare
-    account uuid := caller.enter(claims, chosen);
+    account uuid := caller.set_claims(claims, chosen);
 begin
     return query
     select d, n.data::text, n.created_at, array(
-        select t from public.notice_attempts as t
+        select t from public.webhook_attempts as t
         where t.account_id = account and t.delivery_id = d.id order by t.number desc limit 100
     )
     from public.accounts as a
-    left join public.notice_deliveries as d
-        on d.account_id = a.id and d.id = notice_delivery.delivery_id
-    left join public.notices as n on n.account_id = a.id and n.id = d.notice_id
+    left join public.webhook_deliveries as d
+        on d.account_id = a.id and d.id = webhook_delivery.delivery_id
+    left join public.webhook_messages as n on n.account_id = a.id and n.id = d.message_id
     where a.id = account;
 end;
 $$;
 
 grant execute on function
-    notices.add_endpoint(uuid, uuid, text, text, text[], text, text, integer),
-    notices.remove_endpoint(uuid, uuid),
-    notices.emit(uuid, text, jsonb),
-    notices.claim(integer, integer, interval),
-    notices.settle(uuid, uuid, timestamptz, text, interval, integer, text, integer, text),
-    notices.fail_pending(uuid, uuid)
+    webhooks.add_endpoint(uuid, uuid, text, text, text[], text, text, integer),
+    webhooks.remove_endpoint(uuid, uuid),
+    webhooks.enqueue(uuid, text, jsonb),
+    webhooks.claim(integer, integer, interval),
+    webhooks.record_attempt(uuid, uuid, timestamptz, text, interval, integer, text, integer, text),
+    webhooks.fail_pending(uuid, uuid)
 to service_role;
 
 grant execute on function
-    caller.notice_endpoint(text, uuid, uuid),
-    caller.notice_endpoints(text, uuid, timestamptz, uuid, integer),
-    caller.notice_deliveries(text, uuid, uuid, text, timestamptz, uuid, integer),
-    caller.notice_delivery(text, uuid, uuid)
+    caller.webhook_endpoint(text, uuid, uuid),
+    caller.webhook_endpoints(text, uuid, timestamptz, uuid, integer),
+    caller.webhook_deliveries(text, uuid, uuid, text, timestamptz, uuid, integer),
+    caller.webhook_delivery(text, uuid, uuid)
 to app_user;

@@ -8,17 +8,17 @@ from shared.middleware.audit_log import AuditEntry, AuditLog
 from shared.pagination import Cursor
 
 BEGIN: LiteralString = """
-insert into public.admin_acts (
+insert into public.audit_log (
     id, operator_id, operation, method, path, account_id, request_id, body_sha256, reason
 ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 """
 END: LiteralString = """
-update public.admin_acts set status = $2, code = $3, ended_at = clock_timestamp() where id = $1
+update public.audit_log set status = $2, code = $3, ended_at = clock_timestamp() where id = $1
 """
 PAGE: LiteralString = """
 select id, at, operator_id, operation, method, path, account_id, request_id,
     encode(body_sha256, 'hex') as body_sha256, reason, status, code, ended_at
-from public.admin_acts as a
+from public.audit_log as a
 where ($1::uuid is null or a.operator_id = $1) and ($2::text is null or a.operation = $2)
     and ($3::uuid is null or a.account_id = $3)
     and ($4::timestamptz is null or (a.at, a.id) < ($4, $5::uuid))

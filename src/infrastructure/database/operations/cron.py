@@ -19,10 +19,12 @@ from features.operations.domain.jobs import CronRun, JobFinding, Report
 from infrastructure.database.clients import AdminClient
 from shared.pagination import Cursor
 
-CLAIM: LiteralString = "select a.outcome as answer, (a.run).* from cron.claim($1, $2, $3, $4, $5, $6) as a"
-BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from cron.begin($1, $2, $3, $4) as a"
-FINISH: LiteralString = "select cron.finish($1, $2, $3, $4, $5, $6, $7) as is_mine"
-CLOSE_LOST: LiteralString = "select cron.close_lost() as closed"
+CLAIM: LiteralString = (
+    "select a.outcome as result, (a.run).* from scheduling.claim($1, $2, $3, $4, $5, $6) as a"
+)
+BEGIN: LiteralString = "select a.outcome as result, (a.run).* from scheduling.begin($1, $2, $3, $4) as a"
+FINISH: LiteralString = "select scheduling.finish($1, $2, $3, $4, $5, $6, $7) as is_mine"
+CLOSE_LOST: LiteralString = "select scheduling.fail_stalled() as closed"
 NOW: LiteralString = "select clock_timestamp() as now"
 FIND: LiteralString = "select * from public.cron_runs where job = $1 and id = $2"
 LAST_RUNS: LiteralString = """
@@ -53,13 +55,13 @@ class PostgresCron(CronClaims, CronExecutions, CronHistory):
             claim.is_dry_run,
             claim.requested_by,
         )
-        return row["answer"], _run_or_none(row)
+        return row["result"], _run_or_none(row)
 
     async def begin(
         self, job: str, slot: datetime, *, executor: str, attempts_max: int
     ) -> tuple[CronBeginOutcome, CronRun | None]:
         (row,) = await self._session.fetch(BEGIN, job, slot, executor, attempts_max)
-        return row["answer"], _run_or_none(row)
+        return row["result"], _run_or_none(row)
 
     async def finish(self, run: CronRun, report: Report, *, error: str | None) -> bool:
         (row,) = await self._session.fetch(

@@ -1,25 +1,26 @@
 from typing import LiteralString
 
 from features.operations.application.ports import Retention, RetentionPreview
+from features.operations.domain.retention import RetentionRule
 from infrastructure.database.clients import AdminClient
 from infrastructure.database.runs.runs import LOST_AFTER, STUCK_AFTER
 
-REMOVE: LiteralString = "select cron.remove($1, $2) as removed"
-COUNT: LiteralString = "select cron.count_removable($1) as found"
-LOST_RUNS: LiteralString = "select cron.count_lost_runs($1, $2) as found"
-LAPSED_LOTS: LiteralString = "select accounts, credits from cron.count_lapsed_lots()"
+PURGE: LiteralString = "select scheduling.purge($1, $2, $3) as purged"
+COUNT: LiteralString = "select scheduling.count_purgeable($1, $2) as found"
+LOST_RUNS: LiteralString = "select scheduling.count_stalled_runs($1, $2) as found"
+LAPSED_LOTS: LiteralString = "select accounts, credits from scheduling.count_expired_lots()"
 
 
 class PostgresRetention(Retention, RetentionPreview):
     def __init__(self, session: AdminClient) -> None:
         self._session = session
 
-    async def remove(self, table: str, rows_max: int) -> int:
-        (row,) = await self._session.fetch(REMOVE, table, rows_max)
-        return row["removed"]
+    async def purge(self, rule: RetentionRule) -> int:
+        (row,) = await self._session.fetch(PURGE, rule.table, rule.retention, rule.rows_per_batch)
+        return row["purged"]
 
-    async def count(self, table: str) -> int:
-        (row,) = await self._session.fetch(COUNT, table)
+    async def count(self, rule: RetentionRule) -> int:
+        (row,) = await self._session.fetch(COUNT, rule.table, rule.retention)
         return row["found"]
 
     async def lost_runs(self) -> int:

@@ -66,7 +66,7 @@ order by ended_at desc limit $2
 """
 SAMPLES_MAX = 50
 RETRY: LiteralString = """
-select (a.answer).outcome as answer, (a.answer).credits_available, ((a.answer).run).*, a.bound, a.wait_s, (
+select (a.result).outcome as result, (a.result).credits_available, ((a.result).run).*, a.bound, a.wait_s, (
     select r.credits_held from public.runs as r where r.account_id = $1 and r.id = $2
 ) as needed
 from runs.retry($1, $2, $3, $4, $5, $6) as a
@@ -139,13 +139,13 @@ class PostgresRetries(RunRetries):
         (row,) = await self._session.fetch(
             RETRY, account_id, tried_id, run_id, user_id, api_key_id, refund_policy
         )
-        if row["answer"] in ("started", "repeated", "duplicate"):
+        if row["result"] in ("started", "repeated", "duplicate"):
             return run_of(row)
-        if row["answer"] == "unknown":
+        if row["result"] == "unknown":
             return None
-        if row["answer"] == "not_retryable":
+        if row["result"] == "not_retryable":
             raise RunNotRetryable(status=row["status"])
-        raise start_refusal(row["answer"], row, row["needed"] or row["bound"])
+        raise start_refusal(row["result"], row, row["needed"] or row["bound"])
 
 
 def _sight(row: Record) -> RunSnapshot | None:

@@ -22,22 +22,22 @@ from infrastructure.database.clients import AdminClient
 from shared.ids import AccountId, RunId
 
 START: LiteralString = """
-select a.outcome as answer, a.credits_available, (a.run).*
+select a.outcome as result, a.credits_available, (a.run).*
 from runs.start($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) as a
 """
 FIND: LiteralString = "select * from public.runs where account_id = $1 and id = $2"
-REQUEST_CANCEL: LiteralString = "select a.outcome as answer, (a.run).* from runs.request_cancel($1, $2) as a"
-BEGIN: LiteralString = "select a.outcome as answer, (a.run).* from runs.begin($1, $2, $3, $4, $5) as a"
-PROGRESS: LiteralString = "select a.outcome as answer from runs.progress($1, $2, $3, $4, $5) as a"
-PAUSE: LiteralString = "select a.outcome as answer from runs.pause($1, $2, $3, $4, $5, $6) as a"
-FINISH: LiteralString = "select a.outcome as answer from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
-CLOSE_LOST: LiteralString = "select runs.close_lost($1, $2, $3) as closed"
-TEND_PAUSED: LiteralString = "select runs.tend_paused($1, $2) as ended"
+REQUEST_CANCEL: LiteralString = "select a.outcome as result, (a.run).* from runs.request_cancel($1, $2) as a"
+BEGIN: LiteralString = "select a.outcome as result, (a.run).* from runs.begin($1, $2, $3, $4, $5) as a"
+PROGRESS: LiteralString = "select a.outcome as result from runs.progress($1, $2, $3, $4, $5) as a"
+PAUSE: LiteralString = "select a.outcome as result from runs.pause($1, $2, $3, $4, $5, $6) as a"
+FINISH: LiteralString = "select a.outcome as result from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
+CLOSE_LOST: LiteralString = "select runs.fail_stalled($1, $2, $3) as closed"
+TEND_PAUSED: LiteralString = "select runs.maintain_paused($1, $2) as ended"
 PAUSED_FOR_MAX = timedelta(days=7)
 LOST_AFTER = timedelta(minutes=1)
 STUCK_AFTER = timedelta(minutes=15)  # C-12: last resort; heartbeats detect a lost worker within seconds
 LOST_MAX = 100  # per batch, because the credits of the accounts are locked meanwhile
-FORGET_ENDED: LiteralString = "select runs.forget_ended($1, $2) as forgotten"
+FORGET_ENDED: LiteralString = "select runs.purge_ended($1, $2) as forgotten"
 # Retries reuse the stored results of steps; the retention is short, because they are tenants' data.
 WORK_KEPT_FOR = timedelta(days=7)
 WORKS_MAX = 500
@@ -57,7 +57,7 @@ class PostgresRuns(RunStarts, Executions):
             run.credits_held,
             run.transaction_type,
             run.queue,
-            run.takes_turn,
+            run.uses_concurrency_slot,
             run.dedup_key,
             run.parent_id,
             run.user_id,
@@ -65,11 +65,11 @@ class PostgresRuns(RunStarts, Executions):
             run.refund_policy,
             run.retry_of,
         )
-        return StartedRun(outcome=row["answer"], credits_available=row["credits_available"], run=run_of(row))
+        return StartedRun(outcome=row["result"], credits_available=row["credits_available"], run=run_of(row))
 
     async def request_cancel(self, account_id: AccountId, run_id: RunId) -> tuple[CancelOutcome, Run | None]:
         (row,) = await self._session.fetch(REQUEST_CANCEL, account_id, run_id)
-        return row["answer"], run_of(row)
+        return row["result"], run_of(row)
 
     async def find(self, account_id: AccountId, run_id: RunId) -> Run | None:
         rows = await self._session.fetch(FIND, account_id, run_id)
@@ -85,17 +85,17 @@ class PostgresRuns(RunStarts, Executions):
         engine_id: str | None = None,
     ) -> tuple[BeginOutcome, Run | None]:
         (row,) = await self._session.fetch(BEGIN, account_id, run_id, executor, attempts_max, engine_id)
-        return row["answer"], run_of(row)
+        return row["result"], run_of(row)
 
     async def progress(self, run: Run, percent: int, *, step: str) -> ProgressOutcome:
         (row,) = await self._session.fetch(PROGRESS, run.account_id, run.id, run.fence, percent, step)
-        return row["answer"]
+        return row["result"]
 
     async def pause(self, run: Run, percent: int, *, step: str, credits_needed: int) -> PauseOutcome:
         (row,) = await self._session.fetch(
             PAUSE, run.account_id, run.id, run.fence, percent, step, credits_needed
         )
-        return row["answer"]
+        return row["result"]
 
     async def finish(
         self, run: Run, ending: RunEnd, deliver: Callable[[], Awaitable[None]] | None = None
@@ -111,9 +111,9 @@ class PostgresRuns(RunStarts, Executions):
                 ending.error,
                 ending.credits_charged,
             )
-            if deliver is not None and row["answer"] == "done":
+            if deliver is not None and row["result"] == "done":
                 await deliver()
-        return row["answer"]
+        return row["result"]
 
     async def close_lost(self) -> int:
         (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)

@@ -4,9 +4,9 @@ from typing import LiteralString
 from features.runs.application.ports import HeartbeatReply, WorkerRegistry
 from infrastructure.database.clients import AdminClient
 
-REGISTER: LiteralString = "select traffic.enlist($1, $2, $3)"
-HEARTBEAT: LiteralString = "select * from traffic.beat($1, $2, $3)"
-DEREGISTER: LiteralString = "select traffic.leave($1)"
+REGISTER: LiteralString = "select traffic.register_worker($1, $2, $3)"
+HEARTBEAT: LiteralString = "select * from traffic.heartbeat($1, $2, $3)"
+DEREGISTER: LiteralString = "select traffic.deregister_worker($1)"
 
 
 class PostgresWorkerRegistry(WorkerRegistry):

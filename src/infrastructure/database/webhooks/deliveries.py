@@ -13,23 +13,23 @@ from infrastructure.database.clients import Database
 from shared.caller import Caller, no_account
 from shared.pagination import Cursor
 
-GET: LiteralString = "select * from caller.notice_delivery($1, $2, $3)"
-LIST: LiteralString = "select * from caller.notice_deliveries($1, $2, $3, $4, $5, $6, $7)"
+GET: LiteralString = "select * from caller.webhook_delivery($1, $2, $3)"
+LIST: LiteralString = "select * from caller.webhook_deliveries($1, $2, $3, $4, $5, $6, $7)"
 TEST_NOTICE: LiteralString = """
-insert into public.notices (account_id, id, type, data)
+insert into public.webhook_messages (account_id, id, type, data)
 values ($1, $2, $3, jsonb_build_object('endpoint_id', $4::uuid))
 on conflict do nothing
 """
 TEST_DELIVERY: LiteralString = """
-insert into public.notice_deliveries as d (account_id, notice_id, endpoint_id, type)
-select e.account_id, $2, e.id, $3 from public.notice_endpoints as e where e.account_id = $1 and e.id = $4
+insert into public.webhook_deliveries as d (account_id, message_id, endpoint_id, type)
+select e.account_id, $2, e.id, $3 from public.webhook_endpoints as e where e.account_id = $1 and e.id = $4
 for key share
-on conflict (account_id, notice_id, endpoint_id) do update set type = excluded.type
+on conflict (account_id, message_id, endpoint_id) do update set type = excluded.type
 returning *
 """
 # The worker that holds the lease of a claimed delivery keeps it: only the status is reset.
 REPLAY: LiteralString = """
-update public.notice_deliveries as d
+update public.webhook_deliveries as d
 set status = 'pending',
     failures = case when d.claimed_until > clock_timestamp() then d.failures else 0 end,
     due_at = case when d.claimed_until > clock_timestamp() then d.due_at else clock_timestamp() end
@@ -38,7 +38,7 @@ returning *
 """
 REPLAY_FAILED: LiteralString = """
 with replayed as (
-    update public.notice_deliveries as d
+    update public.webhook_deliveries as d
     set status = 'pending', failures = 0, due_at = clock_timestamp()
     where d.account_id = $1 and d.endpoint_id = $2 and d.status in ('failed', 'dead')
         and d.created_at >= $3 and ($4::timestamptz is null or d.created_at < $4)
@@ -83,9 +83,9 @@ class PostgresDeliveries(DeliveryStore):
             raise no_account(caller)
         return [_delivery(row) for row in rows if row["id"] is not None]
 
-    async def test(self, endpoint: Endpoint, notice_id: UUID) -> Delivery:
+    async def test(self, endpoint: Endpoint, message_id: UUID) -> Delivery:
         async with self._session.transaction():
-            facts = (endpoint.account_id, notice_id, TEST_TYPE, endpoint.id)
+            facts = (endpoint.account_id, message_id, TEST_TYPE, endpoint.id)
             await self._session.fetch(TEST_NOTICE, *facts)
             rows = await self._session.fetch(TEST_DELIVERY, *facts)
             if not rows:

@@ -11,19 +11,19 @@ from shared.caller import AccountNotFound, Caller, no_account
 from shared.ids import AccountId
 from shared.pagination import Cursor
 
-GET: LiteralString = "select * from caller.notice_endpoint($1, $2, $3)"
-LIST: LiteralString = "select * from caller.notice_endpoints($1, $2, $3, $4, $5)"
+GET: LiteralString = "select * from caller.webhook_endpoint($1, $2, $3)"
+LIST: LiteralString = "select * from caller.webhook_endpoints($1, $2, $3, $4, $5)"
 ADD: LiteralString = """
-select a.outcome, (a.endpoint).* from notices.add_endpoint($1, $2, $3, $4, $5, $6, $7, $8) as a
+select a.outcome, (a.endpoint).* from webhooks.add_endpoint($1, $2, $3, $4, $5, $6, $7, $8) as a
 """
 CHANGE: LiteralString = """
-update public.notice_endpoints
+update public.webhook_endpoints
 set url = $3, host = $4, types = $5, description = $6, updated_at = clock_timestamp()
 where account_id = $1 and id = $2
 returning *
 """
 ROTATE: LiteralString = """
-update public.notice_endpoints as e
+update public.webhook_endpoints as e
 set secret_version = e.secret_version + case when e.rotation_id = $3 then 0 else 1 end,
     rotated_at = case when e.rotation_id = $3 then e.rotated_at else clock_timestamp() end,
     updated_at = case when e.rotation_id = $3 then e.updated_at else clock_timestamp() end,
@@ -32,20 +32,20 @@ where account_id = $1 and id = $2
 returning *
 """
 ENABLE: LiteralString = """
-update public.notice_endpoints
+update public.webhook_endpoints
 set status = 'active', disabled_reason = null, failing_since = null, updated_at = clock_timestamp()
 where account_id = $1 and id = $2
 returning *
 """
 DISABLE: LiteralString = """
-update public.notice_endpoints
+update public.webhook_endpoints
 set status = 'disabled', disabled_reason = coalesce(disabled_reason, 'by_hand'),
     updated_at = clock_timestamp()
 where account_id = $1 and id = $2
 returning *
 """
-FAIL_PENDING: LiteralString = "select notices.fail_pending($1, $2)"
-REMOVE: LiteralString = "select notices.remove_endpoint($1, $2) as is_removed"
+FAIL_PENDING: LiteralString = "select webhooks.fail_pending($1, $2)"
+REMOVE: LiteralString = "select webhooks.remove_endpoint($1, $2) as is_removed"
 
 
 class PostgresEndpoints(EndpointStore):

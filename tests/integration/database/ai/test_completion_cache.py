@@ -6,34 +6,17 @@ import hashlib
 import pytest
 
 from infrastructure.ai.completion_cache import CachedCompletion
-from infrastructure.database import expiry as sweeps
 from infrastructure.database.ai.completion_cache import PostgresCompletionCache
-from infrastructure.database.expiry import INTERVAL_S
-from tests.support import until
 
 KEY = hashlib.sha256(b"question").digest()
 ANSWER = CachedCompletion(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
 LONG = CachedCompletion(text='"' + "word " * 1_000 + '"', provider="p", model="m", is_simulated=False)
-EXPIRE = "update ai_answers set expires_at = now() - interval '1 second' where account_id = $1"
-
-
-class Clock:
-    now_s = 1_000.0
-
-    def __call__(self):
-        return self.now_s
+EXPIRE = "update completion_cache set expires_at = now() - interval '1 second' where account_id = $1"
 
 
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-async def answers(database, clock):
-    answers = PostgresCompletionCache(database, now_s=clock)
-    yield answers
-    await answers.close()
+def answers(database):
+    return PostgresCompletionCache(database)
 
 
 @pytest.mark.parametrize("answer", [ANSWER, LONG])
@@ -81,7 +64,8 @@ async def test_completion_is_stored_for_a_day(answers, owner, tenant):
     await answers.put(tenant.account_id, KEY, ANSWER)
 
     hours = await owner.fetchval(
-        "select extract(epoch from expires_at - created_at) / 3600 from ai_answers where account_id = $1",
+        "select extract(epoch from expires_at - created_at) / 3600 from completion_cache"
+        " where account_id = $1",
         tenant.account_id,
     )
     assert float(hours) == 24
@@ -97,25 +81,12 @@ async def test_expired_completion_is_not_found_and_can_be_stored_again(answers, 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
 
 
-async def test_expired_completions_are_purged_periodically(answers, owner, tenant, clock, monkeypatch):
-    monkeypatch.setattr(sweeps, "ROWS_MAX", 2)
-    keys = [hashlib.sha256(bytes([number])).digest() for number in range(5)]
-    await asyncio.gather(*(answers.put(tenant.account_id, key, ANSWER) for key in keys))
-    await owner.execute(EXPIRE, tenant.account_id)
-
-    clock.now_s += INTERVAL_S
-    await answers.put(tenant.account_id, KEY, ANSWER)
-
-    left = "select array_agg(answer_key) from ai_answers where account_id = $1"
-    await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
-
-
 async def test_unreadable_completion_is_not_found(answers, owner, tenant):
     await answers.put(tenant.account_id, KEY, ANSWER)
 
     for body, is_compressed in ((b"not zstd", True), (b"\xff\xfe", False)):
         await owner.execute(
-            "update ai_answers set answer = $2, is_compressed = $3 where account_id = $1",
+            "update completion_cache set completion = $2, is_compressed = $3 where account_id = $1",
             tenant.account_id,
             body,
             is_compressed,

@@ -8,7 +8,7 @@ PRICES = {"growth": 2900, "pro": 9900, "agency": 29900}
 
 
 @pytest.fixture
-def book(database):
+def repository(database):
     return PostgresSubscriptionRepository(database.admin("tests"))
 
 

@@ -91,7 +91,7 @@ async def test_checkout_completed_before_it_was_opened_stays_completed(orders, o
 async def test_first_customer_id_of_an_account_is_kept(orders, tenant):
     made = [f"cus_{uuid.uuid4().hex}" for _ in range(2)]
 
-    kept = [await orders.keep_customer(tenant.account_id, customer_id) for customer_id in made]
+    kept = [await orders.store_customer(tenant.account_id, customer_id) for customer_id in made]
 
     assert kept == [made[0]] * 2
 
@@ -103,6 +103,6 @@ async def test_price_is_found_by_its_amount(database):
 
     before = await offers.price_id(offer)
     for _ in range(2):
-        await offers.keep_price(offer, price_id)
+        await offers.store_price(offer, price_id)
 
     assert (before, await offers.price_id(offer)) == (None, price_id)

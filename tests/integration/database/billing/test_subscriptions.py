@@ -6,7 +6,7 @@ import pytest
 
 from features.billing.domain.errors import PriceUnknown
 from features.billing.domain.results import renewal_reference, upgrade_reference
-from tests.integration.database.billing.snapshots import changed, subscription
+from tests.support.stripe_snapshots import changed, subscription
 
 
 async def balance_of(owner, account_id):
@@ -34,11 +34,13 @@ async def references_of(owner, account_id):
     return [row["reference"] for row in rows]
 
 
-async def test_paid_subscription_activates_its_plan_and_grants_credits_once(book, owner, tenant, prices):
+async def test_paid_subscription_activates_its_plan_and_grants_credits_once(
+    repository, owner, tenant, prices
+):
     snapshot = subscription(prices["growth"])
 
-    first = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
-    second = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    first = await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
+    second = await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
     assert (first.outcome, first.plan_before, first.plan_after) == ("done", "free", "growth")
     assert (first.credits_granted, second.credits_granted) == (250, 0)
@@ -49,23 +51,25 @@ async def test_paid_subscription_activates_its_plan_and_grants_credits_once(book
     )
 
 
-async def test_unpaid_period_grants_its_credits_only_after_payment(book, owner, tenant, prices):
+async def test_unpaid_period_grants_its_credits_only_after_payment(repository, owner, tenant, prices):
     snapshot = subscription(prices["growth"], is_paid=False)
 
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
     unpaid = await balance_of(owner, tenant.account_id)
-    await book.apply_subscription(tenant.account_id, changed(snapshot, is_paid=True), await book.now())
+    await repository.apply_subscription(
+        tenant.account_id, changed(snapshot, is_paid=True), await repository.now()
+    )
 
     assert (unpaid, await balance_of(owner, tenant.account_id)) == (0, 250)
 
 
-async def test_upgrade_within_the_period_grants_the_difference_once(book, owner, tenant, prices):
+async def test_upgrade_within_the_period_grants_the_difference_once(repository, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
     larger = changed(snapshot, price_id=prices["pro"])
 
-    applied = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
-    upgraded = await book.apply_subscription(tenant.account_id, larger, await book.now())
-    again = await book.apply_subscription(tenant.account_id, larger, await book.now())
+    applied = await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
+    upgraded = await repository.apply_subscription(tenant.account_id, larger, await repository.now())
+    again = await repository.apply_subscription(tenant.account_id, larger, await repository.now())
 
     assert (upgraded.credits_granted, again.credits_granted) == (1250, 0)
     assert await balance_of(owner, tenant.account_id) == 1500
@@ -74,24 +78,24 @@ async def test_upgrade_within_the_period_grants_the_difference_once(book, owner,
     )
 
 
-async def test_downgrade_and_upgrade_within_a_period_grant_nothing_more(book, owner, tenant, prices):
+async def test_downgrade_and_upgrade_within_a_period_grant_nothing_more(repository, owner, tenant, prices):
     snapshot = subscription(prices["pro"])
 
     for plan in ("pro", "growth", "pro", "growth"):
-        await book.apply_subscription(
-            tenant.account_id, changed(snapshot, price_id=prices[plan]), await book.now()
+        await repository.apply_subscription(
+            tenant.account_id, changed(snapshot, price_id=prices[plan]), await repository.now()
         )
 
     assert await balance_of(owner, tenant.account_id) == 1500
     assert await state_of(owner, tenant.account_id) == ("growth", "stripe", "growth", "active")
 
 
-async def test_older_snapshot_changes_nothing(book, owner, tenant, prices):
-    before = await book.now()
+async def test_older_snapshot_changes_nothing(repository, owner, tenant, prices):
+    before = await repository.now()
     snapshot = subscription(prices["pro"])
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
-    late = await book.apply_subscription(
+    late = await repository.apply_subscription(
         tenant.account_id, changed(snapshot, price_id=prices["growth"], status="canceled"), before
     )
 
@@ -99,19 +103,25 @@ async def test_older_snapshot_changes_nothing(book, owner, tenant, prices):
     assert await state_of(owner, tenant.account_id) == ("pro", "stripe", "pro", "active")
 
 
-async def test_incomplete_subscription_is_not_stored(book, owner, tenant, prices):
-    applied = await book.apply_subscription(
-        tenant.account_id, subscription(prices["pro"], status="incomplete", is_paid=False), await book.now()
+async def test_incomplete_subscription_is_not_stored(repository, owner, tenant, prices):
+    applied = await repository.apply_subscription(
+        tenant.account_id,
+        subscription(prices["pro"], status="incomplete", is_paid=False),
+        await repository.now(),
     )
 
     assert applied.outcome == "incomplete"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
-async def test_second_subscription_is_reported_and_changes_nothing(book, owner, tenant, prices):
-    await book.apply_subscription(tenant.account_id, subscription(prices["growth"]), await book.now())
+async def test_second_subscription_is_reported_and_changes_nothing(repository, owner, tenant, prices):
+    await repository.apply_subscription(
+        tenant.account_id, subscription(prices["growth"]), await repository.now()
+    )
 
-    second = await book.apply_subscription(tenant.account_id, subscription(prices["pro"]), await book.now())
+    second = await repository.apply_subscription(
+        tenant.account_id, subscription(prices["pro"]), await repository.now()
+    )
 
     assert (second.outcome, second.credits_granted) == ("second_subscription", 0)
     assert await state_of(owner, tenant.account_id) == ("growth", "stripe", "growth", "active")
@@ -121,30 +131,32 @@ async def test_second_subscription_is_reported_and_changes_nothing(book, owner, 
     ("status", "plan"),
     [("past_due", "growth"), ("trialing", "growth"), ("paused", "growth"), ("unpaid", "free")],
 )
-async def test_the_plan_in_force_follows_the_status(book, owner, tenant, prices, status, plan):
+async def test_the_plan_in_force_follows_the_status(repository, owner, tenant, prices, status, plan):
     snapshot = subscription(prices["growth"])
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
-    await book.apply_subscription(tenant.account_id, changed(snapshot, status=status), await book.now())
+    await repository.apply_subscription(
+        tenant.account_id, changed(snapshot, status=status), await repository.now()
+    )
 
     assert await state_of(owner, tenant.account_id) == (plan, "stripe", "growth", status)
 
 
-async def test_ended_subscription_stays_ended_and_the_own_clock_continues(book, owner, tenant, prices):
+async def test_ended_subscription_stays_ended_and_the_own_clock_continues(repository, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
-    ended = await book.apply_subscription(
-        tenant.account_id, changed(snapshot, status="canceled"), await book.now()
+    ended = await repository.apply_subscription(
+        tenant.account_id, changed(snapshot, status="canceled"), await repository.now()
     )
-    back = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    back = await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
     assert (ended.plan_before, ended.plan_after, ended.status_after) == ("growth", "free", "ended")
     assert back.outcome == "stale"
-    assert await state_of(owner, tenant.account_id) == ("free", "own", "free", "active")
+    assert await state_of(owner, tenant.account_id) == ("free", "internal", "free", "active")
 
 
-async def test_own_clock_resumes_in_the_current_period_without_granting_it(book, owner, tenant, prices):
+async def test_own_clock_resumes_in_the_current_period_without_granting_it(repository, owner, tenant, prices):
     await owner.execute(
         "update subscriptions set anchor_at = anchor_at - interval '100 days',"
         " period_start = period_start - interval '100 days', period_end = period_end - interval '100 days'"
@@ -152,38 +164,44 @@ async def test_own_clock_resumes_in_the_current_period_without_granting_it(book,
         tenant.account_id,
     )
     snapshot = subscription(prices["growth"], is_paid=False)
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
-    await book.apply_subscription(tenant.account_id, changed(snapshot, status="canceled"), await book.now())
+    await repository.apply_subscription(
+        tenant.account_id, changed(snapshot, status="canceled"), await repository.now()
+    )
 
     assert await owner.fetchval(
         "select period_index = 3 and period_start <= now() and now() < period_end"
-        " from subscriptions where account_id = $1 and clock = 'own'",
+        " from subscriptions where account_id = $1 and clock = 'internal'",
         tenant.account_id,
     )
     assert await balance_of(owner, tenant.account_id) == 0
 
 
-async def test_new_subscription_after_an_ended_one_grants_credits(book, owner, tenant, prices):
+async def test_new_subscription_after_an_ended_one_grants_credits(repository, owner, tenant, prices):
     first, second = subscription(prices["growth"]), subscription(prices["growth"])
-    await book.apply_subscription(tenant.account_id, first, await book.now())
-    await book.apply_subscription(tenant.account_id, changed(first, status="canceled"), await book.now())
+    await repository.apply_subscription(tenant.account_id, first, await repository.now())
+    await repository.apply_subscription(
+        tenant.account_id, changed(first, status="canceled"), await repository.now()
+    )
 
-    applied = await book.apply_subscription(tenant.account_id, second, await book.now())
+    applied = await repository.apply_subscription(tenant.account_id, second, await repository.now())
 
     assert (applied.outcome, applied.credits_granted) == ("done", 250)
     assert await state_of(owner, tenant.account_id) == ("growth", "stripe", "growth", "active")
 
 
-async def test_unknown_price_is_rejected(book, tenant):
+async def test_unknown_price_is_rejected(repository, tenant):
     with pytest.raises(PriceUnknown, match="price_strange"):
-        await book.apply_subscription(tenant.account_id, subscription("price_strange"), await book.now())
+        await repository.apply_subscription(
+            tenant.account_id, subscription("price_strange"), await repository.now()
+        )
 
 
-async def test_planned_downgrade_is_stored(book, owner, tenant, prices):
+async def test_planned_downgrade_is_stored(repository, owner, tenant, prices):
     snapshot = subscription(prices["pro"], next_price_id=prices["growth"])
 
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
     assert (
         await owner.fetchval(
@@ -193,11 +211,11 @@ async def test_planned_downgrade_is_stored(book, owner, tenant, prices):
     )
 
 
-async def test_late_period_still_grants_usable_credits(book, owner, tenant, prices):
+async def test_late_period_still_grants_usable_credits(repository, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
-    applied = await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    applied = await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
 
-    granted = await book.grant_period(
+    granted = await repository.grant_period(
         tenant.account_id,
         applied.subscription_id,
         "growth",
@@ -209,12 +227,12 @@ async def test_late_period_still_grants_usable_credits(book, owner, tenant, pric
     assert await balance_of(owner, tenant.account_id) == 500
 
 
-async def test_account_is_found_by_customer_and_by_subscription(book, owner, tenant, prices):
+async def test_account_is_found_by_customer_and_by_subscription(repository, owner, tenant, prices):
     snapshot = subscription(prices["growth"])
-    await book.apply_subscription(tenant.account_id, snapshot, await book.now())
+    await repository.apply_subscription(tenant.account_id, snapshot, await repository.now())
     customer = (tenant.account_id, f"cus_{snapshot.id}")
     await owner.execute("insert into billing_customers values ($1, $2)", *customer)
 
-    assert await book.account_of(subscription_id=snapshot.id) == tenant.account_id
-    assert await book.account_of(customer_id=customer[1]) == tenant.account_id
-    assert await book.account_of(customer_id="cus_nobody", subscription_id="sub_nobody") is None
+    assert await repository.account_of(subscription_id=snapshot.id) == tenant.account_id
+    assert await repository.account_of(customer_id=customer[1]) == tenant.account_id
+    assert await repository.account_of(customer_id="cus_nobody", subscription_id="sub_nobody") is None

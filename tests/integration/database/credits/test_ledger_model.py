@@ -45,7 +45,7 @@ class Histories(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.sql = self.run(asyncpg.connect(self.owner_url))
         user = uuid.uuid4()
-        self.run(self.sql.execute("select private.first_sight($1, '', 'Model', 0)", user))
+        self.run(self.sql.execute("select private.sign_up_if_new($1, '', 'Model', 0)", user))
         self.account = self.run(self.sql.fetchval("select account_id from sign_ups where user_id = $1", user))
         self.model = Model()
 

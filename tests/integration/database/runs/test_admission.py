@@ -19,7 +19,7 @@ update dbos.workflow_status as w set status = 'PENDING' from (
 """
 AT_WORK = """
 select count(*) from runs
-where account_id = $1 and takes_turn and admitted_at is not null
+where account_id = $1 and uses_concurrency_slot and admitted_at is not null
     and status in ('queued', 'processing', 'paused')
 """
 WAITING = "select count(*) from runs where account_id = $1 and status = 'queued' and admitted_at is null"
@@ -66,7 +66,10 @@ class Desk:
             seconds,
         )
         await self.owner.execute(
-            "update runs set turn = turn - $2 where queue = $1 and turn is not null", self.queue, seconds
+            "update runs set queue_priority = queue_priority - $2"
+            " where queue = $1 and queue_priority is not null",
+            self.queue,
+            seconds,
         )
 
 
@@ -169,7 +172,7 @@ async def test_account_never_exceeds_its_plans_concurrency(desk, account_on, own
 
 async def test_parent_without_a_turn_leaves_the_slot_to_its_children(desk, account_on, owner):
     tenant = await account_on("free")
-    (parent,) = await desk.order(tenant, takes_turn=False)
+    (parent,) = await desk.order(tenant, uses_concurrency_slot=False)
     first, second = await desk.order(tenant, 2, parent_id=parent)
 
     assert [await in_queue(owner, run_id) for run_id in (parent, first, second)] == [
@@ -181,7 +184,7 @@ async def test_parent_without_a_turn_leaves_the_slot_to_its_children(desk, accou
 
 async def test_runs_without_a_turn_do_not_delay_other_accounts(desk, account_on):
     crowd, single = await account_on("free"), await account_on("free")
-    await desk.order(crowd, 10, takes_turn=False)
+    await desk.order(crowd, 10, uses_concurrency_slot=False)
     (mine,) = await desk.order(single)
 
     assert mine in [(await desk.take()).id for _ in range(2)]
@@ -235,7 +238,7 @@ async def test_children_are_cancelled_with_their_parent_and_other_runs_are_admit
     desk, account_on, owner, runs
 ):
     tenant = await account_on("growth")
-    (parent,) = await desk.order(tenant, takes_turn=False)
+    (parent,) = await desk.order(tenant, uses_concurrency_slot=False)
     children = await desk.order(tenant, 6, parent_id=parent)
     (stranger,) = await desk.order(tenant)
     await desk.take()
@@ -256,7 +259,7 @@ async def test_children_are_cancelled_with_their_parent_and_other_runs_are_admit
 
 async def test_runs_of_a_deleted_account_stop_and_waiting_ones_cost_nothing(desk, account_on, owner, runs):
     tenant = await account_on("growth")
-    (parent,) = await desk.order(tenant, takes_turn=False)
+    (parent,) = await desk.order(tenant, uses_concurrency_slot=False)
     children = await desk.order(tenant, 3, parent_id=parent)
     await desk.take()
     at_work = await desk.take()
@@ -353,7 +356,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
     for _ in range(rounds):
         executor = str(uuid.uuid4())
         await registry.register(executor, host="here", queues=[])
-        (parent,) = await desk.order(tenant, takes_turn=False)
+        (parent,) = await desk.order(tenant, uses_concurrency_slot=False)
         children = await desk.order(tenant, 8, parent_id=parent)
         begun = [
             (await runs.begin(tenant.account_id, run_id, executor=executor, attempts_max=3))[1]

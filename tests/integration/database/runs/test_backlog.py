@@ -66,7 +66,7 @@ async def ended(pages_of, owner, runs, tenant, executor):
         looks.append(await pages_of(NEXT, queue="nobody_listens"))
         run_id = await owner.fetchval(
             "select id from runs where account_id = $1 and admitted_at is not null and status = 'queued'"
-            " order by turn limit 1",
+            " order by queue_priority limit 1",
             tenant.account_id,
         )
         _, run = await runs.begin(tenant.account_id, run_id, executor=executor, attempts_max=3)

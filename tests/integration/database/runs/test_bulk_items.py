@@ -52,7 +52,7 @@ def start(runs, tenant):
 
 @pytest.fixture
 async def bulk(items, start):
-    bulk = await start("bulk_analysis", takes_turn=False)
+    bulk = await start("bulk_analysis", uses_concurrency_slot=False)
     await items.add(bulk.account_id, bulk.id, NAMES, [REJECTED])
     return bulk
 
@@ -62,7 +62,7 @@ def started(items, bulk, start):
     """A function: a run for the item at a position."""
 
     async def started(position):
-        run = await start(parent_id=bulk.id, takes_turn=False)
+        run = await start(parent_id=bulk.id, uses_concurrency_slot=False)
         await items.mark_started(bulk.account_id, bulk.id, position, run.id)
         return run
 

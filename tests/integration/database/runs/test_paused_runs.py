@@ -17,7 +17,7 @@ def pause(runs, tenant, executor):
     """A function: a new run of an account without credits, paused until the account has this many."""
 
     async def pause(credits_needed=1, **changes):
-        new = new_run(tenant, credits_held=0, takes_turn=False, **changes)
+        new = new_run(tenant, credits_held=0, uses_concurrency_slot=False, **changes)
         await runs.start(new)
         _, run = await runs.begin(new.account_id, new.id, executor=executor, attempts_max=1)
         assert await runs.pause(run, 50, step=STEP, credits_needed=credits_needed) == "done"
@@ -48,7 +48,7 @@ async def test_a_paused_run_is_neither_lost_nor_stuck(runs, owner, pause, now):
     await runs.close_lost()
 
     assert (await now(run)).status == "paused"
-    assert await owner.fetchval("select cron.count_lost_runs('1 minute', '15 minutes')") == 0
+    assert await owner.fetchval("select scheduling.count_stalled_runs('1 minute', '15 minutes')") == 0
 
 
 async def test_the_worker_that_paused_a_run_writes_no_more(runs, pause):

@@ -327,7 +327,7 @@ async def test_thousand_runs_are_closed_as_stuck_while_they_end(runs, owner, mak
 
 async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich, executor):
     stuck = await begun(runs, executor, new_run(rich))
-    waiting = await begun(runs, executor, new_run(rich, credits_held=0, takes_turn=False))
+    waiting = await begun(runs, executor, new_run(rich, credits_held=0, uses_concurrency_slot=False))
     await owner.execute("alter table runs disable trigger mark_change")
     await owner.execute(
         "update runs set created_at = now() - interval '1 hour', admitted_at = now() - interval '1 hour',"

@@ -246,35 +246,13 @@ def test_repr_contains_no_password():
         ("", "postgres"),
         ("postgres", "postgres"),
         ("memory", "memory"),
-        ("redis://cache", "redis://cache"),
-        (
-            "rediss://u:p%40@cache:6380/2?ssl_cert_reqs=none",
-            "rediss://u:p%40@cache:6380/2?ssl_cert_reqs=none",
-        ),
-        ("valkey://:p@cache:6379/0", "redis://:p@cache:6379/0"),
-        ("valkeys://cache", "rediss://cache"),
-        ("redis://[::1]:6379", "redis://[::1]:6379"),
     ],
 )
 def test_rate_limit_store_is_read(value, store):
     assert read(OSLIRA_RATE_LIMIT_STORE=value).rate_limit_store == store
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "canary",
-        "Memory",
-        "redis",
-        "redis://",
-        "redis:canary@cache",
-        "http://u:canary@cache",
-        "redis://u:canary@cache:port",
-        "redis://u:canary@cache:99999",
-        "redis://u:canary@[cache",
-        "unix:///canary",
-    ],
-)
+@pytest.mark.parametrize("value", ["canary", "Memory", "redis://u:canary@cache:6379/0"])
 def test_invalid_rate_limit_store_is_rejected_without_repeating_it(value):
     refusal = refused(OSLIRA_RATE_LIMIT_STORE=value)
 
@@ -286,13 +264,6 @@ def test_server_rejects_the_memory_store():
     (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE="memory").wrongs
 
     assert wrong == "OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again."
-
-
-def test_address_of_the_rate_limit_store_is_a_secret():
-    settings = read(**SERVER, OSLIRA_RATE_LIMIT_STORE="rediss://u:canary@cache")
-
-    assert "OSLIRA_RATE_LIMIT_STORE" in SECRETS
-    assert "canary" not in f"{settings!r} {settings!s} {[settings]}"
 
 
 DSN = "https://canary@o1.ingest.sentry.example/42"
@@ -382,29 +353,16 @@ def test_server_accepts_tls_and_databases_of_its_own_machine(url):
     assert read(**{**SERVER, "DATABASE_URL": url}).database_url == url
 
 
-@pytest.mark.parametrize("store", ["redis://u:canary@cache:6379/0", "valkey://10.0.0.5"])
-def test_server_rejects_a_remote_redis_without_tls(store):
-    (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE=store).wrongs
-
-    assert wrong.startswith("OSLIRA_RATE_LIMIT_STORE: redis:// is unencrypted.")
-    assert "canary" not in wrong
-
-
-@pytest.mark.parametrize("store", ["rediss://cache", "redis://127.0.0.1:6379", "redis://[::1]"])
-def test_server_accepts_redis_with_tls_or_on_its_own_machine(store):
-    assert read(**SERVER, OSLIRA_RATE_LIMIT_STORE=store).rate_limit_store == store
-
-
 def test_named_hosts_may_be_reached_without_tls():
-    plain = {"DATABASE_URL": f"{DATABASE}?sslmode=disable", "OSLIRA_RATE_LIMIT_STORE": "redis://cache"}
+    plain = {"DATABASE_URL": f"{DATABASE}?sslmode=disable"}
 
     settings = read(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="DB.example, cache")
 
     assert settings.plaintext_hosts == ("db.example", "cache")
-    assert len(refused(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="db").wrongs) == 2
+    assert len(refused(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="db").wrongs) == 1
 
 
-@pytest.mark.parametrize("host", ["*", "redis://cache", "db:5432", "*.example", "-x", "10.0.0.0/8"])
+@pytest.mark.parametrize("host", ["*", "postgres://cache", "db:5432", "*.example", "-x", "10.0.0.0/8"])
 def test_exempt_hosts_must_be_host_names_or_addresses(host):
     (wrong,) = refused(OSLIRA_PLAINTEXT_HOSTS=f"cache {host}").wrongs
 

@@ -8,7 +8,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from features.webhooks.domain.endpoint import ROTATION_OVERLAP, EndpointId, signing_versions
-from features.webhooks.domain.signature import SigningSecrets, message_id, signed_headers
+from features.webhooks.domain.signature import SigningSecrets, signed_headers, webhook_id
 from shared.ids import AccountId
 from tests.support import NOON
 
@@ -73,7 +73,7 @@ def test_a_secret_has_the_form_and_length_of_the_specification():
 def test_a_message_has_one_id_for_all_its_attempts():
     notice = uuid.UUID(int=1)
 
-    assert message_id(notice) == "msg_" + "0" * 31 + "1"
+    assert webhook_id(notice) == "msg_" + "0" * 31 + "1"
 
 
 def test_key_is_not_in_the_repr():

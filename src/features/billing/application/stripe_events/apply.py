@@ -25,83 +25,81 @@ class SubscriptionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class StripeEventEffects:
-    book: SubscriptionRepository
+    repository: SubscriptionRepository
     notes: PaymentRecords
 
-    async def apply(self, findings: StripeState) -> SubscriptionChange:
+    async def apply(self, state: StripeState) -> SubscriptionChange:
         """Call in the transaction that marks the event processed.
         Raises WaitsForAnotherEvent, PriceUnknown.
         """
-        if findings.nothing is not None:
-            return SubscriptionChange(
-                is_ignored=True, effects=(Effect(what="event", outcome=findings.nothing),)
-            )
-        if findings.refunds or findings.dispute is not None:
-            account_id, effects = await PaymentReversals(self.book).apply(findings)
+        if state.nothing is not None:
+            return SubscriptionChange(is_ignored=True, effects=(Effect(what="event", outcome=state.nothing),))
+        if state.refunds or state.dispute is not None:
+            account_id, effects = await PaymentReversals(self.repository).apply(state)
             return SubscriptionChange(account_id=account_id, effects=effects)
-        account_id = await self._account(findings)
+        account_id = await self._account(state)
         if not await self.notes.is_account(account_id):
             gone = Effect(what="account", outcome="gone", facts={"account_id": str(account_id)})
             return SubscriptionChange(is_ignored=True, effects=(gone,))
-        changes = tuple([effect async for effect in self._changes(account_id, findings)])
+        changes = tuple([effect async for effect in self._changes(account_id, state)])
         return SubscriptionChange(account_id=account_id, effects=changes)
 
-    async def _account(self, findings: StripeState) -> AccountId:
+    async def _account(self, state: StripeState) -> AccountId:
         """Find the account by stored Stripe ids, then by Stripe's metadata. Raises WaitsForAnotherEvent."""
-        subscription, invoice, checkout = findings.subscription, findings.invoice, findings.checkout
+        subscription, invoice, checkout = state.subscription, state.invoice, state.checkout
         customer_id = next(
             (thing.customer_id for thing in (subscription, invoice, checkout) if thing and thing.customer_id),
             None,
         )
         subscription_id = subscription.id if subscription else invoice and invoice.subscription_id
-        known = await self.book.account_of(customer_id=customer_id, subscription_id=subscription_id)
+        stored = await self.repository.account_of(customer_id=customer_id, subscription_id=subscription_id)
         noted = (subscription and subscription.account_id) or (checkout and checkout.account_id)
-        if (account_id := known or noted) is None:
+        if (account_id := stored or noted) is None:
             raise WaitsForAnotherEvent(what=f"account of customer {customer_id}")
         return account_id
 
-    async def _changes(self, account_id: AccountId, findings: StripeState) -> AsyncIterator[Effect]:
+    async def _changes(self, account_id: AccountId, state: StripeState) -> AsyncIterator[Effect]:
         applied = None
-        if findings.subscription is not None:
-            seen_at = findings.subscription_seen_at or findings.seen_at
-            applied = await self.book.apply_subscription(account_id, findings.subscription, seen_at)
+        if state.subscription is not None:
+            seen_at = state.subscription_seen_at or state.seen_at
+            applied = await self.repository.apply_subscription(account_id, state.subscription, seen_at)
             if applied.outcome == "second_subscription":
                 # The account pays twice. The event waits until the other subscription ends or the
                 # subscription-sync job ends this one.
-                raise WaitsForAnotherEvent(what=f"end of the subscription beside {findings.subscription.id}")
-            yield _subscribed(findings.subscription.id, applied)
-        if findings.checkout is not None:
-            yield await self._checked_out(account_id, findings, findings.checkout)
-        if findings.invoice is not None:
-            is_news = await self.book.save_invoice(account_id, findings.invoice, findings.seen_at)
+                raise WaitsForAnotherEvent(what=f"end of the subscription beside {state.subscription.id}")
+            yield _subscribed(state.subscription.id, applied)
+        if state.checkout is not None:
+            yield await self._checked_out(account_id, state, state.checkout)
+        if state.invoice is not None:
+            is_news = await self.repository.save_invoice(account_id, state.invoice, state.seen_at)
             yield Effect(
                 what="invoice",
                 outcome="saved" if is_news else "known",
-                facts={"id": findings.invoice.id, "status": findings.invoice.status},
+                facts={"id": state.invoice.id, "status": state.invoice.status},
             )
             if applied is not None and applied.subscription_id is not None:
-                async for effect in self._paid(
-                    account_id, applied.subscription_id, findings, findings.invoice
-                ):
+                async for effect in self._paid(account_id, applied.subscription_id, state, state.invoice):
                     yield effect
 
     async def _checked_out(
-        self, account_id: AccountId, findings: StripeState, checkout: CheckoutSnapshot
+        self, account_id: AccountId, state: StripeState, checkout: CheckoutSnapshot
     ) -> Effect:
         facts: dict[str, str | int | None] = {"id": checkout.id}
-        if checkout.status == "expired" or findings.is_payment_failed:
-            word = "failed" if findings.is_payment_failed else "expired"
-            is_news = await self.book.close_checkout(checkout.id, word, checkout_id=checkout.checkout_id)
+        if checkout.status == "expired" or state.is_payment_failed:
+            word = "failed" if state.is_payment_failed else "expired"
+            is_news = await self.repository.close_checkout(
+                checkout.id, word, checkout_id=checkout.checkout_id
+            )
             return Effect(what="checkout", outcome=word if is_news else "known", facts=facts)
         if checkout.status != "complete" or not checkout.is_paid:
             return Effect(what="checkout", outcome="unpaid", facts=facts)
         if checkout.mode == "subscription":
-            is_news = await self.book.close_checkout(
+            is_news = await self.repository.close_checkout(
                 checkout.id, "completed", checkout_id=checkout.checkout_id
             )
             return Effect(what="checkout", outcome="completed" if is_news else "known", facts=facts)
         bought = msgspec.structs.replace(checkout, account_id=account_id)
-        credits_new = await self.book.complete_purchase(bought)
+        credits_new = await self.repository.complete_purchase(bought)
         return Effect(
             what="checkout",
             outcome="completed" if credits_new else "known",
@@ -109,18 +107,18 @@ class StripeEventEffects:
         )
 
     async def _paid(
-        self, account_id: AccountId, subscription_id: UUID, findings: StripeState, invoice: InvoiceSnapshot
+        self, account_id: AccountId, subscription_id: UUID, state: StripeState, invoice: InvoiceSnapshot
     ) -> AsyncIterator[Effect]:
         """Grant the paid period, even if the event arrives after its end, and record the payment."""
         if invoice.status != "paid" or invoice.price_id is None:
             return
-        plan = await self.book.plan_of(invoice.price_id)
+        plan = await self.repository.plan_of(invoice.price_id)
         if plan is None:
             return
-        if _is_own_period(invoice, findings):
+        if _is_own_period(invoice, state):
             assert invoice.period_start is not None
             assert invoice.period_end is not None
-            credits_new = await self.book.grant_period(
+            credits_new = await self.repository.grant_period(
                 account_id,
                 subscription_id,
                 plan,
@@ -133,7 +131,7 @@ class StripeEventEffects:
                 facts={"plan": plan, "credits": credits_new, "start": invoice.period_start.isoformat()},
             )
         if invoice.payment_id is not None and invoice.paid_cents > 0:
-            is_noted = await self.notes.note_invoice(account_id, subscription_id, plan, invoice)
+            is_noted = await self.notes.record_invoice(account_id, subscription_id, plan, invoice)
             yield Effect(
                 what="payment",
                 outcome="noted" if is_noted else "period_unknown",
@@ -141,11 +139,11 @@ class StripeEventEffects:
             )
 
 
-def _is_own_period(invoice: InvoiceSnapshot, findings: StripeState) -> bool:
+def _is_own_period(invoice: InvoiceSnapshot, state: StripeState) -> bool:
     """Whether the invoice covers the current period or an earlier one. An overlapping period means a change
     within the period, whose effect apply_subscription has already applied.
     """
-    subscription = findings.subscription
+    subscription = state.subscription
     if subscription is None or invoice.period_start is None or invoice.period_end is None:
         return False
     return (

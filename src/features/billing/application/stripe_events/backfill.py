@@ -17,14 +17,14 @@ class StripeEventBackfill:
     inbox: StripeEventAdmin
     now: Clock
 
-    async def carry_out(self, *, is_dry_run: bool) -> JobSummary:
-        tally = JobSummary()
-        if self.inbox.records is None:
-            return tally
+    async def run(self, *, is_dry_run: bool) -> JobSummary:
+        summary = JobSummary()
+        if self.inbox.stripe_reader is None:
+            return summary
         until = self.now() - UNDER_WAY
         since = until - LOOK_BACK
         if is_dry_run:
-            tally.counts["missing"] = len(await self.inbox.missing(since, until))
+            summary.counts["missing"] = len(await self.inbox.missing(since, until))
         else:
-            tally.counts["fetched"] = await self.inbox.fetch_missing(since, until)
-        return tally
+            summary.counts["fetched"] = await self.inbox.fetch_missing(since, until)
+        return summary

@@ -33,63 +33,63 @@ class StripeState(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class StateFetcher:
-    records: StripeReader
-    book: SubscriptionRepository
+    stripe_reader: StripeReader
+    repository: SubscriptionRepository
     is_live: bool  # whether our key moves real money
 
-    async def look(self, payload: bytes) -> StripeState:
+    async def fetch(self, payload: bytes) -> StripeState:
         """Calls Stripe, so never call this in a transaction. Raises Unavailable, StripeShapeUnknown."""
-        news = content_of(payload)
-        seen_at = await self.book.now()
-        if (reason := self._reason_to_ignore(news)) is not None:
+        content = content_of(payload)
+        seen_at = await self.repository.now()
+        if (reason := self._reason_to_ignore(content)) is not None:
             return StripeState(seen_at=seen_at, nothing=reason)
-        match news.subject:
+        match content.subject:
             case "checkout":
-                return await self._checkout(news, seen_at)
+                return await self._checkout(content, seen_at)
             case "invoice":
-                return await self._invoice(news, seen_at)
+                return await self._invoice(content, seen_at)
             case "subscription":
-                return _found(await self._with_subscription(StripeState(seen_at=seen_at), news.subject_id))
+                return _found(await self._with_subscription(StripeState(seen_at=seen_at), content.subject_id))
             case "dispute":
-                dispute = await self.records.dispute(news.subject_id)
+                dispute = await self.stripe_reader.dispute(content.subject_id)
                 return _found(StripeState(seen_at=seen_at, dispute=dispute))
             case _:
-                charge_id = news.charge_id if news.subject == "refund" else news.subject_id
-                refunds = await self.records.refunds_of(charge_id) if charge_id else []
+                charge_id = content.charge_id if content.subject == "refund" else content.subject_id
+                refunds = await self.stripe_reader.refunds_of(charge_id) if charge_id else []
                 return _found(StripeState(seen_at=seen_at, refunds=tuple(refunds)))
 
-    def _reason_to_ignore(self, news: StripeEventContent) -> Nothing | None:
-        if news.subject is None:
+    def _reason_to_ignore(self, content: StripeEventContent) -> Nothing | None:
+        if content.subject is None:
             return "type_unknown"
-        if news.is_for_others:
+        if content.is_for_others:
             return "other_stripe_account"
-        if news.subject == "subscription" and not news.subject_id:
+        if content.subject == "subscription" and not content.subject_id:
             return "no_subscription"  # a schedule that has not begun
-        return "other_mode" if news.is_live != self.is_live else None
+        return "other_mode" if content.is_live != self.is_live else None
 
-    async def _checkout(self, news: StripeEventContent, seen_at: datetime) -> StripeState:
-        checkout = await self.records.checkout(news.subject_id)
-        findings = StripeState(
-            seen_at=seen_at, checkout=checkout, is_payment_failed=news.type == PAYMENT_FAILED
+    async def _checkout(self, content: StripeEventContent, seen_at: datetime) -> StripeState:
+        checkout = await self.stripe_reader.checkout(content.subject_id)
+        state = StripeState(
+            seen_at=seen_at, checkout=checkout, is_payment_failed=content.type == PAYMENT_FAILED
         )
-        return _found(await self._with_subscription(findings, checkout and checkout.subscription_id))
+        return _found(await self._with_subscription(state, checkout and checkout.subscription_id))
 
-    async def _invoice(self, news: StripeEventContent, seen_at: datetime) -> StripeState:
-        invoice = await self.records.invoice(news.subject_id)
-        findings = StripeState(seen_at=seen_at, invoice=invoice)
-        return _found(await self._with_subscription(findings, invoice and invoice.subscription_id))
+    async def _invoice(self, content: StripeEventContent, seen_at: datetime) -> StripeState:
+        invoice = await self.stripe_reader.invoice(content.subject_id)
+        state = StripeState(seen_at=seen_at, invoice=invoice)
+        return _found(await self._with_subscription(state, invoice and invoice.subscription_id))
 
-    async def _with_subscription(self, findings: StripeState, subscription_id: str | None) -> StripeState:
+    async def _with_subscription(self, state: StripeState, subscription_id: str | None) -> StripeState:
         """Each read has its own time, because the time before the first read is too early for the second."""
         if subscription_id is None:
-            return findings
-        seen_at = await self.book.now()
-        subscription = await self.records.subscription(subscription_id)
-        return msgspec.structs.replace(findings, subscription=subscription, subscription_seen_at=seen_at)
+            return state
+        seen_at = await self.repository.now()
+        subscription = await self.stripe_reader.subscription(subscription_id)
+        return msgspec.structs.replace(state, subscription=subscription, subscription_seen_at=seen_at)
 
 
-def _found(findings: StripeState) -> StripeState:
-    things = (findings.checkout, findings.subscription, findings.invoice, findings.dispute)
-    if findings.refunds or any(thing is not None for thing in things):
-        return findings
-    return StripeState(seen_at=findings.seen_at, nothing="gone_at_stripe")
+def _found(state: StripeState) -> StripeState:
+    things = (state.checkout, state.subscription, state.invoice, state.dispute)
+    if state.refunds or any(thing is not None for thing in things):
+        return state
+    return StripeState(seen_at=state.seen_at, nothing="gone_at_stripe")

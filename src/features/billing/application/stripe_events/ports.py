@@ -37,7 +37,7 @@ class StripeEventStore(Protocol):
         """The event is durable when this returns. Returns False for a duplicate."""
         ...
 
-    async def known(self, event_ids: Sequence[str]) -> set[str]: ...
+    async def stored(self, event_ids: Sequence[str]) -> set[str]: ...
 
     async def page(self, only: EventFilter, *, before: int | None, events_max: int) -> list[InboxEvent]:
         """Events before the position, newest first."""
@@ -71,11 +71,11 @@ class StripeEventQueue(Protocol):
         """Claim the longest waiting events for one minute. An expired claim counts as a failure."""
         ...
 
-    async def hold(self, event: ClaimedEvent) -> bool:
+    async def lock(self, event: ClaimedEvent) -> bool:
         """Lock the event until the transaction ends. Returns False if the claim is lost or it is done."""
         ...
 
-    async def tick(
+    async def mark_processed(
         self,
         event: ClaimedEvent,
         status: Literal["applied", "ignored"],
@@ -83,7 +83,7 @@ class StripeEventQueue(Protocol):
         effects: Sequence[Effect],
     ) -> None: ...
 
-    async def put_back(self, event: ClaimedEvent, setback: RetryDecision) -> bool:
+    async def requeue(self, event: ClaimedEvent, retry_decision: RetryDecision) -> bool:
         """Store the retry decision. Returns False if another worker has claimed the event."""
         ...
 
@@ -129,9 +129,9 @@ class SubscriptionRepository(Protocol):
         period_end: datetime,
     ) -> int: ...
 
-    async def return_payment(self, returned: ReversalSnapshot) -> ReversalResult: ...
+    async def reverse_payment(self, reversal: ReversalSnapshot) -> ReversalResult: ...
 
-    async def undo_return(self, reference: str) -> ReversalResult: ...
+    async def undo_reversal(self, reference: str) -> ReversalResult: ...
 
 
 class PaymentRecords(Protocol):
@@ -139,7 +139,7 @@ class PaymentRecords(Protocol):
         """Whether the account exists; a deleted account that can be restored exists."""
         ...
 
-    async def note_invoice(
+    async def record_invoice(
         self, account_id: AccountId, subscription_id: UUID, plan: str, invoice: InvoiceSnapshot
     ) -> bool:
         """Record the credits that a paid invoice bought, so that a refund can reclaim them. Returns False if

@@ -9,63 +9,65 @@ from features.billing.application.stripe_events.apply import StripeEventEffects,
 from features.billing.application.stripe_events.fetch_state import StateFetcher, StripeState
 from features.billing.application.stripe_events.ports import StripeEventQueue, SubscriptionRepository
 from features.billing.domain.errors import PriceUnknown
-from features.billing.domain.event_queue import ClaimedEvent, WaitsForAnotherEvent, setback
+from features.billing.domain.event_queue import ClaimedEvent, WaitsForAnotherEvent, retry_decision
 from shared.errors import DomainError, Unavailable
 
 Ending = Literal["applied", "ignored", "pending", "parked", "dead", "taken_over"]
 # Shorter than a claim, so that a slow worker times out before another worker can claim the event.
-LOOK_S_MAX = 40.0
+FETCH_S_MAX = 40.0
 UNEXPECTED = "unexpected_error"
 TOO_SLOW = "stripe_too_slow"
 
 
 @dataclass(frozen=True, slots=True)
 class StripeEventProcessor:
-    line: StripeEventQueue
-    looks: StateFetcher
+    queue: StripeEventQueue
+    state_fetcher: StateFetcher
     events: StripeEventEffects
-    book: SubscriptionRepository
+    repository: SubscriptionRepository
     random: Callable[[], float]
 
-    async def consume(self, event: ClaimedEvent) -> tuple[Ending, Exception | None]:
+    async def process(self, event: ClaimedEvent) -> tuple[Ending, Exception | None]:
         """Return the event's new status and the unexpected error, if any. Raises Unavailable only if the
         database does not answer; the claim then expires.
         """
         try:
-            findings = await self._look(event)
-            return await self._apply(event, findings), None
+            state = await self._fetch_state(event)
+            return await self._apply(event, state), None
         except (WaitsForAnotherEvent, PriceUnknown) as error:
-            return await self._put_back(event, error.code, is_parked=True), None
+            return await self._requeue(event, error.code, is_parked=True), None
         except Unavailable as error:
-            return await self._put_back(event, error.code, is_counted=False), None
+            return await self._requeue(event, error.code, is_counted=False), None
         except DomainError as error:
-            return await self._put_back(event, error.code), None
+            return await self._requeue(event, error.code), None
         except Exception as error:  # noqa: BLE001  an unexpected error must not stop the other events
-            return await self._put_back(event, UNEXPECTED), error
+            return await self._requeue(event, UNEXPECTED), error
 
-    async def _look(self, event: ClaimedEvent) -> StripeState:
+    async def _fetch_state(self, event: ClaimedEvent) -> StripeState:
         try:
-            async with asyncio.timeout(LOOK_S_MAX):
-                return await self.looks.look(event.payload)
+            async with asyncio.timeout(FETCH_S_MAX):
+                return await self.state_fetcher.fetch(event.payload)
         except TimeoutError:
             raise StripeTooSlow from None
 
-    async def _apply(self, event: ClaimedEvent, findings: StripeState) -> Ending:
-        async with self.book.transaction():
-            if not await self.line.hold(event):
+    async def _apply(self, event: ClaimedEvent, state: StripeState) -> Ending:
+        async with self.repository.transaction():
+            if not await self.queue.lock(event):
                 return "taken_over"
-            change: SubscriptionChange = await self.events.apply(findings)
+            change: SubscriptionChange = await self.events.apply(state)
             status: Literal["applied", "ignored"] = "ignored" if change.is_ignored else "applied"
-            await self.line.tick(event, status, change.account_id, change.effects)
+            await self.queue.mark_processed(event, status, change.account_id, change.effects)
         return status
 
-    async def _put_back(
+    async def _requeue(
         self, event: ClaimedEvent, error: str, *, is_counted: bool = True, is_parked: bool = False
     ) -> Ending:
-        verdict = setback(event, error, is_counted=is_counted, is_parked=is_parked, random=self.random)
-        return verdict.status if await self.line.put_back(event, verdict) else "taken_over"
+        decision = retry_decision(
+            event, error, is_counted=is_counted, is_parked=is_parked, random=self.random
+        )
+        return decision.status if await self.queue.requeue(event, decision) else "taken_over"
 
 
 class StripeTooSlow(Unavailable):
     code = TOO_SLOW
-    text = f"Stripe did not answer within {LOOK_S_MAX:.0f} seconds."
+    text = f"Stripe did not answer within {FETCH_S_MAX:.0f} seconds."

@@ -17,9 +17,9 @@ class StripeEventReceiver:
     events: StripeEventStore
     secrets: Secrets
     now_s: Callable[[], float]
-    ring: Callable[[], object]  # wakes the event worker of this process before its next poll
+    wake_worker: Callable[[], object]  # wakes the event worker of this process before its next poll
 
-    async def take(self, body: bytes, signature: bytes) -> bool:
+    async def receive(self, body: bytes, signature: bytes) -> bool:
         """Store the event durably and return whether it is new. Raises BillingNotConfigured, Malformed."""
         secrets = await self.secrets()
         if not secrets:
@@ -27,5 +27,5 @@ class StripeEventReceiver:
         check_signature(body, signature, secrets, self.now_s())
         is_new = await self.events.add(read_event(body))
         if is_new:
-            self.ring()
+            self.wake_worker()
         return is_new

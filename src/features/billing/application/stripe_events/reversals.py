@@ -22,19 +22,19 @@ GIVES_BACK: dict[Kind, tuple[str, ...]] = {"refund": ("failed", "canceled"), "di
 
 @dataclass(frozen=True, slots=True)
 class PaymentReversals:
-    book: SubscriptionRepository
+    repository: SubscriptionRepository
 
-    async def apply(self, findings: StripeState) -> tuple[AccountId | None, tuple[Effect, ...]]:
+    async def apply(self, state: StripeState) -> tuple[AccountId | None, tuple[Effect, ...]]:
         """Raises WaitsForAnotherEvent while the payment is not recorded."""
-        found: list[tuple[Kind, ReversalSnapshot]] = [("refund", refund) for refund in findings.refunds]
-        if findings.dispute is not None:
-            found.append(("dispute", findings.dispute))
+        found: list[tuple[Kind, ReversalSnapshot]] = [("refund", refund) for refund in state.refunds]
+        if state.dispute is not None:
+            found.append(("dispute", state.dispute))
         account_id: AccountId | None = None
         effects: list[Effect] = []
         for kind, snapshot in found:
-            returned = await self._returned(kind, snapshot)
-            account_id = (returned and returned.account_id) or account_id
-            effects.append(_effect(kind, snapshot, returned))
+            reversal = await self._returned(kind, snapshot)
+            account_id = (reversal and reversal.account_id) or account_id
+            effects.append(_effect(kind, snapshot, reversal))
         return account_id, tuple(effects)
 
     async def _returned(self, kind: Kind, snapshot: ReversalSnapshot) -> ReversalResult | None:
@@ -42,22 +42,22 @@ class PaymentReversals:
         if snapshot.is_surplus:
             return None
         if snapshot.status in GIVES_BACK[kind]:
-            undone = await self.book.undo_return(snapshot.id)
+            undone = await self.repository.undo_reversal(snapshot.id)
             return None if undone.outcome == "unknown_payment" else undone
         if snapshot.status not in TAKES[kind] or snapshot.payment_id is None or snapshot.returned_cents <= 0:
             return None
-        returned = await self.book.return_payment(snapshot)
-        if returned.outcome == "unknown_payment":
+        reversal = await self.repository.reverse_payment(snapshot)
+        if reversal.outcome == "unknown_payment":
             raise WaitsForAnotherEvent(what=f"payment {snapshot.payment_id}")
-        return returned
+        return reversal
 
 
-def _effect(kind: Kind, snapshot: ReversalSnapshot, returned: ReversalResult | None) -> Effect:
+def _effect(kind: Kind, snapshot: ReversalSnapshot, reversal: ReversalResult | None) -> Effect:
     facts: dict[str, str | int | None] = {"id": snapshot.id, "status": snapshot.status}
     if snapshot.is_surplus:
         return Effect(what=kind, outcome="surplus", facts=facts)
-    if returned is None:
+    if reversal is None:
         return Effect(what=kind, outcome="no_money", facts=facts)
-    if returned.outcome == "done":
-        facts |= {"credits": -returned.credits_reclaimed, "credits_short": returned.credits_short}
-    return Effect(what=kind, outcome=returned.outcome, facts=facts)
+    if reversal.outcome == "done":
+        facts |= {"credits": -reversal.credits_reclaimed, "credits_short": reversal.credits_short}
+    return Effect(what=kind, outcome=reversal.outcome, facts=facts)
