@@ -49,7 +49,7 @@ from infrastructure.database.auth.invitations import PostgresInvitations
 from infrastructure.database.business.profiles import PostgresProfiles
 from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import PostgresMetrics
-from infrastructure.database.costs.reports import PostgresCostFigures, PostgresRunLedger
+from infrastructure.database.costs.reports import PostgresCostFigures
 from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
 from infrastructure.database.health_checks import DatabaseHealthChecks
 from infrastructure.database.http.idempotency_keys import PostgresIdempotencyKeys
@@ -58,8 +58,7 @@ from infrastructure.database.http.request_log import PostgresRequestLog
 from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
-from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.windows import WindowStore
+from infrastructure.rate_limits.windows import MemoryWindows, WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
 from shared.middleware.request_log import Record
@@ -201,7 +200,7 @@ def _application(
         price_book=books.prices,
         call_log=books.calls,
         data_points=books.points,
-        run_costs=RunCosts(PostgresRunLedger(database), settings.credit_price_cents * CENT_NANODOLLARS),
+        run_costs=RunCosts(books.costs, settings.credit_price_cents * CENT_NANODOLLARS),
         cost_reports=CostReports(PostgresCostFigures(database), utc_now),
         runs=runs,
         gateway=providers.gateway,

@@ -8,6 +8,7 @@ from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import PostgresMetrics
 from infrastructure.database.costs.prices import PostgresPriceBook
 from infrastructure.database.costs.provider_calls import PostgresCallLog
+from infrastructure.database.costs.reports import PostgresRunLedger
 from infrastructure.monitoring.cost_tracker import CostTracker
 
 
@@ -23,7 +24,9 @@ class CostRecorders:
 async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open the recorders before the providers, so that they are closed after the last call is recorded."""
     prices, calls = PostgresPriceBook(database), PostgresCallLog(database)
-    books = CostRecorders(prices, calls, PostgresMetrics(database), CostTracker(calls, prices))
+    books = CostRecorders(
+        prices, calls, PostgresMetrics(database), CostTracker(calls, prices, PostgresRunLedger(database))
+    )
     await books.prices.refresh()
     try:
         yield books

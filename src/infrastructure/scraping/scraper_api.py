@@ -30,7 +30,7 @@ from infrastructure.scraping.web_profile_mapping import POSTS_MAX, read_web_prof
 from infrastructure.tls import default_ssl_context
 from shared.clock import Clock
 from shared.llm import CostOwner
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 
 PROVIDER = "scraperapi"
 API_URL = "https://api.scraperapi.com"

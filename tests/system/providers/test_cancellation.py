@@ -17,7 +17,7 @@ ROUTES = {
 
 
 async def under_way(outside, route):
-    return (await outside.simulators.state())["under_way"].get(route, 0)
+    return (await outside.simulators.state())["in_flight"].get(route, 0)
 
 
 async def cancelled(task):

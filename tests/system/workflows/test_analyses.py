@@ -217,7 +217,7 @@ async def test_cancelled_run_aborts_its_open_provider_requests(at_work, desk, si
     run_id = await desk.start("xray")
 
     async def under_way(count):
-        return (await simulators.state())["under_way"].get(OPENAI, 0) == count
+        return (await simulators.state())["in_flight"].get(OPENAI, 0) == count
 
     await until(lambda: under_way(4))
     await desk.cancel(run_id)

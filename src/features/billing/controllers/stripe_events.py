@@ -19,7 +19,7 @@ from shared.http.parameters import Limit, PositionCursor, RequestBody, Time, Tim
 from shared.http.responses import problems, struct_from
 from shared.http.route_policy import OPERATORS_ONLY, PUBLIC, UNCOUNTED
 from shared.ids import AccountId
-from shared.middleware.failure_rate_limit import FailureRateLimit
+from shared.middleware.rate_limits import FailureRateLimit
 from shared.pagination import Page
 from shared.timestamps import as_utc
 
