@@ -53,7 +53,7 @@ class Book:
 
 @pytest.fixture
 def live(application):
-    return application.runs.live
+    return application.dependencies["live_runs"]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def hearing(live):
 @pytest.fixture
 async def executor(database):
     name = str(uuid.uuid4())
-    await PostgresWorkerRegistry(database.admin("tests")).enlist(name, host="here", queues=["tests"])
+    await PostgresWorkerRegistry(database.admin("tests")).register(name, host="here", queues=["tests"])
     return name
 
 

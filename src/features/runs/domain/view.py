@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from features.runs.domain.estimates import QueueFigures, QueuePlace, StepTimes, place_in_queue, seconds_left
+from features.runs.domain.kinds import ResultLink
 from features.runs.domain.refunds import REFUND_POLICIES
 from features.runs.domain.run import Run, Status, StepStarted
 
@@ -28,13 +29,6 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Run
     children: Children
-
-
-class ResultLink(msgspec.Struct, frozen=True, kw_only=True):
-    """URL of a kind's result. ``is_early``: partial results are available before the run has ended."""
-
-    template: str
-    is_early: bool = False
 
 
 class RefundResponse(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,15 +21,15 @@ class CostRecorders:
 
 
 @asynccontextmanager
-async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
+async def open_cost_recorders(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open the recorders before the providers, so that they are closed after the last call is recorded."""
     prices, calls = PostgresPriceBook(database), PostgresCallLog(database)
-    books = CostRecorders(
+    recorders = CostRecorders(
         prices, calls, PostgresMetrics(database), CostTracker(calls, prices, PostgresRunLedger(database))
     )
-    await books.prices.refresh()
+    await recorders.prices.refresh()
     try:
-        yield books
+        yield recorders
     finally:
-        for book in (books.calls, books.points, books.prices):
-            await book.close()
+        for recorder in (recorders.calls, recorders.points, recorders.prices):
+            await recorder.close()
