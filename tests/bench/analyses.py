@@ -110,5 +110,5 @@ async def providers_ms(world: World, username: str, analysis_type: AnalysisType)
     excerpt = excerpt_of(analysis_type, read.profile, facts, fit)
     prompts = prompts_for(analysis_type, UNDESCRIBED, facts, fit, excerpt, spender)
     began_s = time.perf_counter()
-    await asyncio.gather(*(application.gateway.answer(prompt) for prompt in prompts.values()))
+    await asyncio.gather(*(application.gateway.complete(prompt) for prompt in prompts.values()))
     return (lasted_s + time.perf_counter() - began_s) * 1_000

@@ -66,7 +66,7 @@ def _listener(place: Runtime, addresses: DatabaseUrls, live: LiveRuns) -> Listen
         return (await current_addresses(place, addresses)).admin
 
     hub = RunNotifications(live)
-    return Listener(admin_url, CHANNELS, hear=hub.hear, hear_state=hub.hear_state)
+    return Listener(admin_url, CHANNELS, hear=hub.on_notification, hear_state=hub.on_connection_change)
 
 
 def _runs(live: LiveRuns, database: Database) -> RunUseCases:

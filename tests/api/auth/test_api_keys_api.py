@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.wiring.application import build
-from features.analysis.domain.errors import KeyNeverSpends
+from features.analysis.domain.errors import KeyCannotSpend
 from features.auth.application.api_keys import VALID_MAX
 from features.credits.domain.errors import ApiKeyCapReached
 from infrastructure.database.credits.ledger import PostgresLedger
@@ -223,7 +223,7 @@ async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
 async def test_test_key_places_no_hold(ada, key_of, ledger):
     key = await key_of(ada, mode="test")
 
-    with pytest.raises(KeyNeverSpends):
+    with pytest.raises(KeyCannotSpend):
         await hold(ledger, ada, key, 1)
 
     assert (await ada.get("/v1/credits/balance")).json()["credits_held"] == 0

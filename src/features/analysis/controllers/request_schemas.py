@@ -14,7 +14,7 @@ from features.analysis.domain.requests import NewAnalysis
 from shared.ids import AnalysisType, BusinessProfileId
 
 USERNAME_LENGTH_MAX = 300  # a URL with the parameters that sharing adds
-USERNAME_TEXT = "An Instagram username, with or without `@`, or the address of a profile."
+USERNAME_TEXT = "An Instagram username, with or without `@`, or the URL of a profile."
 
 Username = Annotated[
     str, msgspec.Meta(min_length=1, max_length=USERNAME_LENGTH_MAX, description=USERNAME_TEXT)
@@ -25,7 +25,7 @@ Rows = Annotated[
     msgspec.Meta(min_length=1, max_length=USERNAMES_MAX, description="As many as your plan allows at once."),
 ]
 IsFresh = Annotated[
-    bool, msgspec.Meta(description="Look at the profile again, even if somebody has just done so.")
+    bool, msgspec.Meta(description="Fetch the profile again, even if a recent copy is cached.")
 ]
 
 

@@ -5,28 +5,28 @@ class UsernameInvalid(Invalid):
     code = "username_invalid"
     text = (
         "{username} is not an Instagram username: up to 30 letters, digits, underscores and single dots, or"
-        " the address of a profile."
+        " the URL of a profile."
     )
 
 
 class ProfileIsPrivate(Conflict):
     code = "profile_private"
-    text = "@{username} is private: there are no posts to look at."
+    text = "@{username} is private: its posts cannot be analysed."
 
 
 class ProfileNotFound(NotFound):
     code = "profile_not_found"
-    text = "There is no @{username} on Instagram."
+    text = "@{username} does not exist on Instagram."
 
 
 class ProfileRestricted(Forbidden):
     code = "profile_restricted"
-    text = "@{username} shows itself only to people who are signed in, by age or by country."
+    text = "@{username} is restricted by age or country, so its posts cannot be analysed."
 
 
 class ProfilesUnavailable(Unavailable):
     code = "profiles_unavailable"
-    text = "@{username} could not be looked at now. Try again in {retry_after_s} s."
+    text = "@{username} could not be fetched. Try again in {retry_after_s} s."
 
 
 class BusinessDeleted(NotFound):
@@ -36,27 +36,27 @@ class BusinessDeleted(NotFound):
     text = "The business profile {business_profile_id} was deleted before the analysis began."
 
 
-class KeyNeverSpends(Forbidden):
+class KeyCannotSpend(Forbidden):
     code = "test_key_never_spends"
-    text = "A test key spends no credits. Ask with ?dry_run=true, or use a live key."
+    text = "A test key cannot spend credits. Send ?dry_run=true, or use a live key."
 
 
 class LightLimitReached(RateLimited):
     code = "light_limit_reached"
-    text = "Light analyses in this plan: {limit} an hour. There is room in {retry_after_s} s."
+    text = "The plan allows {limit} light analyses per hour. Try again in {retry_after_s} s."
     public = ("limit",)
 
 
 class BulkTooLarge(Invalid):
     code = "bulk_too_large"
-    text = "Usernames at once in the {plan} plan: {limit} at the most."
+    text = "The {plan} plan allows at most {limit} usernames per bulk analysis."
     public = ("limit", "plan")
 
 
 class NothingToAnalyse(Invalid):
     code = "nothing_to_analyse"
     text = (
-        "None of the {rejected_count} rows can be analysed. The first is refused as {first_code}:"
+        "None of the {rejected_count} rows can be analysed. The first is rejected with {first_code}:"
         " {first_reason}"
     )
     public = ("rejected_count", "first_code")
@@ -64,12 +64,12 @@ class NothingToAnalyse(Invalid):
 
 class BulkAnalysisNotFound(NotFound):
     code = "bulk_analysis_not_found"
-    text = "There is no such bulk analysis, or it is not yours."
+    text = "The bulk analysis does not exist, or it belongs to another account."
 
 
 class AnonymousAnalysisNotFound(NotFound):
     code = "anonymous_analysis_not_found"
-    text = "There is no analysis for this token, or its 24 hours are over."
+    text = "The token is unknown, or its 24 hours are over."
 
 
 class AnalysisNotFound(NotFound):
@@ -77,6 +77,6 @@ class AnalysisNotFound(NotFound):
 
     code = "analysis_not_found"
     text = (
-        "There is no such analysis, or it is not yours. If you have started it, /v1/runs/ followed by its id"
-        " tells how far it is."
+        "The analysis does not exist, or it belongs to another account. The progress of a run that has not"
+        " completed is at /v1/runs/ followed by its id."
     )

@@ -3,12 +3,12 @@ from shared.errors import Invalid, NotFound, PaymentRequired, PreconditionFailed
 
 class BusinessProfileNotFound(NotFound):
     code = "business_profile_not_found"
-    text = "There is no such business profile, or it is not yours."
+    text = "The business profile does not exist, or it belongs to another account."
 
 
 class BusinessProfilesLimit(PaymentRequired):
     code = "business_profiles_limit"
-    text = "Business profiles in the {plan} plan: {limit} at the most. Delete one, or move to a larger plan."
+    text = "The {plan} plan allows at most {limit} business profiles. Delete one, or change to a larger plan."
     public = ("limit", "plan")
 
 

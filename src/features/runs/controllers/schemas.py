@@ -80,7 +80,7 @@ ENDED_EXAMPLE: dict[str, Any] = {
     "refund": {
         "policy_version": REFUND_POLICY.version,
         "percent_charged": 50,
-        "explanation": "You cancelled while models were at work, which we pay for.",
+        "explanation": "You cancelled during model calls, which we pay for.",
     },
     "ended_at": "2026-11-01T09:30:14Z",
     "version": 6,

@@ -3,18 +3,18 @@ from shared.errors import Conflict, Invalid, NotFound, RateLimited
 
 class RunNotFound(NotFound):
     code = "run_not_found"
-    text = "There is no such run, or it is not yours."
+    text = "The run does not exist, or it belongs to another account."
 
 
 class RunNotRetryable(Conflict):
     code = "run_not_retryable"
-    text = "Only a single run that failed or was cancelled is tried again; this one is {status}."
+    text = "Only a failed or cancelled run that is not a bulk run can be retried; this run is {status}."
     public = ("status",)
 
 
 class WaitInvalid(Invalid):
     code = "wait_invalid"
-    text = "wait is 1 to {limit} seconds."
+    text = "wait must be 1 to {limit} seconds."
     public = ("limit",)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from features.analysis.domain.errors import KeyNeverSpends
+from features.analysis.domain.errors import KeyCannotSpend
 from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerMaintenance
 from features.credits.domain.errors import (
     ApiKeyCapReached,
@@ -150,7 +150,7 @@ class PostgresLedger(Ledger, LedgerMaintenance):
                 "conflicting": ReferenceReused(reference=reference),
                 "insufficient": InsufficientCredits(needed=credits_held, available=row["credits_available"]),
                 "key_capped": ApiKeyCapReached(needed=credits_held, cap=row["credits_moved"]),
-                "test_key": KeyNeverSpends(),
+                "test_key": KeyCannotSpend(),
                 "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
                 "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
             },

@@ -76,7 +76,7 @@ class PostgresCron(CronClaims, CronExecutions, CronHistory):
         )
         return row["is_mine"]
 
-    async def close_lost(self) -> int:
+    async def fail_stalled(self) -> int:
         (row,) = await self._session.fetch(CLOSE_LOST)
         return row["closed"]
 

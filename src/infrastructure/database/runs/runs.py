@@ -115,15 +115,15 @@ class PostgresRuns(RunStarts, Executions):
                 await deliver()
         return row["result"]
 
-    async def close_lost(self) -> int:
+    async def fail_stalled(self) -> int:
         (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
         return row["closed"]
 
-    async def tend_paused(self) -> int:
+    async def expire_or_resume_paused(self) -> int:
         (row,) = await self._session.fetch(TEND_PAUSED, PAUSED_FOR_MAX, LOST_MAX)
         return row["ended"]
 
-    async def forget_ended(self) -> int:
+    async def purge_ended(self) -> int:
         (row,) = await self._session.fetch(FORGET_ENDED, WORK_KEPT_FOR, WORKS_MAX)
         return row["forgotten"]
 
