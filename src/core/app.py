@@ -50,8 +50,8 @@ from shared.errors import DomainError
 from shared.http.problems import broken, refused, refused_by_framework
 from shared.http.route_policy import PUBLIC
 from shared.http.strict_body import StrictRequest
-from shared.middleware.failure_rate_limit import FailureRateLimit
 from shared.middleware.http_boundary import HttpBoundary
+from shared.middleware.rate_limits import FailureRateLimit
 from shared.middleware.request_body import BODIES_BYTES_MAX, Limits
 from shared.middleware.request_pipeline import RequestPipeline
 

@@ -13,7 +13,7 @@ class DomainError(Exception):
     """An expected error. Its ``text`` is formatted with the facts, which are keyword arguments."""
 
     code: ClassVar[str]
-    text: ClassVar[str]
+    text: ClassVar[str] = ""
     public: ClassVar[tuple[str, ...]] = ()  # facts that the problem document contains in addition to the text
     retry_after_s: int | None = None  # seconds until a retry can succeed, if known
 

@@ -73,21 +73,21 @@ class ModelsUnavailable(Unavailable):
     """No model returned a completion within the attempts and the time of the task."""
 
     code = "models_unavailable"
-    text = "No model answers for {task} at the moment. Try again in {retry_after_s} s."
+    text = "No model is available for {task} at the moment. Try again in {retry_after_s} s."
 
 
 class CompletionMalformed(UpstreamFailed):
-    code = "model_answer_malformed"
-    text = "The model {model} answered {task} twice in a form that cannot be used."
+    code = "completion_malformed"
+    text = "The model {model} returned two malformed completions for {task}."
 
 
 class CompletionRefused(UpstreamFailed):
     code = "model_refused"
-    text = "The model {model} declined to answer {task}."
+    text = "The model {model} refused the prompt of {task}."
 
 
 class PromptRejected(Invalid):
     """The provider rejects the prompt permanently: it is too long or not allowed."""
 
-    code = "model_question_invalid"
-    text = "The model {model} does not take this question for {task}; it may be too long."
+    code = "prompt_rejected"
+    text = "The model {model} rejects the prompt of {task}; it may be too long."

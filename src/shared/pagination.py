@@ -19,7 +19,7 @@ T = TypeVar("T")
 POSITION_PATTERN = "^70(3[0-9]){1,18}$"
 _TIME = "(3[0-9]){1,17}"
 _ID = "2e(3[0-9]|6[1-6]){32}"
-PLACE_PATTERN = f"^74{_TIME}{_ID}$"
+CURSOR_PATTERN = f"^74{_TIME}{_ID}$"
 _VALUES: dict[type, str] = {
     datetime: _TIME,
     int: "(3[0-9]){1,18}",
@@ -48,47 +48,47 @@ class Page(Generic[T]):
     next_cursor: str | None = None  # None on the last page
 
 
-def page_of(found: list[T], limit: int, place: Callable[[T], Cursor]) -> Page[T]:
+def page_of(found: list[T], limit: int, cursor_of: Callable[[T], Cursor]) -> Page[T]:
     """Return the first ``limit`` rows; the caller queries one row more to detect a next page."""
     if len(found) <= limit:
         return Page(found)
-    return Page(found[:limit], encode_place(place(found[limit - 1])))
+    return Page(found[:limit], encode_cursor(cursor_of(found[limit - 1])))
 
 
 class CursorInvalid(Invalid):
     code = "cursor_invalid"
-    text = "The cursor is not one of ours. Leave it out to start from the first page."
+    text = "The cursor is not valid. Omit it to start from the first page."
 
 
-def encode_cursor(position: int) -> str:
+def encode_position(position: int) -> str:
     return _encode(f"p{position}")
 
 
-def decode_cursor(cursor: str) -> int:
+def decode_position(cursor: str) -> int:
     return int(_decode(cursor, POSITION_PATTERN)[1:])
 
 
-def encode_place(place: Cursor) -> str:
-    return _encode(f"t{_microseconds(place.at)}.{place.id.hex}")
+def encode_cursor(cursor: Cursor) -> str:
+    return _encode(f"t{_microseconds(cursor.at)}.{cursor.id.hex}")
 
 
-def decode_place(cursor: str | None) -> Cursor | None:
+def decode_cursor(cursor: str | None) -> Cursor | None:
     if cursor is None:
         return None
-    microseconds, _, name = _decode(cursor, PLACE_PATTERN)[1:].partition(".")
+    microseconds, _, name = _decode(cursor, CURSOR_PATTERN)[1:].partition(".")
     return Cursor(_instant(int(microseconds)), UUID(name))
 
 
 def sorted_pattern(sorts: Mapping[str, type]) -> str:
     """Return the pattern of a list's cursors; ``sorts`` maps each sort name to the type of its values."""
-    places = (f"{sort.encode().hex()}3a{_VALUES[kind]}" for sort, kind in sorts.items())
-    return f"^73({'|'.join(places)}){_ID}$"
+    values = (f"{sort.encode().hex()}3a{_VALUES[kind]}" for sort, kind in sorts.items())
+    return f"^73({'|'.join(values)}){_ID}$"
 
 
-def encode_sorted(sort: str, place: SortedCursor) -> str:
-    value = place.value
+def encode_sorted(sort: str, cursor: SortedCursor) -> str:
+    value = cursor.value
     text = _microseconds(value) if isinstance(value, datetime) else value
-    return _encode(f"s{sort}:{text}.{place.id.hex}")
+    return _encode(f"s{sort}:{text}.{cursor.id.hex}")
 
 
 def decode_sorted(cursor: str | None, sort: str, kind: type) -> SortedCursor | None:

@@ -6,8 +6,8 @@ from shared.errors import Invalid
 
 
 class TimestampInvalid(Invalid):
-    code = "instant_invalid"
-    text = "A time needs its offset and a year we can count, as in 2026-11-01T00:00:00Z."
+    code = "timestamp_invalid"
+    text = "A time needs an offset and a supported year, as in 2026-11-01T00:00:00Z."
 
 
 def as_utc(instant: datetime | None) -> datetime | None:

@@ -16,14 +16,12 @@ from simulators.ai.prompt_cache import PromptCache
 from simulators.control import control_router
 from simulators.faults.faults import Faults, faults_router
 from simulators.faults.latency import Latencies, latency_router
-from simulators.faults.middleware import FaultMiddleware
-from simulators.faults.request_counter import RequestCounter
+from simulators.faults.middleware import FaultMiddleware, RequestCounter
 from simulators.instagram.apify import apify_router
 from simulators.instagram.apify_runs import ActorRuns
 from simulators.instagram.scraper_api import scraper_api_router
 from simulators.stripe.app import StripeSimulator
-from simulators.supabase.auth import SupabaseAuth, supabase_router
-from simulators.supabase.outbox import Outbox
+from simulators.supabase import Outbox, SupabaseAuth, supabase_router
 
 OUTBOX = "outbox.jsonl"
 STRIPE = "simulated-stripe.sqlite"
@@ -40,7 +38,7 @@ def create_simulators(
             "faults": faults,
             "latencies": latencies,
             "requests": requests,
-            "prompt_memory": PromptCache(),
+            "prompt_cache": PromptCache(),
             "runs": ActorRuns(latencies),
             "stripe": stripe,
             "supabase": SupabaseAuth(issuer, Outbox(data_dir / OUTBOX)),
@@ -65,4 +63,4 @@ def create_simulators(
         is_gateway = scope["type"] == "http" and scope["path"].startswith(cloudflare.PATH)
         await (through_gateway if is_gateway else providers)(scope, receive, send)
 
-    return simulators, stripe.courier.run()
+    return simulators, stripe.delivery_worker.run()

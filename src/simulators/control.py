@@ -23,7 +23,7 @@ def get_state(state: State) -> dict[str, Any]:
     runs, gateway = state.runs, state.gateway
     return {
         "requests": dict(state.requests.counts),
-        "under_way": {route: count for route, count in state.requests.under_way.items() if count},
+        "in_flight": {route: count for route, count in state.requests.in_flight.items() if count},
         "apify": {
             "started": runs.started,
             "running": runs.running,
@@ -35,12 +35,12 @@ def get_state(state: State) -> dict[str, Any]:
 
 
 @delete("/_state", sync_to_thread=False)
-def forget_state(state: State) -> None:
+def clear_state(state: State) -> None:
     """Resets the counts and empties the prompt cache."""
     state.requests.counts.clear()
-    state.runs.forget()
-    state.gateway.forget()
-    state.prompt_memory.clear()
+    state.runs.clear()
+    state.gateway.clear()
+    state.prompt_cache.clear()
 
 
 @post("/_settings", status_code=204, sync_to_thread=False)
@@ -60,5 +60,5 @@ def reset_settings(state: State) -> None:
 
 
 def control_router() -> Router:
-    handlers: list[Any] = [get_state, forget_state, set_settings, reset_settings]
+    handlers: list[Any] = [get_state, clear_state, set_settings, reset_settings]
     return Router("/", route_handlers=handlers)

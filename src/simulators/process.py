@@ -30,7 +30,7 @@ async def serve_simulators(
     bound = bind(HOST, port)
     port = bound.getsockname()[1]
     logging.getLogger("_granian").setLevel(logging.ERROR)
-    simulators, beside = create_simulators(data_dir, issuer, latency_scale=latency_scale)
+    simulators, background = create_simulators(data_dir, issuer, latency_scale=latency_scale)
     server = HttpServer(simulators, bound, backlog=BACKLOG, backpressure=CONNECTIONS_MAX)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -38,7 +38,7 @@ async def serve_simulators(
     listen(bound, BACKLOG)
     serving = asyncio.create_task(server.serve())
     # The server's own stop would wait for responses that simulate a timeout and never end.
-    ends = {serving, asyncio.create_task(beside), asyncio.create_task(stopped.wait())}
+    ends = {serving, asyncio.create_task(background), asyncio.create_task(stopped.wait())}
     if until_stdin_ends:
         ends.add(asyncio.create_task(_stdin_ends()))
     try:

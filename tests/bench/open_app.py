@@ -23,8 +23,8 @@ from core.wiring.bootstrap import local_issuer, runtime
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
 from shared.http.strict_body import StrictRequest
-from shared.middleware.failure_rate_limit import FailureRateLimit
 from shared.middleware.http_boundary import HttpBoundary
+from shared.middleware.rate_limits import FailureRateLimit
 from shared.middleware.request_body import Limits
 
 

@@ -51,7 +51,7 @@ async def renewals_and_bare_grants(place: Place) -> AsyncGenerator[Round]:
         grants = _Grants(session)
 
         async def renew() -> int:
-            renewed, credits_granted = await repository.renew_own(OWN_PER_TRANSACTION)
+            renewed, credits_granted = await repository.renew_internal(OWN_PER_TRANSACTION)
             if credits_granted != renewed * CREDITS:
                 raise BenchFailed("There are no subscriptions left to renew.")
             return renewed
@@ -68,7 +68,7 @@ async def memory_after_all_and_after_few(place: Place) -> AsyncGenerator[Round]:
     await _make_due(place)
     async with open_database(place) as database:
         repository = PostgresSubscriptionRepository(database.admin("benchmark"))
-        await repository.renew_own(OWN_PER_TRANSACTION)
+        await repository.renew_internal(OWN_PER_TRANSACTION)
         first_mb = resident_mb(os.getpid())
         summary = await Renewals(repository, None).run(is_dry_run=False)
         last_mb = resident_mb(os.getpid())

@@ -16,7 +16,7 @@ from litestar.openapi.spec import Example
 from features.auth.application.authentication import Authenticator
 from shared.errors import Unavailable
 from shared.http.route_policy import PUBLIC, UNCOUNTED
-from shared.middleware.failure_rate_limit import FailureRateLimit
+from shared.middleware.rate_limits import FailureRateLimit
 
 VERSION = "0.1.0"
 PROBE_TIMEOUT_S = 5.0

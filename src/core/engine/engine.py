@@ -144,7 +144,7 @@ class Engine:
         while True:
             await asyncio.sleep(STALLED_INTERVAL_S)
             with suppress(Unavailable):
-                while count := await self._config.executions.expire_or_resume_paused():
+                while count := await self._config.executions.maintain_paused():
                     log.info("paused_runs_expired", count=count)
 
     async def _purge_ended(self) -> None:

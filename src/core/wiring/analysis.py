@@ -1,7 +1,5 @@
 """Use cases that quote and start analyses. The workflows that run them are in ``wiring.workflows``."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import msgspec
@@ -32,19 +30,14 @@ class AnalysisUseCases:
     anonymous: AnonymousAnalyses
 
 
-@asynccontextmanager
-async def open_beginnings(database: Database, durations: Durations) -> AsyncGenerator[AnalysisUseCases]:
+def analysis_use_cases(database: Database, durations: Durations) -> AnalysisUseCases:
     session = database.admin("analysis starts")
     runs = PostgresAnalysisRuns(session, PostgresRuns(session), PostgresBulkItems(session))
     prices = PostgresPrices(session)
     terms = PostgresAnalysisQuotas(database)
-    visitors = PostgresAnonymousResults(database)
-    try:
-        yield AnalysisUseCases(
-            starts=StartAnalysis(runs, prices),
-            quotes=Quotes(terms, prices, terms, durations, REFUND, utc_now),
-            bulk=StartBulk(runs, terms, prices, terms),
-            anonymous=AnonymousAnalyses(visitors),
-        )
-    finally:
-        await visitors.close()
+    return AnalysisUseCases(
+        starts=StartAnalysis(runs, prices),
+        quotes=Quotes(terms, prices, terms, durations, REFUND, utc_now),
+        bulk=StartBulk(runs, terms, prices, terms),
+        anonymous=AnonymousAnalyses(PostgresAnonymousResults(database)),
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.api.health import Health
 from core.settings.settings import Settings
-from core.wiring.analysis import AnalysisUseCases, open_beginnings
+from core.wiring.analysis import AnalysisUseCases, analysis_use_cases
 from core.wiring.billing import BillingUseCases, billing_on
 from core.wiring.bootstrap import Runtime
 from core.wiring.health_checks import engine_probe, identity_probes, payment_probe, probes, provider_probes
@@ -59,8 +59,7 @@ from infrastructure.database.http.request_log import PostgresRequestLog
 from infrastructure.database.leads.leads import PostgresLeads
 from infrastructure.identity.keys import Keys
 from infrastructure.identity.verifier import JwtVerifier
-from infrastructure.rate_limits.memory import MemoryWindows
-from infrastructure.rate_limits.windows import WindowStore
+from infrastructure.rate_limits.windows import MemoryWindows, WindowStore
 from shared.middleware.idempotency import Idempotency
 from shared.middleware.rate_limits import RateLimits
 from shared.middleware.request_log import Record
@@ -116,9 +115,9 @@ async def build(place: Runtime) -> AsyncGenerator[Application]:
         open_foundation(place) as foundation,
         invitation_mail(place, foundation.simulators) as mail,
         open_runs(place, foundation.addresses, foundation.database) as runs,
-        open_beginnings(foundation.database, runs.estimates) as beginnings,
     ):
         database = foundation.database
+        beginnings = analysis_use_cases(database, runs.estimates)
         traffic = Traffic(
             key_ring=PostgresApiKeyLookup(database),
             attempts=PostgresIdempotencyKeys(database),
@@ -141,7 +140,7 @@ class Traffic:
     windows: WindowStore
 
     async def close(self) -> None:
-        for part in (self.key_ring, self.attempts, self.requests, self.windows):
+        for part in (self.key_ring, self.requests, self.windows):
             await part.close()
 
 

@@ -10,7 +10,7 @@ from features.auth.application.ports import InvitationMail
 from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.keys import FixedKey, KeyInvalid, Keys, load_pem
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
-from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supabase import SERVICE_ROLE_KEY
 from simulators.supervisor import Simulators
 
 

@@ -37,7 +37,6 @@ async def open_payments(
     try:
         yield Payments(api, None if where is None else StripeQueries(api), LeasedSubscriptionLocks(slots))
     finally:
-        await slots.close()
         await api.close()
 
 

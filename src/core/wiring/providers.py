@@ -60,7 +60,7 @@ async def open_providers(
     async with AsyncExitStack() as stack:
         objects = _objects(place.settings)
         stack.push_async_callback(objects.close)
-        apify = _apify(place.settings, outside, database, books, stack)
+        apify = _apify(place.settings, outside, database, books)
         source = _source(apify, outside, books, stack)
         known = CachedProfiles(objects, takes_simulated=outside.is_simulated("apify"))
         profiles = ProfileReader(source, known, ProfileCacheMetrics(books.points), utc_now)
@@ -89,7 +89,7 @@ def _source(
     scraper_api = outside.where("scraperapi")
     second = None
     if scraper_api is not None:
-        second = ScraperApiProfiles(scraper_api, books.calls, books.prices, now=utc_now)
+        second = ScraperApiProfiles(scraper_api, books.costs, now=utc_now)
         stack.push_async_callback(second.close)
     if first is None:
         assert second is not None, "settings demand one of the two"
@@ -102,18 +102,16 @@ def _apify(
     outside: ProviderEndpoints,
     database: Database,
     books: CostRecorders,
-    stack: AsyncExitStack,
 ) -> ApifyProfiles | None:
     where = outside.where("apify")
     if where is None:
         return None
     slots = PostgresSemaphore(database)
-    stack.push_async_callback(slots.close)
     limits = ApifyLimits(
-        at_once_max=settings.providers.scrapes_max,
+        concurrent_max=settings.providers.scrapes_max,
         usd_max=Decimal(settings.providers.scrape_cents_max) / 100,
     )
-    return ApifyProfiles(where, slots, books.calls, books.prices, now=utc_now, limits=limits)
+    return ApifyProfiles(where, slots, books.costs, now=utc_now, limits=limits)
 
 
 def _gateway(
@@ -137,7 +135,6 @@ def _gateway(
     answers = None
     if chosen.answers_kept_h:
         answers = PostgresCompletionCache(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
-        stack.push_async_callback(answers.close)
     try:
         catalog = read_model_catalog(chosen.models, providers=providers)
     except ModelCatalogInvalid as error:

@@ -9,7 +9,7 @@ SCRAPE, SAVE = "scrape", "save"
 FAILURES: dict[str, Outcome] = {
     "profiles_unavailable": "scrape_failure",
     "models_unavailable": "provider_failure",
-    "model_answer_malformed": "invalid_answer",
+    "completion_malformed": "invalid_answer",
     "model_refused": "refused_answer",
 }
 # Outcome by the step that was cancelled; all other steps are prompts.

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID, uuid4
 
 import structlog
 
 from features.costs.application.ports import CallLog
-from features.costs.domain.provider_calls import CallOutcome, ModelCall
+from features.costs.domain.provider_calls import CallOutcome, ModelCall, ScrapeCall
 from shared.cancellation import run_uncancelled
 from shared.clock import Clock
 from shared.llm import Cache, CostOwner, Usage
@@ -24,6 +24,8 @@ class Prices(Protocol):
     """Implemented by PriceBook."""
 
     def of_tokens(self, provider: str, model: str, usage: Usage, at: datetime) -> int | None: ...
+
+    def of_units(self, provider: str, unit: str, count: float, at: datetime) -> int | None: ...
 
 
 @dataclass(slots=True)
@@ -47,6 +49,21 @@ class UsageRow:
     model: str
     attempt: int  # 0: no call was made
     began_s: float
+
+
+class ScrapeRequest(NamedTuple):
+    """The scrape to which a scraper's calls belong."""
+
+    provider: str
+    username: str
+    posts_asked: int
+    owner: CostOwner
+    is_simulated: bool
+
+
+class ScrapeCost(NamedTuple):
+    nanodollars: int | None  # None when the price is unknown
+    is_estimated: bool = False
 
 
 class CostTracker:
@@ -111,6 +128,36 @@ class CostTracker:
             gateway_log_id=gateway_log_id,
         )
         await run_uncancelled(self._calls.record_model_call(call))
+
+    async def track_apify_call(
+        self,
+        request: ScrapeRequest,
+        outcome: str,
+        *,
+        began_s: float,
+        cost: ScrapeCost,
+        posts_scraped: int = 0,
+        run_id: str | None = None,
+    ) -> None:
+        """Also records ScraperAPI's calls. ``began_s`` is by the monotonic clock."""
+        call = ScrapeCall(
+            at=self._now(),
+            spender=request.owner,
+            provider=request.provider,
+            username=request.username,
+            outcome=outcome,
+            posts_asked=request.posts_asked,
+            posts_found=posts_scraped,
+            cost_nanodollars=cost.nanodollars,
+            is_estimated=cost.is_estimated,
+            duration_ms=(self._monotonic_s() - began_s) * 1_000,
+            is_simulated=request.is_simulated,
+            provider_run_id=run_id,
+        )
+        await run_uncancelled(self._calls.record_scrape(call))
+
+    def price_of(self, provider: str, unit: str, count: float) -> int | None:
+        return self._prices.of_units(provider, unit, count, self._now())
 
     def _price(self, row: UsageRow, usage: Usage, at: datetime) -> int | None:
         price = self._prices.of_tokens(row.provider, row.model, usage, at)

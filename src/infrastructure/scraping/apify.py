@@ -15,20 +15,18 @@ import structlog
 from features.analysis.application.ports import ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
 from features.analysis.domain.profile.profile import Post, Profile, Scrape
-from features.costs.application.ports import CallLog
-from features.costs.domain.prices import PriceBook
-from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from infrastructure.monitoring.cost_tracker import CostTracker, ScrapeRequest
+from infrastructure.provider_endpoint import ClientPerEndpoint, EndpointResolver, ProviderEndpoint
 from infrastructure.resilience.semaphore import DistributedSemaphore, SlotsBusy
 from infrastructure.scraping.apify_mapping import MappedProfile, newest_first, read_posts, read_profile
-from infrastructure.scraping.apify_port import ActorRunRequest, ActorRuns
-from infrastructure.scraping.apify_scrape import POLL_S, ApifyScrape, ScrapeReading
-from infrastructure.scraping.cost_recorder import ScrapeCostRecorder
-from infrastructure.scraping.errors import (
-    ScrapeError,
-    ScrapeRetryLimits,
-    Sleep,
-    told_retry_after_s,
+from infrastructure.scraping.apify_scrape import (
+    POLL_S,
+    ActorRunRequest,
+    ActorRuns,
+    ApifyScrape,
+    ScrapeReading,
 )
+from infrastructure.scraping.errors import ScrapeError, ScrapeRetries, Sleep, caller_retry_after_s
 from shared.cancellation import run_uncancelled
 from shared.clock import Clock
 from shared.llm import CostOwner
@@ -46,12 +44,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
 
 
 class ApifyLimits(msgspec.Struct, frozen=True, kw_only=True):
-    look_s: float = 240.0
+    scrape_s: float = 240.0
     slot_wait_s: float = 300.0
     run_s: float = 110.0  # Apify's own timeout, in case this process dies
     usd_max: Decimal = Decimal("0.50")  # minimum accepted by these actors
     memory_mbytes: int | None = None
-    at_once_max: int = SLOTS_MAX
+    concurrent_max: int = SLOTS_MAX
     poll_s: float = POLL_S
     call_s: float = 15.0
 
@@ -64,10 +62,9 @@ class ApifyProfiles(ProfileSource):
 
     def __init__(
         self,
-        where: EndpointResolver,
+        resolve_endpoint: EndpointResolver,
         slots: DistributedSemaphore,
-        log: CallLog,
-        prices: PriceBook,
+        costs: CostTracker,
         *,
         now: Clock,
         limits: ApifyLimits = ApifyLimits(),  # noqa: B008  frozen
@@ -76,29 +73,30 @@ class ApifyProfiles(ProfileSource):
         sleep: Sleep = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._where = where
+        self._resolve_endpoint = resolve_endpoint
         self._slots = slots
-        self._log = log
-        self._prices = prices
+        self._costs = costs
         self._now = now
         self._limits = limits
         self._profile_actor = profile_actor
         self._posts_actor = posts_actor
         self._sleep = sleep
         self._jitter = jitter
-        self._made: tuple[ProviderEndpoint, ActorRuns] | None = None
+        self._clients = ClientPerEndpoint(self._create)
 
     async def fetch(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
         """Raises ProfilesUnavailable for Apify's failures. Errors of the semaphore and its database
         propagate.
         """
-        at_once_max = self._limits.at_once_max
         async with self._slot():
-            access = await self._where()
-            if posts_max <= LATEST_POSTS_MAX:
-                return await self._look(username, posts_max, spender, access)
-            async with self._slots.acquire_now(SLOTS_NAME, at_once_max) as has_second:
-                return await self._look(username, posts_max, spender, access, has_second=has_second)
+            endpoint = await self._resolve_endpoint()
+            request = ScrapeRequest(PROVIDER, username, posts_max, spender, endpoint.is_simulated)
+            async with self._clients.borrow(endpoint) as runs:
+                if posts_max <= LATEST_POSTS_MAX:
+                    return await self._scrape(runs, request)
+                concurrent_max = self._limits.concurrent_max
+                async with self._slots.acquire_now(SLOTS_NAME, concurrent_max) as has_second:
+                    return await self._scrape(runs, request, has_second=has_second)
 
     @asynccontextmanager
     async def _slot(self) -> AsyncGenerator[None]:
@@ -106,79 +104,66 @@ class ApifyProfiles(ProfileSource):
         async with AsyncExitStack() as stack:
             try:
                 async with asyncio.timeout(limits.slot_wait_s):
-                    await stack.enter_async_context(self._slots.acquire(SLOTS_NAME, limits.at_once_max))
+                    await stack.enter_async_context(self._slots.acquire(SLOTS_NAME, limits.concurrent_max))
             except TimeoutError:
                 raise SlotsBusy(name=SLOTS_NAME) from None
             yield
 
-    async def _look(
-        self,
-        username: str,
-        posts_max: int,
-        spender: CostOwner,
-        access: ProviderEndpoint,
-        *,
-        has_second: bool = False,
-    ) -> Scrape:
-        receipts = ScrapeCostRecorder(
-            *(self._log, self._prices, self._now, PROVIDER, username, posts_max, spender),
-            is_simulated=access.is_simulated,
-        )
-        runs = await self._runs(access)
-        lookings = [self._looking(runs, receipts) for _ in range(2 if has_second else 1)]
+    async def _scrape(self, runs: ActorRuns, request: ScrapeRequest, *, has_second: bool = False) -> Scrape:
+        scrapes = [self._new_scrape(runs, request) for _ in range(2 if has_second else 1)]
         outcome = "cancelled"
         try:
-            async with asyncio.timeout(self._limits.look_s):
-                finding = await self._find(lookings, username, posts_max)
+            async with asyncio.timeout(self._limits.scrape_s):
+                found = await self._find(scrapes, request.username, request.posts_asked)
         except (ScrapeError, TimeoutError) as error:
             outcome = _outcome_of(error)
-            raise ProfilesUnavailable(username=username, retry_after_s=told_retry_after_s(error)) from None
+            raise ProfilesUnavailable(
+                username=request.username, retry_after_s=caller_retry_after_s(error)
+            ) from None
         finally:
-            await run_uncancelled(_close(lookings, outcome))
+            await run_uncancelled(_close(scrapes, outcome))
         return Scrape(
-            outcome=finding.outcome,
-            profile=finding.profile,
-            posts_asked=posts_max,
+            outcome=found.outcome,
+            profile=found.profile,
+            posts_asked=request.posts_asked,
             scraped_at=self._now(),
             provider=PROVIDER,
-            is_simulated=access.is_simulated,
+            is_simulated=request.is_simulated,
         )
 
-    def _looking(self, runs: ActorRuns, receipts: ScrapeCostRecorder) -> ApifyScrape:
-        patience = ScrapeRetryLimits(self._sleep, self._jitter)
-        return ApifyScrape(runs, receipts, patience, sleep=self._sleep, poll_s=self._limits.poll_s)
+    def _new_scrape(self, runs: ActorRuns, request: ScrapeRequest) -> ApifyScrape:
+        retries = ScrapeRetries(self._sleep, self._jitter)
+        return ApifyScrape(runs, self._costs, request, retries, sleep=self._sleep, poll_s=self._limits.poll_s)
 
-    async def _find(self, lookings: list[ApifyScrape], username: str, posts_max: int) -> MappedProfile:
-        first, *others = lookings
+    async def _find(self, scrapes: list[ApifyScrape], username: str, posts_max: int) -> MappedProfile:
+        first, *others = scrapes
         early = [asyncio.create_task(self._posts(other, username, posts_max)) for other in others]
         try:
-            finding = await self._profile(first, username)
-            if finding.outcome != "ok" or finding.profile is None:
-                return finding
-            posts = finding.profile.posts
-            if _is_more_to_be_found(finding.profile, posts_max):
+            found = await self._profile(first, username)
+            if found.outcome != "ok" or found.profile is None:
+                return found
+            posts = found.profile.posts
+            if _has_more_posts(found.profile, posts_max):
                 more = await (early[0] if early else self._posts(first, username, posts_max))
                 posts = newest_first((*posts, *more))
         finally:
-            await run_uncancelled(_end(early))
-        return MappedProfile("ok", msgspec.structs.replace(finding.profile, posts=posts[:posts_max]))
+            await run_uncancelled(_cancel(early))
+        return MappedProfile("ok", msgspec.structs.replace(found.profile, posts=posts[:posts_max]))
 
-    async def _profile(self, looking: ApifyScrape, username: str) -> MappedProfile:
+    async def _profile(self, scrape: ApifyScrape, username: str) -> MappedProfile:
         def read(items: list[Any]) -> ScrapeReading[MappedProfile]:
-            finding = read_profile(items, username, now=self._now())
-            return ScrapeReading(
-                finding, finding.outcome, len(finding.profile.posts) if finding.profile else 0
-            )
+            found = read_profile(items, username, now=self._now())
+            return ScrapeReading(found, found.outcome, len(found.profile.posts) if found.profile else 0)
 
-        order = self._order(self._profile_actor, {"usernames": [username]}, items_max=1)
-        return (await looking.carry_out(order, read, items_max=PROFILE_ITEMS_MAX)).value
+        request = self._request(self._profile_actor, {"usernames": [username]}, items_max=1)
+        return (await scrape.run(request, read, items_max=PROFILE_ITEMS_MAX)).value
 
-    async def _posts(self, looking: ApifyScrape, username: str, posts_max: int) -> tuple[Post, ...]:
+    async def _posts(self, scrape: ApifyScrape, username: str, posts_max: int) -> tuple[Post, ...]:
         def read(items: list[Any]) -> ScrapeReading[tuple[Post, ...]]:
             posts = read_posts(items, now=self._now())
             return ScrapeReading(posts, "ok", min(len(posts), posts_max))
 
-        order = self._order(
+        request = self._request(
             self._posts_actor,
             {
                 "directUrls": [f"https://www.instagram.com/{username}/"],
@@ -187,10 +172,10 @@ class ApifyProfiles(ProfileSource):
             },
             items_max=posts_max,
         )
-        reading = await looking.carry_out(order, read, items_max=posts_max + PINNED_POSTS_MAX)
+        reading = await scrape.run(request, read, items_max=posts_max + PINNED_POSTS_MAX)
         return reading.value
 
-    def _order(self, actor: str, actor_input: dict[str, Any], *, items_max: int) -> ActorRunRequest:
+    def _request(self, actor: str, actor_input: dict[str, Any], *, items_max: int) -> ActorRunRequest:
         return ActorRunRequest(
             actor=actor,
             input=actor_input,
@@ -203,46 +188,41 @@ class ApifyProfiles(ProfileSource):
     async def prepare(self) -> None:
         """Never fails. Called at startup, it saves the first scrape the time of importing the client."""
         with suppress(Exception):
-            await self._runs(await self._where())
+            async with self._clients.borrow(await self._resolve_endpoint()):
+                pass
 
-    async def _runs(self, access: ProviderEndpoint) -> ActorRuns:
-        if self._made is None or self._made[0] != access:
-            self._made = (access, await asyncio.to_thread(_make, access, self._limits.call_s))
-        return self._made[1]
+    def _create(self, endpoint: ProviderEndpoint) -> ActorRuns:
+        from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  slow import
 
-
-def _make(access: ProviderEndpoint, timeout_s: float) -> ActorRuns:
-    from infrastructure.scraping.apify_runs import ApifyRuns  # noqa: PLC0415  slow import
-
-    return ApifyRuns(access, timeout_s=timeout_s)
+        return ApifyRuns(endpoint, timeout_s=self._limits.call_s)
 
 
-async def _end(tasks: list[asyncio.Task[tuple[Post, ...]]]) -> None:
+async def _cancel(tasks: list[asyncio.Task[tuple[Post, ...]]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)  # their errors were already raised or are irrelevant
 
 
-async def _close(lookings: list[ApifyScrape], outcome: str) -> None:
-    first, *others = lookings
+async def _close(scrapes: list[ApifyScrape], outcome: str) -> None:
+    first, *others = scrapes
     await first.close(outcome)
     for other in others:
         await other.close("cancelled")
 
 
-def _is_more_to_be_found(profile: Profile, posts_max: int) -> bool:
+def _has_more_posts(profile: Profile, posts_max: int) -> bool:
     """A profile that has posts but reports a count of zero has an unknown number of posts."""
-    there = posts_max if profile.posts and not profile.posts_count else profile.posts_count
-    return posts_max > LATEST_POSTS_MAX and len(profile.posts) < min(posts_max, there)
+    available = posts_max if profile.posts and not profile.posts_count else profile.posts_count
+    return posts_max > LATEST_POSTS_MAX and len(profile.posts) < min(posts_max, available)
 
 
 def _outcome_of(error: ScrapeError | TimeoutError) -> str:
     if not isinstance(error, ScrapeError):
         return "timeout"
-    if error.trouble == "refused":
+    if error.kind == "rejected":
         log.error(
-            "apify_refuses_us",
+            "apify_rejected_us",
             detail=error.detail,
             hint="Check the Apify token, the plan's limits, and that the account may run the actors.",
         )
-    return "timeout" if error.trouble == "timeout" else "unavailable"
+    return "timeout" if error.kind == "timeout" else "unavailable"

@@ -19,8 +19,8 @@ from infrastructure.scraping.field_parsing import (
     is_object,
     listed,
     names,
+    required_count,
     text,
-    told_count,
     usernames,
 )
 
@@ -47,9 +47,9 @@ def read_profile(items: list[Any], username: str, *, now: datetime) -> MappedPro
     if item is None:
         item = next((item for item in items if is_object(item) and item.get("error")), None)
         if item is None or text(item.get("username")):
-            raise ScrapeError("garbled", detail="another profile, or none")
+            raise ScrapeError("malformed_response", detail="another profile, or none")
     if item.get("error"):
-        return MappedProfile(_said(item))
+        return MappedProfile(_outcome_of(item))
     if flag(item.get("isRestrictedProfile")):
         return MappedProfile("restricted")
     profile = _profile(item, now=now)
@@ -75,16 +75,16 @@ def _is_of(item: object, username: str) -> bool:
     return is_object(item) and text(item.get("username")).lower() == username.lower()
 
 
-def _said(item: dict[str, Any]) -> Outcome:
+def _outcome_of(item: dict[str, Any]) -> Outcome:
     error = text(item.get("error"), 100).lower()
-    said = f"{error} {text(item.get('errorDescription'), 500).lower()}".replace("_", " ")
-    if NOT_FOUND.search(said):
+    message = f"{error} {text(item.get('errorDescription'), 500).lower()}".replace("_", " ")
+    if NOT_FOUND.search(message):
         return "not_found"
     if error in ("private", "private_account"):
         return "private"
     # The actor reached the page and saw nothing, while a private profile would show its name. With messages
     # of failed requests the actor did not reach the page.
-    is_wall = error == "no_items" or RESTRICTED.search(said)
+    is_wall = error == "no_items" or RESTRICTED.search(message)
     if is_wall and not listed(item.get("requestErrorMessages")):
         return "restricted"
     raise ScrapeError("unavailable", detail="the actor failed")
@@ -100,7 +100,7 @@ def _profile(item: dict[str, Any], *, now: datetime) -> Profile:
         full_name=text(item.get("fullName"), 200),
         biography=text(item.get("biography")),
         external_urls=addresses((item.get("externalUrl"), *links)),
-        followers_count=told_count(item.get("followersCount")),
+        followers_count=required_count(item.get("followersCount")),
         following_count=count(item.get("followsCount")) or 0,
         posts_count=count(item.get("postsCount")) or 0,
         highlights_count=count(item.get("highlightReelCount")) or 0,

@@ -1,28 +1,72 @@
 """One scrape of a profile via Apify, with cleanup of every run that it started."""
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
-from uuid import uuid4
+from decimal import Decimal
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import structlog
 
-from infrastructure.scraping.apify_port import ActorRun, ActorRunRequest, ActorRuns, DatasetItems
-from infrastructure.scraping.cost_recorder import ScrapeCostRecorder
-from infrastructure.scraping.errors import ScrapeError, ScrapeRetryLimits, Sleep
-from shared.cancellation import run_uncancelled
+from infrastructure.monitoring.cost_tracker import CostTracker, ScrapeCost, ScrapeRequest
+from infrastructure.scraping.errors import ScrapeError, ScrapeRetries, Sleep
 
 T = TypeVar("T")
 
 POLL_S = 20.0
-CLEAR_UP_S = 12.0
-LATECOMERS_S = 1.0  # delay until a run with an interrupted start is listed
-SECOND_READING_S = 2.0  # delay before an empty dataset is read again
-ATTEMPTS_TO_ABORT = 2
+ABORT_S = 12.0
+ABORTS_MAX = 2
+SECOND_READ_S = 2.0  # delay before an empty dataset is read again
+NANODOLLARS = 10**9
+OVER = frozenset({"SUCCEEDED", "FAILED", "TIMED-OUT", "ABORTED"})
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("scraping")
+
+
+class ActorRunRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A run to start and the limit of its cost."""
+
+    actor: str
+    input: dict[str, Any]
+    items_max: int  # charged items
+    usd_max: Decimal
+    timeout_s: float
+    memory_mbytes: int | None = None  # None: the actor's default
+
+
+class ActorRun(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    dataset_id: str
+    status: str
+    usd: float | None = None  # cost; not reported for every kind of actor
+    item_usd: float | None = None  # price per item, for actors charged by result
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in OVER
+
+
+class DatasetItems(msgspec.Struct, frozen=True):
+    found: list[Any]
+    total: int  # may exceed the number of items read
+
+
+class ActorRuns(Protocol):
+    """Runs of Apify's actors. Each call is one request, or one per page. Raises only ScrapeError."""
+
+    async def start(self, request: ActorRunRequest) -> ActorRun: ...
+
+    async def wait(self, run_id: str, *, wait_s: float) -> ActorRun:
+        """Returns when the run has ended or after ``wait_s``."""
+        ...
+
+    async def items(self, run: ActorRun, *, items_max: int) -> DatasetItems: ...
+
+    async def abort(self, run_id: str) -> ActorRun: ...
+
+    async def close(self) -> None: ...
 
 
 class ScrapeReading(msgspec.Struct, Generic[T], frozen=True):
@@ -32,49 +76,53 @@ class ScrapeReading(msgspec.Struct, Generic[T], frozen=True):
 
 
 class ApifyScrape:
-    """Must be closed in every case: ``close`` stops all runs and records each run that was or may have been
-    started.
-    """
+    """Must be closed in every case: ``close`` stops the current run and records it."""
 
     def __init__(
         self,
         runs: ActorRuns,
-        receipts: ScrapeCostRecorder,
-        patience: ScrapeRetryLimits,
+        costs: CostTracker,
+        request: ScrapeRequest,
+        retries: ScrapeRetries,
         *,
         sleep: Sleep,
         poll_s: float = POLL_S,
     ) -> None:
         self._runs = runs
-        self._receipts = receipts
-        self._patience = patience
+        self._costs = costs
+        self._request = request
+        self._retries = retries
         self._sleep = sleep
         self._poll_s = poll_s
-        self._mark = uuid4().hex
         self._run: ActorRun | None = None
-        self._known: set[str] = set()
-        self._strays: list[ActorRun] = []
-        self._unanswered: str | None = None  # the actor of a start request without a response
-        self._uncertain: set[str] = set()  # all actors that had such a request
-        self._since = receipts.now()
-        self._begun_at_s = time.monotonic()
+        self._began_s = time.monotonic()
         self._has_written = False
 
-    async def carry_out(
-        self, order: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], *, items_max: int
+    async def run(
+        self, request: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], *, items_max: int
     ) -> ScrapeReading[T]:
         """Raises ScrapeError when no retry is left."""
         while True:
             try:
-                return await self._attempt(order, read, items_max)
-            except ScrapeError as trouble:
-                await self._patience.after(trouble)
+                return await self._attempt(request, read, items_max)
+            except ScrapeError as error:
+                await self._retries.wait_after(error)
+
+    async def close(self, outcome: str) -> None:
+        """``outcome`` is recorded for a run that has not finished."""
+        run, self._run = self._run, None
+        if run is not None:
+            await self._write(outcome, await self._stop(run))
+        elif not self._has_written and outcome != "cancelled":
+            await self._costs.track_apify_call(
+                self._request, outcome, began_s=self._began_s, cost=ScrapeCost(0)
+            )
 
     async def _attempt(
-        self, order: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], items_max: int
+        self, request: ActorRunRequest, read: Callable[[list[Any]], ScrapeReading[T]], items_max: int
     ) -> ScrapeReading[T]:
         """Resumes the previous attempt: a run in progress is not started again."""
-        run = self._run or await self._lost() or await self._start(order)
+        run = self._run or await self._start(request)
         while not run.is_over:
             run = self._run = await self._runs.wait(run.id, wait_s=self._poll_s)
         if run.status != "SUCCEEDED":
@@ -89,95 +137,63 @@ class ApifyScrape:
         await self._end(reading.outcome, items_total=items.total, posts_found=reading.posts_found)
         return reading
 
-    async def _start(self, order: ActorRunRequest) -> ActorRun:
-        self._begun_at_s = time.monotonic()
-        self._unanswered = order.actor
+    async def _start(self, request: ActorRunRequest) -> ActorRun:
+        """A start without a response may have started a run that ends by its own timeout. It is recorded with
+        the estimated cost, because Apify has no idempotency keys.
+        """
+        self._began_s = time.monotonic()
         try:
-            run = await self._runs.start(order, mark=self._mark)
-        except ScrapeError as trouble:
-            if trouble.was_sent:
-                self._uncertain.add(order.actor)
-            else:
-                self._unanswered = None
+            run = self._run = await self._runs.start(request)
+        except ScrapeError as error:
+            if error.was_sent:
+                await self._end("timeout" if error.kind == "timeout" else "unavailable")
             raise
-        self._unanswered = None
-        self._known.add(run.id)
-        self._run = run
+        except asyncio.CancelledError:
+            await self._end("cancelled")
+            raise
         return run
-
-    async def _lost(self) -> ActorRun | None:
-        """The run whose start had no response, if it exists. Checked before another start."""
-        if self._unanswered is None:
-            return None
-        await self._find_strays(self._unanswered)
-        self._unanswered = None
-        self._run = self._strays.pop() if self._strays else None
-        return self._run
-
-    async def _find_strays(self, actor: str) -> None:
-        found = await self._runs.marked(actor, mark=self._mark, since=self._since)
-        strays = [run for run in found if run.id not in self._known]
-        self._known.update(run.id for run in strays)
-        self._strays.extend(strays)
 
     async def _items(self, run: ActorRun, items_max: int) -> DatasetItems:
         items = await self._runs.items(run, items_max=items_max)
         if not items.found:
-            await self._sleep(SECOND_READING_S)
+            await self._sleep(SECOND_READ_S)
             items = await self._runs.items(run, items_max=items_max)
         return items
 
     async def _end(self, outcome: str, *, items_total: int | None = None, posts_found: int = 0) -> None:
         run, self._run = self._run, None
-        await run_uncancelled(self._write(outcome, run, items_total=items_total, posts_found=posts_found))
+        await self._write(outcome, run, items_total=items_total, posts_found=posts_found)
 
     async def _write(
         self, outcome: str, run: ActorRun | None, *, items_total: int | None = None, posts_found: int = 0
     ) -> None:
         self._has_written = True
-        await self._receipts.write(
+        await self._costs.track_apify_call(
+            self._request,
             outcome,
-            begun_at_s=self._begun_at_s,
-            cost=self._receipts.cost_of_run(run, items_total),
-            posts_found=posts_found,
+            began_s=self._began_s,
+            cost=self._cost(run, items_total),
+            posts_scraped=posts_found,
             run_id=run.id if run else None,
         )
 
-    async def close(self, outcome: str) -> None:
-        """``outcome`` is recorded for runs that have not finished."""
-        is_certain = await self._is_every_start_accounted_for()
-        left = [run for run in (self._run, *self._strays) if run is not None]
-        self._run, self._strays = None, []
-        for run in left:
-            await self._write(outcome, await self._stopped(run))
-        if not is_certain:
-            log.error("run_may_be_left_running", actor=self._unanswered, mark=self._mark)
-            await self._write(outcome, None)
-        elif not self._has_written and outcome != "cancelled":
-            # No run was started; the failure is recorded at no cost.
-            await self._receipts.write(outcome, begun_at_s=self._begun_at_s, cost=(0, False))
+    def _cost(self, run: ActorRun | None, items_total: int | None) -> ScrapeCost:
+        """The cost reported by Apify, otherwise its price per item, otherwise our price per run."""
+        if run is not None and run.usd is not None and math.isfinite(run.usd) and run.usd >= 0:
+            return ScrapeCost(round(run.usd * NANODOLLARS), is_estimated=not run.is_over)
+        if run is not None and run.item_usd is not None and items_total is not None:
+            return ScrapeCost(round(run.item_usd * items_total * NANODOLLARS), is_estimated=True)
+        return ScrapeCost(self._costs.price_of(self._request.provider, "run", 1), is_estimated=True)
 
-    async def _is_every_start_accounted_for(self) -> bool:
-        try:
-            async with asyncio.timeout(CLEAR_UP_S):
-                for actor in self._uncertain:
-                    await self._find_strays(actor)
-                if self._unanswered is not None and not self._strays:
-                    await self._sleep(LATECOMERS_S)
-                    await self._find_strays(self._unanswered)
-        except (ScrapeError, TimeoutError):
-            return self._unanswered is None or bool(self._strays)
-        return True
-
-    async def _stopped(self, run: ActorRun) -> ActorRun:
+    async def _stop(self, run: ActorRun) -> ActorRun:
         """A finished run is returned unchanged. A run that cannot be aborted ends by its own timeout."""
         if run.is_over:
             return run
-        for attempt in range(ATTEMPTS_TO_ABORT):
+        for attempt in range(ABORTS_MAX):
             try:
-                async with asyncio.timeout(CLEAR_UP_S):
+                async with asyncio.timeout(ABORT_S):
                     return await self._runs.abort(run.id)
             except (ScrapeError, TimeoutError) as error:
-                log.warning("run_not_stopped", run_id=run.id, attempt=attempt, trouble=repr(error))
+                log.warning("run_abort_failed", run_id=run.id, attempt=attempt, error=repr(error))
         log.error("run_left_running", run_id=run.id)
         return run

@@ -57,13 +57,13 @@ def count(value: object) -> int | None:
     return round(value)
 
 
-def told_count(value: object) -> int:
+def required_count(value: object) -> int:
     """0 when absent or hidden. Raises ScrapeError for a value that is not a number: then the format is
     unknown and the other values are unreliable.
     """
     found = count(value)
     if found is None and value not in (None, HIDDEN):
-        raise ScrapeError("garbled", detail="not a count")
+        raise ScrapeError("malformed_response", detail="not a count")
     return found or 0
 
 

@@ -19,8 +19,8 @@ from infrastructure.scraping.field_parsing import (
     is_object,
     listed,
     names,
+    required_count,
     text,
-    told_count,
     usernames,
 )
 
@@ -38,17 +38,17 @@ MENTION = re.compile(r"@(\w(?:[\w.]{0,28}\w)?)")
 def read_web_profile(document: object, username: str, *, now: datetime) -> MappedProfile:
     """Raises ScrapeError when the document is not usable."""
     if not is_object(document):
-        raise ScrapeError("garbled", detail="not an object")
+        raise ScrapeError("malformed_response", detail="not an object")
     if text(document.get("message")) in WALLS:
         return MappedProfile("restricted")
     data = document.get("data")
     if not is_object(data) or "user" not in data:
-        raise ScrapeError("garbled", detail="no user")
+        raise ScrapeError("malformed_response", detail="no user")
     user = data["user"]
     if user is None:
         return MappedProfile("not_found")
     if not is_object(user) or text(user.get("username")).lower() != username.lower():
-        raise ScrapeError("garbled", detail="another profile, or none")
+        raise ScrapeError("malformed_response", detail="another profile, or none")
     profile = _profile(user, now=now)
     if profile.is_private:
         return MappedProfile("private", msgspec.structs.replace(profile, posts=()))
@@ -65,7 +65,7 @@ def _profile(user: dict[str, Any], *, now: datetime) -> Profile:
         full_name=text(user.get("full_name"), 200),
         biography=text(user.get("biography")),
         external_urls=addresses((user.get("external_url"), *links)),
-        followers_count=told_count(_told(user, "edge_followed_by")),
+        followers_count=required_count(_count_of(user, "edge_followed_by")),
         following_count=_number(user, "edge_follow") or 0,
         posts_count=_number(user, "edge_owner_to_timeline_media") or 0,
         highlights_count=count(user.get("highlight_reel_count")) or 0,
@@ -101,10 +101,10 @@ def _post(node: dict[str, Any], *, now: datetime) -> Post | None:
 
 
 def _number(thing: dict[str, Any], name: str) -> int | None:
-    return count(_told(thing, name))
+    return count(_count_of(thing, name))
 
 
-def _told(thing: dict[str, Any], name: str) -> object:
+def _count_of(thing: dict[str, Any], name: str) -> object:
     edge = thing.get(name)
     return edge.get("count") if is_object(edge) else None
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from litestar.params import QueryParameter
 
-from shared.pagination import PLACE_PATTERN, POSITION_PATTERN
+from shared.pagination import CURSOR_PATTERN, POSITION_PATTERN
 
 LIMIT_MAX = 200
 
@@ -16,5 +16,5 @@ def cursor_of(pattern: str) -> QueryParameter:
     return QueryParameter(description="`next_cursor` of the page before.", schema_extra={"pattern": pattern})
 
 
-Cursor = Annotated[str | None, cursor_of(PLACE_PATTERN)]
+Cursor = Annotated[str | None, cursor_of(CURSOR_PATTERN)]
 PositionCursor = Annotated[str | None, cursor_of(POSITION_PATTERN)]

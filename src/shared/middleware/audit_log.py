@@ -98,7 +98,7 @@ class AuditRecorder:
             await self.book.end(act.id, status=status, code=code)
         except Unavailable as error:
             # The stored entry shows that the request began; its status is in the log line.
-            log.warning("act_not_ended", act=str(act.id), status=status, cause=repr(error))
+            log.warning("audit_entry_not_completed", entry=str(act.id), status=status, cause=repr(error))
 
 
 def _act(scope: HTTPScope, caller: Caller, body: bytes) -> AuditEntry:

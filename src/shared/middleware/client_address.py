@@ -21,9 +21,9 @@ def client_address(scope: HTTPScope, proxy_hops: int) -> str:
         if len(entries) >= proxy_hops:
             address = entries[-proxy_hops].strip()
     try:
-        known = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return UNKNOWN
-    if isinstance(known, IPv6Address):
-        return str(known.ipv4_mapped or IPv6Address(int(known) >> 64 << 64))
-    return str(known)
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))
+    return str(parsed)

@@ -21,7 +21,7 @@ from shared.middleware.request_id import HEADER, current_request_id, request_id_
 from shared.middleware.request_log import Record, RequestLogEntry
 
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
-REFUSED_FROM = 400  # a plain int: compared on every request
+ERROR_FROM = 400  # a plain int: compared on every request
 CLIENT_GONE = 499  # nginx's status for a client that closed the connection before the response
 
 ALWAYS_HEADERS: Headers = [
@@ -38,7 +38,7 @@ HSTS = (b"strict-transport-security", b"max-age=63072000; includeSubDomains")
 
 class OriginNotAllowed(Malformed):
     code = "origin_not_allowed"
-    text = "This origin may not call us."
+    text = "This origin is not allowed."
 
 
 class HttpBoundary:
@@ -87,11 +87,11 @@ class HttpBoundary:
             await send(message)
 
         try:
-            await self._answer(scope, receive, send_with_headers)
+            await self._respond(scope, receive, send_with_headers)
         finally:
             duration_ms = (time.perf_counter() - started_s) * 1_000
             self._record(
-                _point(context, method, scope.get("path_template", ""), status, duration_ms, request_id)
+                _log_entry(context, method, scope.get("path_template", ""), status, duration_ms, request_id)
             )
         if context.body is not None:
             await context.body.discard()
@@ -102,7 +102,7 @@ class HttpBoundary:
             headers += self._cors.response_headers(_header(scope, b"origin"))
         return headers
 
-    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _respond(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         method = scope["method"]
         if method == "HEAD":  # a GET without the body, for every route
             scope["method"], send = HttpMethod.GET, _without_body(send)
@@ -112,12 +112,12 @@ class HttpBoundary:
             elif method in _WITHOUT_BODY:
                 await self._app(scope, receive, send)
             else:
-                await self._answer_with_body(scope, receive, send)
+                await self._respond_with_body(scope, receive, send)
         except DomainError as error:
             context_of(scope).code = error.code
-            await _refuse(send, error)
+            await _send_problem(send, error)
 
-    async def _answer_with_body(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+    async def _respond_with_body(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         is_raw = scope["path"] in self._raw_paths
         body = RequestBody(scope, receive, self._limits, self._memory, is_raw=is_raw)
         context_of(scope).body = body
@@ -133,7 +133,7 @@ class HttpBoundary:
         await _send(send, HTTPStatus.NO_CONTENT, self._cors.preflight_headers(), b"")
 
 
-def _point(
+def _log_entry(
     context: RequestContext, method: str, route: str, status: int, duration_ms: float, request_id: str
 ) -> RequestLogEntry:
     auth = context.auth
@@ -148,7 +148,7 @@ def _point(
         caller.kind if caller else None,
         caller.id if caller else None,
         request_id,
-        None if status < REFUSED_FROM else context.code or _code_of(status),
+        None if status < ERROR_FROM else context.code or _code_of(status),
     )
 
 
@@ -173,7 +173,7 @@ def _without_body(send: Send) -> Send:
     return send_head
 
 
-async def _refuse(send: Send, error: DomainError) -> None:
+async def _send_problem(send: Send, error: DomainError) -> None:
     status, code = status_of(error)
     document = problem(status, code, str(error), facts=error.facts)
     headers = [(b"content-type", MEDIA_TYPE.encode())]

@@ -38,7 +38,7 @@ WAIT_S_MAX = 3.0
 WAIT_INTERVAL_S = 0.03
 NONCE_LENGTH = 12
 # Statuses that depend on the moment, not on the request.
-NOT_KEPT = frozenset(
+NOT_STORED = frozenset(
     {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}
 )
 
@@ -61,15 +61,15 @@ def effect_id(scope: Scope) -> UUID:
 class StartedAttempt(msgspec.Struct, frozen=True):
     outcome: Literal["acquired", "completed", "in_flight", "mismatched"]
     effect_id: UUID | None = None  # for "acquired": shared by all attempts with the key
-    answer: bytes | None = None  # for "completed"
+    response: bytes | None = None  # for "completed"
 
 
 class IdempotencyKeys(Protocol):
     async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt: ...
 
-    async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None: ...
+    async def finish(self, key_id: bytes, attempt: UUID, response: bytes) -> None: ...
 
-    async def give_up(self, key_id: bytes, attempt: UUID) -> None:
+    async def abandon(self, key_id: bytes, attempt: UUID) -> None:
         """Release the lock, so that the next attempt continues this one without waiting."""
         ...
 
@@ -95,7 +95,7 @@ class TookTooLong(Unavailable):
     text = "This took too long. Try again with the same Idempotency-Key: nothing is done twice."
 
 
-class _Answer(msgspec.Struct, array_like=True):
+class _StoredResponse(msgspec.Struct, array_like=True):
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
@@ -114,20 +114,20 @@ class Idempotency:
         body = await receive()  # one message: RequestPipeline has read the whole body
         attempt = uuid4()
         begun = await self._begin(key_id, _fingerprint(scope, caller, body.get("body", b"")), attempt)
-        if begun.answer is not None:
-            answer = _opened(begun.answer, key, key_id)
-            answer.headers.append((b"idempotency-replayed", b"true"))
-            await _send(send, answer)
+        if begun.response is not None:
+            response = _opened(begun.response, key, key_id)
+            response.headers.append((b"idempotency-replayed", b"true"))
+            await _send(send, response)
             return
         scope["state"][_EFFECT_ID] = begun.effect_id
         work = _Work(app, scope, replayed(body, receive))
         try:
-            answer = await work.done()
+            response = await work.done()
         except BaseException:
-            await asyncio.shield(self.attempts.give_up(key_id, attempt))
+            await asyncio.shield(self.attempts.abandon(key_id, attempt))
             raise
-        await self._keep(answer, key, key_id, attempt)
-        await _send(send, answer)
+        await self._store(response, key, key_id, attempt)
+        await _send(send, response)
 
     async def _begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt:
         """Start the attempt. A concurrent attempt waits up to WAIT_S_MAX for the response of the first."""
@@ -143,15 +143,15 @@ class Idempotency:
                 raise KeyInFlight
             await asyncio.sleep(WAIT_INTERVAL_S)
 
-    async def _keep(self, answer: _Answer, key: bytes, key_id: bytes, attempt: UUID) -> None:
+    async def _store(self, response: _StoredResponse, key: bytes, key_id: bytes, attempt: UUID) -> None:
         try:
-            if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status in NOT_KEPT:
-                await self.attempts.give_up(key_id, attempt)
+            if response.status >= HTTPStatus.INTERNAL_SERVER_ERROR or response.status in NOT_STORED:
+                await self.attempts.abandon(key_id, attempt)
             else:
-                await self.attempts.finish(key_id, attempt, _sealed(answer, key, key_id))
+                await self.attempts.finish(key_id, attempt, _sealed(response, key, key_id))
         except Unavailable as error:
             # The effect is complete; a retry continues with the same id.
-            log.warning("answer_not_kept", cause=repr(error))
+            log.warning("response_not_stored", cause=repr(error))
 
 
 class _Work:
@@ -161,22 +161,22 @@ class _Work:
         self._app = app
         self._scope = scope
         self._receive = receive
-        self._answer = _Answer(0, [], b"")
+        self._response = _StoredResponse(0, [], b"")
 
-    async def done(self) -> _Answer:
+    async def done(self) -> _StoredResponse:
         try:
             async with asyncio.timeout(WORK_S_MAX):
                 await self._app(self._scope, self._receive, self._catch)
         except TimeoutError:
             raise TookTooLong from None
-        return self._answer
+        return self._response
 
     async def _catch(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._answer.status = message["status"]
-            self._answer.headers = list(message["headers"])
+            self._response.status = message["status"]
+            self._response.headers = list(message["headers"])
         elif message["type"] == "http.response.body":
-            self._answer.body += message["body"]
+            self._response.body += message["body"]
 
 
 def _fingerprint(scope: HTTPScope, caller: Caller, body: bytes) -> bytes:
@@ -185,18 +185,18 @@ def _fingerprint(scope: HTTPScope, caller: Caller, body: bytes) -> bytes:
 
 
 def _cipher(key: bytes) -> AESGCM:
-    return AESGCM(hmac.digest(key, b"oslira kept answer", "sha256"))
+    return AESGCM(hmac.digest(key, b"oslira stored response", "sha256"))
 
 
-def _sealed(answer: _Answer, key: bytes, key_id: bytes) -> bytes:
+def _sealed(response: _StoredResponse, key: bytes, key_id: bytes) -> bytes:
     """Encrypt with the key, of which the database stores only the hash, so it cannot read the response."""
     nonce = os.urandom(NONCE_LENGTH)
-    return nonce + _cipher(key).encrypt(nonce, msgspec.msgpack.encode(answer), key_id)
+    return nonce + _cipher(key).encrypt(nonce, msgspec.msgpack.encode(response), key_id)
 
 
-def _opened(sealed: bytes, key: bytes, key_id: bytes) -> _Answer:
+def _opened(sealed: bytes, key: bytes, key_id: bytes) -> _StoredResponse:
     plain = _cipher(key).decrypt(sealed[:NONCE_LENGTH], sealed[NONCE_LENGTH:], key_id)
-    return msgspec.msgpack.decode(plain, type=_Answer)
+    return msgspec.msgpack.decode(plain, type=_StoredResponse)
 
 
 def replayed(body: Received, receive: Receive) -> Receive:
@@ -209,6 +209,6 @@ def replayed(body: Received, receive: Receive) -> Receive:
     return replay
 
 
-async def _send(send: Send, answer: _Answer) -> None:
-    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": False})
+async def _send(send: Send, response: _StoredResponse) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+    await send({"type": "http.response.body", "body": response.body, "more_body": False})

@@ -32,7 +32,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 class BodyTooLarge(TooLarge):
     code = "body_too_large"
-    text = "A body may have {bytes_max} bytes at the most."
+    text = "A body can have at most {bytes_max} bytes."
 
 
 class BodyTooSlow(TooSlow):
@@ -53,7 +53,7 @@ class MediaTypeUnsupported(Unsupported):
 
 class JsonTooDeep(Malformed):
     code = "json_too_deep"
-    text = "JSON may be nested {depth_max} deep at the most."
+    text = "JSON can be nested at most {depth_max} levels deep."
 
 
 class RequestInvalid(Malformed):

@@ -23,9 +23,9 @@ class RequestLogEntry(NamedTuple):
 COUNTED_ROUTES = frozenset({"/health"})  # they need no account and have no rate limit
 
 
-def is_only_counted(point: RequestLogEntry) -> bool:
+def is_only_counted(entry: RequestLogEntry) -> bool:
     """Return whether clients without an account could fill the request log with such rows."""
-    return point.account_id is None and (point.code is not None or point.route in COUNTED_ROUTES)
+    return entry.account_id is None and (entry.code is not None or entry.route in COUNTED_ROUTES)
 
 
 Record = Callable[[RequestLogEntry], None]

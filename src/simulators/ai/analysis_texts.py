@@ -15,7 +15,7 @@ from simulators.ai.assessment import (
     verdict_of,
 )
 from simulators.ai.profile_prompt import PromptProfile
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 
 REASONS_LIGHT_MAX, REASONS_MAX = 5, 8
 EVIDENCE_MAX = 4

@@ -12,9 +12,18 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 
 from simulators.ai.completions import Completions
-from simulators.ai.prompt_cache import BYTES_A_TOKEN, TOKENS_MIN, PromptCache, tokens_of
-from simulators.faults.json_access import Document, Value, list_of, part_of
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering, document_of
+from simulators.ai.prompt_cache import BYTES_PER_TOKEN, TOKENS_MIN, PromptCache, tokens_of
+from simulators.faults.provider_requests import (
+    AnyRequest,
+    Document,
+    RequestRejected,
+    Value,
+    anthropic_error,
+    document_of,
+    error_handlers,
+    list_of,
+    part_of,
+)
 
 PATH = "/anthropic/v1"
 MODELS = re.compile(
@@ -40,17 +49,17 @@ def _has_key(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler
         raise RequestRejected(400, INVALID, "anthropic-version: header is required")
 
 
-def _check(asked: Document) -> None:
-    model = asked.get("model", "")
+def _check(body: Document) -> None:
+    model = body.get("model", "")
     if not MODELS.fullmatch(str(model)):
         raise RequestRejected(404, "not_found_error", f"model: {model}")
     for name in ("max_tokens", "messages"):
-        if not asked.get(name):
+        if not body.get(name):
             raise RequestRejected(400, INVALID, f"{name}: Field required")
     for name in REFUSED:
-        if asked.get(name) is not None:
+        if body.get(name) is not None:
             raise RequestRejected(400, INVALID, f"{name}: `{name}` is not supported on this model.")
-    if asked.get("stream"):
+    if body.get("stream"):
         raise RequestRejected(400, INVALID, "stream: the simulator does not stream.")
 
 
@@ -58,9 +67,9 @@ def _blocks(content: Value) -> list[Document]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content or []
 
 
-def _tool(asked: Document) -> Document | None:
+def _tool(body: Document) -> Document | None:
     """Returns the tool that the model must call, or None when the request forces none."""
-    choice, tools = part_of(asked, "tool_choice"), list_of(asked, "tools")
+    choice, tools = part_of(body, "tool_choice"), list_of(body, "tools")
     if choice.get("type") == "any":
         return tools[0]
     if choice.get("type") != "tool":
@@ -73,9 +82,9 @@ def _tool(asked: Document) -> Document | None:
     return found
 
 
-def _prompt(asked: Document) -> tuple[list[str], list[str]]:
-    stable = [str(block.get("text", "")) for block in _blocks(asked.get("system"))]
-    turns = [block for message in list_of(asked, "messages") for block in _blocks(message.get("content"))]
+def _prompt(body: Document) -> tuple[list[str], list[str]]:
+    stable = [str(block.get("text", "")) for block in _blocks(body.get("system"))]
+    turns = [block for message in list_of(body, "messages") for block in _blocks(message.get("content"))]
     # Blocks with cache_control are the part of the prompt that repeats between requests.
     stable += [str(block.get("text", "")) for block in turns if block.get("cache_control")]
     question = [str(block.get("text", "")) for block in turns if not block.get("cache_control")]
@@ -89,21 +98,19 @@ class _Cached(msgspec.Struct, frozen=True):
     rest: int
 
 
-def _cached(asked: Document, owner: str, memory: PromptCache) -> _Cached:
+def _cached(body: Document, owner: str, cache: PromptCache) -> _Cached:
     """Counts tokens by cache breakpoint: the cached prefix counts as read, the blocks from there to the
     last breakpoint as written.
     """
-    blocks = [*list_of(asked, "tools"), *_blocks(asked.get("system"))]
-    blocks += [block for message in list_of(asked, "messages") for block in _blocks(message.get("content"))]
+    blocks = [*list_of(body, "tools"), *_blocks(body.get("system"))]
+    blocks += [block for message in list_of(body, "messages") for block in _blocks(message.get("content"))]
     digest, tokens, ends = hashlib.blake2b(owner.encode(), digest_size=16), 0, list[tuple[int, bytes, str]]()
     for number, block in enumerate(blocks):
         text = msgspec.json.encode({name: block[name] for name in block if name != "cache_control"})
         digest.update(text)
         tokens += tokens_of(str(block["text"]) if "text" in block else text.decode())
         is_last = number == len(blocks) - 1
-        mark: Document | None = block.get("cache_control") or (
-            asked.get("cache_control") if is_last else None
-        )
+        mark: Document | None = block.get("cache_control") or (body.get("cache_control") if is_last else None)
         if mark:
             ends.append((tokens, digest.digest(), mark.get("ttl", "5m")))
     if len(ends) > BREAKPOINTS_MAX:
@@ -111,14 +118,14 @@ def _cached(asked: Document, owner: str, memory: PromptCache) -> _Cached:
             f"A maximum of {BREAKPOINTS_MAX} blocks with cache_control may be provided. Found {len(ends)}."
         )
         raise RequestRejected(400, INVALID, message)
-    return _read_and_write([end for end in ends if end[0] >= TOKENS_MIN], tokens, memory)
+    return _read_and_write([end for end in ends if end[0] >= TOKENS_MIN], tokens, cache)
 
 
-def _read_and_write(ends: list[tuple[int, bytes, str]], tokens: int, memory: PromptCache) -> _Cached:
-    read = max((end for end, prefix, _ in ends if memory.knows(prefix)), default=0)
+def _read_and_write(ends: list[tuple[int, bytes, str]], tokens: int, cache: PromptCache) -> _Cached:
+    read = max((end for end, prefix, _ in ends if cache.is_cached(prefix)), default=0)
     written, before = {"5m": 0, "1h": 0}, read
     for end, prefix, lifetime in ends:
-        memory.remember(prefix, lifetime_s=LIFETIMES_S[lifetime])
+        cache.add(prefix, lifetime_s=LIFETIMES_S[lifetime])
         written[lifetime] += max(0, end - before)
         before = max(before, end)
     return _Cached(read, written["5m"], written["1h"], tokens - before)
@@ -126,26 +133,26 @@ def _read_and_write(ends: list[tuple[int, bytes, str]], tokens: int, memory: Pro
 
 @post("/messages", status_code=200)
 async def create_message(request: AnyRequest, state: State) -> Response[Document]:
-    asked = await document_of(request, INVALID)
-    _check(asked)
-    tool, wanted = _tool(asked), part_of(part_of(asked, "output_config"), "format")
+    body = await document_of(request, INVALID)
+    _check(body)
+    tool, wanted = _tool(body), part_of(part_of(body, "output_config"), "format")
     schema: Document | None = tool["input_schema"] if tool else wanted.get("schema")
-    stable, question = _prompt(asked)
-    answers = Completions(stable, "\n".join(question))
-    value = answers.text() if schema is None else answers.value(schema)
-    owner = f"anthropic {_key_of(request)} {asked['model']}"
-    cached = _cached(asked, owner, state.prompt_memory)
-    content = _message(asked, tool, value, cached)
+    stable, question = _prompt(body)
+    completions = Completions(stable, "\n".join(question))
+    value = completions.text() if schema is None else completions.value(schema)
+    owner = f"anthropic {_key_of(request)} {body['model']}"
+    cached = _cached(body, owner, state.prompt_cache)
+    content = _message(body, tool, value, cached)
     return Response(content, status_code=200, headers={"request-id": f"req_{uuid.uuid4().hex}"})
 
 
-def _message(asked: Document, tool: Document | None, value: Value, cached: _Cached) -> Document:
+def _message(body: Document, tool: Document | None, value: Value, cached: _Cached) -> Document:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    effort = part_of(asked, "output_config").get("effort")
-    thinking = min(EFFORT_TOKENS.get(str(effort), 0), asked["max_tokens"] // 2)
-    is_cut = tokens_of(text) + thinking > asked["max_tokens"]
+    effort = part_of(body, "output_config").get("effort")
+    thinking = min(EFFORT_TOKENS.get(str(effort), 0), body["max_tokens"] // 2)
+    is_cut = tokens_of(text) + thinking > body["max_tokens"]
     if is_cut:
-        text = text.encode()[: (asked["max_tokens"] - thinking) * BYTES_A_TOKEN].decode("utf-8", "ignore")
+        text = text.encode()[: (body["max_tokens"] - thinking) * BYTES_PER_TOKEN].decode("utf-8", "ignore")
     block: Document = {"type": "text", "text": text, "citations": None}
     if tool:
         used: Value = {} if is_cut else value
@@ -155,7 +162,7 @@ def _message(asked: Document, tool: Document | None, value: Value, cached: _Cach
         "id": f"msg_{uuid.uuid4().hex}",
         "type": "message",
         "role": "assistant",
-        "model": asked["model"],
+        "model": body["model"],
         "content": [block],
         "container": None,
         "stop_reason": "max_tokens" if is_cut else end,
@@ -177,12 +184,14 @@ def _message(asked: Document, tool: Document | None, value: Value, cached: _Cach
     }
 
 
-def _form(refusal: RequestRejected) -> Document:
-    error = {"type": refusal.code, "message": refusal.message}
-    return {"type": "error", "error": error, "request_id": f"req_{uuid.uuid4().hex}"}
+def _error_document(error: RequestRejected) -> Document:
+    return anthropic_error(error.status, error.code, error.message)
 
 
 def anthropic_router() -> Router:
     return Router(
-        PATH, route_handlers=[create_message], guards=[_has_key], exception_handlers=answering(_form)
+        PATH,
+        route_handlers=[create_message],
+        guards=[_has_key],
+        exception_handlers=error_handlers(_error_document),
     )

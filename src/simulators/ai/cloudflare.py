@@ -12,11 +12,11 @@ from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from simulators.faults.buffered_response import (
     BufferedResponse,
-    answer_of,
-    body_again,
-    send_whole,
-    whole_answer,
-    whole_body,
+    buffer_response,
+    new_response,
+    read_body,
+    replay_body,
+    send_response,
 )
 
 PATH = "/cloudflare/v1/"
@@ -57,7 +57,7 @@ class CloudflareGateway:
         self.calls: deque[GatewayCall] = deque(maxlen=LOGGED_MAX)
         self.token = ""  # callers must send it, unless it is empty
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._cached.clear()
         self.calls.clear()
 
@@ -68,15 +68,15 @@ class CloudflareGateway:
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
         if self.token and headers.get("cf-aig-authorization") != f"Bearer {self.token}":
-            await send_whole(send, answer_of(401, msgspec.json.encode(UNAUTHORIZED)))
+            await send_response(send, new_response(401, msgspec.json.encode(UNAUTHORIZED)))
             return
         if len(parts) < 4 or parts[2] not in UPSTREAM:  # noqa: PLR2004
-            await send_whole(send, answer_of(400, msgspec.json.encode(NO_ROUTE)))
+            await send_response(send, new_response(400, msgspec.json.encode(NO_ROUTE)))
             return
-        body = await whole_body(receive)
+        body = await read_body(receive)
         log_id = uuid.uuid4().hex.upper()[:26]
         inner = UPSTREAM[parts[2]] + parts[3]
-        answer, cache = await self._answer(scope, headers, inner, body, receive)
+        response, cache = await self._respond(scope, headers, inner, body, receive)
         self.calls.append(
             GatewayCall(
                 log_id=log_id,
@@ -87,9 +87,9 @@ class CloudflareGateway:
                 metadata=_metadata(headers.get("cf-aig-metadata", "")),
             )
         )
-        await send_whole(send, answer.with_headers(cf_aig_cache_status=cache, cf_aig_log_id=log_id))
+        await send_response(send, response.with_headers(cf_aig_cache_status=cache, cf_aig_log_id=log_id))
 
-    async def _answer(
+    async def _respond(
         self, scope: HTTPScope, headers: dict[str, str], path: str, body: bytes, receive: Receive
     ) -> tuple[BufferedResponse, str]:
         lifetime_s = _lifetime_s(headers)
@@ -98,12 +98,12 @@ class CloudflareGateway:
         if lifetime_s and known is not None and ends > self._now():
             return known, "HIT"
         inner = cast("HTTPScope", {**scope, "path": path, "raw_path": path.encode()})
-        answer = await whole_answer(self._upstream, inner, body_again(body, receive))
-        if lifetime_s and answer.status == 200:  # noqa: PLR2004
-            self._cached[key] = (self._now() + lifetime_s, answer)
+        response = await buffer_response(self._upstream, inner, replay_body(body, receive))
+        if lifetime_s and response.status == 200:  # noqa: PLR2004
+            self._cached[key] = (self._now() + lifetime_s, response)
             if len(self._cached) > CACHED_MAX:
                 self._cached.popitem(last=False)
-        return answer, "MISS"
+        return response, "MISS"
 
 
 def _lifetime_s(headers: dict[str, str]) -> float:

@@ -13,9 +13,11 @@ from simulators.ai.persona_texts import personality, psychographic
 from simulators.ai.profile_prompt import read_profile
 from simulators.ai.prompt_facts import PromptFacts, plain, read_facts
 from simulators.ai.schema_values import SchemaValues
-from simulators.faults.json_access import Document, Value
+from simulators.faults.provider_requests import Document, Value
 
 QUOTE_LENGTH_MAX = 120
+# Each occurs in one of the schemas of an analysis.
+ANALYSIS_PROPERTIES = frozenset({"niche_fit", "messages", "communication_style", "core_values"})
 
 
 class Completions:
@@ -37,34 +39,36 @@ class Completions:
     def draft(self, schema: Document) -> Document:
         """Returns values by property for the schema of an analysis, and {} for any other schema."""
         names = frozenset[str](_root(schema).get("properties", {}))
-        profile = read_profile(self._stable, self._question)
+        if not names & ANALYSIS_PROPERTIES:
+            return {}
+        profile = read_profile(self._stable, self._question, self._facts)
         if "niche_fit" in names:
             return judgement(profile, names)
         if "messages" in names:
             return outreach(profile)
         if "communication_style" in names:
             return personality(profile)
-        return psychographic(profile) if "core_values" in names else {}
+        return psychographic(profile)
 
-    def measure(self, name: str) -> float:
+    def score_of(self, name: str) -> float:
         """Returns 0..1, higher the more words the question shares with the stable part of the prompt. Each
         name shifts the value by its own small constant, so the order of two questions never changes.
         """
-        lean = (self.number(name, 100) - 50) / 1_000  # depends on the name only, not on the prompt
-        return min(1.0, max(0.0, 0.1 + 0.85 * self._facts.agreement + lean))
+        offset = (self.stable_number(name, 100) - 50) / 1_000  # depends on the name only, not on the prompt
+        return min(1.0, max(0.0, 0.1 + 0.85 * self._facts.agreement + offset))
 
     @staticmethod
-    def number(name: str, below: int) -> int:
+    def stable_number(name: str, below: int) -> int:
         return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big") % below
 
     def choice(self, name: str, below: int) -> int:
         seeded = hashlib.blake2b(name.encode(), key=self._seed, digest_size=8).digest()
         return int.from_bytes(seeded, "big") % below
 
-    def found(self, name: str) -> float | None:
+    def number_of(self, name: str) -> float | None:
         return self._facts.number(name)
 
-    def said(self, name: str) -> str | None:
+    def text_of(self, name: str) -> str | None:
         return self._facts.lines.get(plain(name), "")[:QUOTE_LENGTH_MAX] or None
 
     def ids(self) -> tuple[str, ...]:
@@ -72,12 +76,12 @@ class Completions:
 
     def sentence(self, name: str, number: int) -> str:
         facts = self._facts
-        offset = self.number(name, 7) + number  # each name and each list item names another fact
+        offset = self.stable_number(name, 7) + number  # each name and each list item names another fact
         numbers = {key: value for key, value in facts.lines.items() if value[:1].isdigit()}
-        known = [f"{key.replace('_', ' ')}: {value}" for key, value in numbers.items()]
-        known += [f"writes about #{tag}" for tag in facts.tags]
+        texts = [f"{key.replace('_', ' ')}: {value}" for key, value in numbers.items()]
+        texts += [f"writes about #{tag}" for tag in facts.tags]
         shared = f"{round(100 * facts.agreement)} % of the words are those of the business"
-        return f"{facts.subject}, {known[offset % len(known)] if known else shared}."
+        return f"{facts.subject}, {texts[offset % len(texts)] if texts else shared}."
 
 
 def _root(schema: Document) -> Document:

@@ -12,15 +12,18 @@ from collections import Counter
 from functools import lru_cache
 from itertools import pairwise
 
-from simulators.ai.vocabulary import COMMON
-
+_COMMON = (
+    "a an and are as at be but by for from has have i in is it its my of on or our so that the their they"
+    " this to was we were what when which who will with you your"
+)
+COMMON = frozenset(_COMMON.split())
 WORD_WEIGHT, PAIR_WEIGHT, GRAM_WEIGHT = 1.0, 0.7, 0.25
 GRAM_LENGTHS = (3, 4)
 _WORD = re.compile(r"\w+")
 
 
 @lru_cache(maxsize=65_536)
-def _place(feature: str) -> tuple[int, float]:
+def _position(feature: str) -> tuple[int, float]:
     """Returns the same position in every process, unlike ``hash``."""
     number = int.from_bytes(
         hashlib.blake2b(feature.encode("utf-8", "replace"), digest_size=8).digest(), "big"
@@ -57,7 +60,7 @@ def embed(text: str, dimensions: int) -> list[float]:
     """Returns a vector of length 1, also for a text without words."""
     vector = [0.0] * dimensions
     for feature, weight in (_features(text) or {f"t:{text}": 1.0}).items():
-        place, sign = _place(feature)
-        vector[place % dimensions] += sign * weight
+        position, sign = _position(feature)
+        vector[position % dimensions] += sign * weight
     length = math.sqrt(sum(value * value for value in vector)) or 1.0
     return [value / length for value in vector]

@@ -14,15 +14,22 @@ from litestar.handlers import BaseRouteHandler
 
 from simulators.ai.completions import Completions
 from simulators.ai.embeddings import embed
-from simulators.ai.openai_models import DIMENSIONS, LISTED, reasoning_tokens, unknown_model
-from simulators.ai.prompt_cache import BYTES_A_TOKEN, tokens_of
-from simulators.ai.strict_schemas import broken_rule
-from simulators.faults.corrupt_responses import openai_error
-from simulators.faults.json_access import Document, Value, list_of, part_of
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering, document_of
+from simulators.ai.openai_rules import DIMENSIONS, LISTED, broken_rule, reasoning_tokens, unknown_model
+from simulators.ai.prompt_cache import BYTES_PER_TOKEN, tokens_of
+from simulators.faults.provider_requests import (
+    AnyRequest,
+    Document,
+    RequestRejected,
+    Value,
+    document_of,
+    error_handlers,
+    list_of,
+    openai_error,
+    part_of,
+)
 
 PATH = "/openai/v1"
-REMEMBERED_S = 600.0
+CACHE_S = 600.0
 INPUTS_MAX = 2_048
 
 
@@ -46,13 +53,13 @@ def _prompt(request: Document) -> tuple[list[str], list[str]]:
     given = request.get("input")
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else list_of(request, "input")
     stable = _texts(request["instructions"]) if request.get("instructions") else []
-    asked: list[str] = []
+    question: list[str] = []
     for message in messages:
         texts = _texts(message.get("content"))
-        (stable if message.get("role") in {"system", "developer"} else asked).extend(texts)
-    if not stable and len(asked) > 1:
-        return asked[:-1], asked[-1:]
-    return stable, asked
+        (stable if message.get("role") in {"system", "developer"} else question).extend(texts)
+    if not stable and len(question) > 1:
+        return question[:-1], question[-1:]
+    return stable, question
 
 
 def _schema(request: Document) -> Document | None:
@@ -73,33 +80,33 @@ def _schema(request: Document) -> Document | None:
 
 @post("/responses", status_code=200)
 async def create_response(request: AnyRequest, state: State) -> Response[Document]:
-    asked = await document_of(request, "invalid_json")
-    thinking, schema = reasoning_tokens(asked), _schema(asked)
-    if asked.get("stream"):
+    body = await document_of(request, "invalid_json")
+    thinking, schema = reasoning_tokens(body), _schema(body)
+    if body.get("stream"):
         raise RequestRejected(400, "unsupported_value", "The simulator does not stream.", param="stream")
-    stable, question = _prompt(asked)
+    stable, question = _prompt(body)
     if not question:
         raise RequestRejected(
             400, "missing_required_parameter", "Missing required parameter: 'input'.", param="input"
         )
-    answers = Completions(stable, "\n".join(question))
-    text = answers.text() if schema is None else msgspec.json.encode(answers.value(schema)).decode()
+    completions = Completions(stable, "\n".join(question))
+    text = completions.text() if schema is None else msgspec.json.encode(completions.value(schema)).decode()
     prompt = "\n".join([msgspec.json.encode(schema).decode() if schema else "", *stable, *question])
-    owner = f"openai {_key_of(request)} {asked['model']} {asked.get('prompt_cache_key')}"
-    cached = state.prompt_memory.tokens_cached(owner, prompt, lifetime_s=REMEMBERED_S)
-    return _answer(_response(asked, text, thinking, tokens_in=tokens_of(prompt), tokens_cached=cached))
+    owner = f"openai {_key_of(request)} {body['model']} {body.get('prompt_cache_key')}"
+    cached = state.prompt_cache.tokens_cached(owner, prompt, lifetime_s=CACHE_S)
+    return _json_response(_response(body, text, thinking, tokens_in=tokens_of(prompt), tokens_cached=cached))
 
 
-def _answer(content: Document) -> Response[Document]:
+def _json_response(content: Document) -> Response[Document]:
     return Response(content, status_code=200, headers={"x-request-id": f"req_{uuid.uuid4().hex}"})
 
 
-def _response(asked: Document, text: str, thinking: int, *, tokens_in: int, tokens_cached: int) -> Document:
-    limit: int | None = asked.get("max_output_tokens")
+def _response(body: Document, text: str, thinking: int, *, tokens_in: int, tokens_cached: int) -> Document:
+    limit: int | None = body.get("max_output_tokens")
     thinking = min(thinking, limit // 2) if limit else thinking
     is_cut = limit is not None and tokens_of(text) + thinking > limit
     if limit is not None and is_cut:
-        text = text.encode()[: (limit - thinking) * BYTES_A_TOKEN].decode("utf-8", "ignore")
+        text = text.encode()[: (limit - thinking) * BYTES_PER_TOKEN].decode("utf-8", "ignore")
     status = "incomplete" if is_cut else "completed"
     content: Value = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
     message: Document = {
@@ -119,22 +126,22 @@ def _response(asked: Document, text: str, thinking: int, *, tokens_in: int, toke
         "background": False,
         "error": None,
         "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
-        "instructions": asked.get("instructions"),
+        "instructions": body.get("instructions"),
         "max_output_tokens": limit,
-        "metadata": asked.get("metadata") or {},
-        "model": asked["model"],
+        "metadata": body.get("metadata") or {},
+        "model": body["model"],
         "output": [thought, message] if thinking else [message],
         "parallel_tool_calls": True,
         "previous_response_id": None,
-        "prompt_cache_key": asked.get("prompt_cache_key"),
-        "reasoning": asked.get("reasoning") or {"effort": None, "summary": None},
+        "prompt_cache_key": body.get("prompt_cache_key"),
+        "reasoning": body.get("reasoning") or {"effort": None, "summary": None},
         "service_tier": "default",
-        "store": asked.get("store", True),
-        "temperature": asked.get("temperature", 1.0),
-        "text": asked.get("text") or {"format": {"type": "text"}},
+        "store": body.get("store", True),
+        "temperature": body.get("temperature", 1.0),
+        "text": body.get("text") or {"format": {"type": "text"}},
         "tool_choice": "auto",
         "tools": [],
-        "top_p": asked.get("top_p", 1.0),
+        "top_p": body.get("top_p", 1.0),
         "truncation": "disabled",
         "usage": {
             "input_tokens": tokens_in,
@@ -149,18 +156,18 @@ def _response(asked: Document, text: str, thinking: int, *, tokens_in: int, toke
 
 @post("/embeddings", status_code=200)
 async def create_embeddings(request: AnyRequest) -> Response[Document]:
-    asked = await document_of(request, "invalid_json")
-    model = asked.get("model")
+    body = await document_of(request, "invalid_json")
+    model = body.get("model")
     if model not in DIMENSIONS:
         raise unknown_model(model)
-    given = asked.get("input")
-    texts = [given] if isinstance(given, str) else list_of(asked, "input")
+    given = body.get("input")
+    texts = [given] if isinstance(given, str) else list_of(body, "input")
     if not texts or len(texts) > INPUTS_MAX or not all(isinstance(text, str) and text for text in texts):
         raise RequestRejected(400, "invalid_value", "'$.input' is invalid.", param="input")
-    dimensions = asked.get("dimensions") or DIMENSIONS[model]
+    dimensions = body.get("dimensions") or DIMENSIONS[model]
     if not 1 <= dimensions <= DIMENSIONS[model]:
         raise RequestRejected(400, "invalid_value", "Invalid value for 'dimensions'.", param="dimensions")
-    is_packed = asked.get("encoding_format") == "base64"
+    is_packed = body.get("encoding_format") == "base64"
     data: list[Document] = []
     for index, text in enumerate(texts):
         vector = embed(text, dimensions)
@@ -168,7 +175,7 @@ async def create_embeddings(request: AnyRequest) -> Response[Document]:
         data.append({"object": "embedding", "index": index, "embedding": packed})
     tokens = sum(map(tokens_of, texts))
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return _answer({"object": "list", "data": data, "model": model, "usage": usage})
+    return _json_response({"object": "list", "data": data, "model": model, "usage": usage})
 
 
 @get("/models", sync_to_thread=False)
@@ -179,8 +186,8 @@ def list_models() -> Document:
     return {"object": "list", "data": models}
 
 
-def _form(refusal: RequestRejected) -> Document:
-    return openai_error(refusal.status, refusal.code, refusal.message, refusal.param)
+def _error_document(error: RequestRejected) -> Document:
+    return openai_error(error.status, error.code, error.message, error.param)
 
 
 def openai_router() -> Router:
@@ -188,5 +195,5 @@ def openai_router() -> Router:
         PATH,
         route_handlers=[create_response, create_embeddings, list_models],
         guards=[_has_key],
-        exception_handlers=answering(_form),
+        exception_handlers=error_handlers(_error_document),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from simulators.ai.analysis_texts import lowered
 from simulators.ai.assessment import RECENT_DAYS, most_liked, rhythm_of
 from simulators.ai.profile_prompt import PromptPost, PromptProfile
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 
 _FREE = re.compile(r"\bfree ([a-z][a-z -]{2,40}[a-z])", re.IGNORECASE)
 KINDS = {"video": "video", "carousel": "carousel", "image": "photo"}

@@ -8,7 +8,7 @@ import msgspec
 from simulators.ai.analysis_texts import introduction, points
 from simulators.ai.assessment import MIDDLE, listed, scores_of
 from simulators.ai.profile_prompt import PromptProfile
-from simulators.faults.json_access import Document
+from simulators.faults.provider_requests import Document
 
 POSTS_FOR_A_TREND = 2
 

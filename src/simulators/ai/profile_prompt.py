@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from simulators.ai.prompt_facts import PromptFacts, read_facts
+from simulators.ai.prompt_facts import PromptFacts
 from simulators.instagram.niches import NICHES, Niche
 
 _POST = re.compile(
@@ -37,6 +37,7 @@ class PromptPost(msgspec.Struct, frozen=True, kw_only=True):
     likes: int
     comments: int
     caption: str
+    gives_orders: bool
     quote: str  # the first sentence of the caption, or empty when it cannot be quoted
 
 
@@ -94,9 +95,8 @@ class PromptProfile(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sorted(quotable, key=lambda post: (post.label not in sought, -post.likes)))
 
 
-def read_profile(stable: Iterable[str], question: str) -> PromptProfile:
-    stable = "\n".join(stable)
-    facts, business = read_facts([stable], question), read_business(stable)
+def read_profile(stable: Iterable[str], question: str, facts: PromptFacts) -> PromptProfile:
+    business = read_business("\n".join(stable))
     posts = tuple(_post(*match.groups()) for match in _POST.finditer(question))
     about = " ".join(facts.lines.get(name, "") for name in ("category", "biography", "hashtags"))
     tags = {tag: int(posts) for tag, posts in _COUNTED_TAG.findall(facts.lines.get("hashtags", ""))}
@@ -113,7 +113,7 @@ def read_profile(stable: Iterable[str], question: str) -> PromptProfile:
         posts=posts,
         matched={term: tuple(label for label in labels if label) for term, labels in matched.items()},
         excluded=tuple(term for term in business.exclusions if _labels(term, posts, about)),
-        gives_orders=bool(_ORDER.search(about) or any(_ORDER.search(post.caption) for post in posts)),
+        gives_orders=bool(_ORDER.search(about) or any(post.gives_orders for post in posts)),
     )
 
 
@@ -133,6 +133,7 @@ def _post(
     label: str, kind: str, days: str | None, likes: str | None, comments: str | None, caption: str | None
 ) -> PromptPost:
     caption = caption or ""
+    gives_orders = _ORDER.search(caption) is not None
     first = _SENTENCE_END.split(caption, maxsplit=1)[0].strip()
     return PromptPost(
         label=label,
@@ -141,7 +142,8 @@ def _post(
         likes=int(likes or 0),
         comments=int(comments or 0),
         caption=caption,
-        quote="" if _ORDER.search(caption) else _quotable(first),
+        gives_orders=gives_orders,
+        quote="" if gives_orders else _quotable(first),
     )
 
 

@@ -5,15 +5,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-BYTES_A_TOKEN = 4
+BYTES_PER_TOKEN = 4
 TOKENS_MIN = 1_024
-TOKENS_A_BLOCK = 128
+TOKENS_PER_BLOCK = 128
 PREFIXES_MAX = 100_000
 
 
 def tokens_of(text: str) -> int:
     """Returns about the count of a real tokenizer, and at least 1 for a text that is not empty."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 class PromptCache:
@@ -26,10 +26,10 @@ class PromptCache:
         self._prefixes_max = prefixes_max
         self._now = now
 
-    def knows(self, prefix: bytes) -> bool:
+    def is_cached(self, prefix: bytes) -> bool:
         return self._ends.get(prefix, 0.0) > self._now()
 
-    def remember(self, prefix: bytes, *, lifetime_s: float) -> None:
+    def add(self, prefix: bytes, *, lifetime_s: float) -> None:
         self._ends[prefix] = self._now() + lifetime_s
         self._ends.move_to_end(prefix)
         if len(self._ends) > self._prefixes_max:
@@ -42,9 +42,9 @@ class PromptCache:
         """Returns the tokens of the cached prefix, in whole blocks, and caches this prompt."""
         cached = 0
         for tokens, prefix in _prefixes(owner, prompt):
-            if self.knows(prefix):
+            if self.is_cached(prefix):
                 cached = tokens
-            self.remember(prefix, lifetime_s=lifetime_s)
+            self.add(prefix, lifetime_s=lifetime_s)
         return cached
 
 
@@ -53,7 +53,7 @@ def _prefixes(owner: str, prompt: str) -> Iterator[tuple[int, bytes]]:
     text = prompt.encode("utf-8", "replace")
     digest = hashlib.blake2b(owner.encode(), digest_size=16)
     start = 0
-    for tokens in range(TOKENS_MIN, len(text) // BYTES_A_TOKEN + 1, TOKENS_A_BLOCK):
-        digest.update(text[start : tokens * BYTES_A_TOKEN])
-        start = tokens * BYTES_A_TOKEN
+    for tokens in range(TOKENS_MIN, len(text) // BYTES_PER_TOKEN + 1, TOKENS_PER_BLOCK):
+        digest.update(text[start : tokens * BYTES_PER_TOKEN])
+        start = tokens * BYTES_PER_TOKEN
         yield tokens, digest.digest()

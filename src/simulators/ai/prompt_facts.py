@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from simulators.ai.embeddings import words_of
-from simulators.ai.vocabulary import COMMON
+from simulators.ai.embeddings import COMMON, words_of
 
 _LINE = re.compile(r'^[ \t\-*"]{0,20}([A-Za-z][\w ]{1,40}?)"? {0,5}[:=] {0,5}(.+)$', re.MULTILINE)
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")

@@ -30,7 +30,7 @@ class BufferedResponse(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, body=body).with_headers(content_length=str(len(body)))
 
 
-def answer_of(
+def new_response(
     status: int, body: bytes, content_type: str = "application/json", **headers: str
 ) -> BufferedResponse:
     empty = BufferedResponse(status=status, headers=(), body=b"")
@@ -43,7 +43,7 @@ def provider_of(path: str) -> str:
     return {"auth": "supabase"}.get(first, first)
 
 
-async def whole_body(receive: Receive) -> bytes:
+async def read_body(receive: Receive) -> bytes:
     parts: list[bytes] = []
     while True:
         message = await receive()
@@ -54,7 +54,7 @@ async def whole_body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-def body_again(body: bytes, receive: Receive) -> Receive:
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """Returns a ``receive`` that delivers the body again to an application behind the middleware."""
     is_read = False
 
@@ -68,7 +68,7 @@ def body_again(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def whole_answer(app: ASGIApp, scope: HTTPScope, receive: Receive) -> BufferedResponse:
+async def buffer_response(app: ASGIApp, scope: HTTPScope, receive: Receive) -> BufferedResponse:
     status, headers, parts = 500, (), list[bytes]()
 
     async def collect(message: Message) -> None:
@@ -83,14 +83,14 @@ async def whole_answer(app: ASGIApp, scope: HTTPScope, receive: Receive) -> Buff
     return BufferedResponse(status=status, headers=headers, body=b"".join(parts))
 
 
-async def send_start(send: Send, answer: BufferedResponse) -> None:
-    await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
+async def send_start(send: Send, response: BufferedResponse) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
 
 
-async def send_part(send: Send, part: bytes, *, is_last: bool) -> None:
+async def send_body_part(send: Send, part: bytes, *, is_last: bool) -> None:
     await send({"type": "http.response.body", "body": part, "more_body": not is_last})
 
 
-async def send_whole(send: Send, answer: BufferedResponse) -> None:
-    await send_start(send, answer)
-    await send_part(send, answer.body, is_last=True)
+async def send_response(send: Send, response: BufferedResponse) -> None:
+    await send_start(send, response)
+    await send_body_part(send, response.body, is_last=True)

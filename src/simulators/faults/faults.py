@@ -35,7 +35,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     kind: FaultKind = "status"
     status: Annotated[int, msgspec.Meta(ge=200, le=599)] | None = None
     code: str | None = None  # makes the body an error in the provider's format with this code
-    body: str = '{"message": "A fault was asked for."}'
+    body: str = '{"message": "Injected fault."}'
     headers: dict[str, str] = {}
     delay_ms: Annotated[int, msgspec.Meta(ge=0, le=600_000)] = 0
     interval_ms: Annotated[float, msgspec.Meta(ge=0, le=60_000)] = 1_000  # between two bytes of a drip

@@ -27,14 +27,14 @@ class Latency(msgspec.Struct, frozen=True, tag_field="distribution", forbid_unkn
 
     route: str
 
-    def draw_ms(self, chance: random.Random) -> float:
+    def draw_ms(self, rng: random.Random) -> float:
         raise NotImplementedError
 
 
 class Fixed(Latency, frozen=True, tag="fixed", forbid_unknown_fields=True):
     ms: Milliseconds
 
-    def draw_ms(self, chance: random.Random) -> float:  # noqa: ARG002  a constant uses no randomness
+    def draw_ms(self, rng: random.Random) -> float:  # noqa: ARG002  a constant uses no randomness
         return self.ms
 
 
@@ -42,20 +42,20 @@ class Uniform(Latency, frozen=True, tag="uniform", forbid_unknown_fields=True):
     low_ms: Milliseconds
     high_ms: Milliseconds
 
-    def draw_ms(self, chance: random.Random) -> float:
-        return chance.uniform(self.low_ms, self.high_ms)
+    def draw_ms(self, rng: random.Random) -> float:
+        return rng.uniform(self.low_ms, self.high_ms)
 
 
 class Lognormal(Latency, frozen=True, tag="lognormal", forbid_unknown_fields=True):
     median_ms: Annotated[float, msgspec.Meta(gt=0, le=3_600_000)]
     p95_ms: Annotated[float, msgspec.Meta(gt=0, le=3_600_000)]
 
-    def draw_ms(self, chance: random.Random) -> float:
+    def draw_ms(self, rng: random.Random) -> float:
         deviation = math.log(self.p95_ms / self.median_ms) / P95_DEVIATIONS
-        return chance.lognormvariate(math.log(self.median_ms), deviation)
+        return rng.lognormvariate(math.log(self.median_ms), deviation)
 
 
-DOCUMENTS: tuple[Latency, ...] = (
+DEFAULTS: tuple[Latency, ...] = (
     Lognormal(RUN, 8_000, 14_000),
     Lognormal("/openai/v1/responses", 6_000, 15_000),
     Lognormal("/openai/v1/embeddings", 300, 900),
@@ -73,25 +73,25 @@ class LatencyRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 class Latencies:
     def __init__(self, scale: float) -> None:
-        self._first_scale = scale
-        self._chance = random.Random()  # noqa: S311  not used for security
+        self._default_scale = scale
+        self._rng = random.Random()  # noqa: S311  not used for security
         self.reset()
 
     def reset(self) -> None:
-        self._scale = self._first_scale
-        self._set: dict[str, Latency] = {}
+        self._scale = self._default_scale
+        self._overrides: dict[str, Latency] = {}
 
     def set(self, routes: Iterable[Latency], *, scale: float | None) -> None:
-        self._set |= {latency.route: latency for latency in routes}
+        self._overrides |= {latency.route: latency for latency in routes}
         self._scale = self._scale if scale is None else scale
 
     def draw_s(self, path: str) -> float:
-        fitting = [latency for latency in self._set.values() if path.startswith(latency.route)]
+        fitting = [latency for latency in self._overrides.values() if path.startswith(latency.route)]
         if fitting:
-            return max(fitting, key=lambda latency: len(latency.route)).draw_ms(self._chance) / 1_000
-        for latency in DOCUMENTS if self._scale else ():
+            return max(fitting, key=lambda latency: len(latency.route)).draw_ms(self._rng) / 1_000
+        for latency in DEFAULTS if self._scale else ():
             if path.startswith(latency.route):
-                return latency.draw_ms(self._chance) * self._scale / 1_000
+                return latency.draw_ms(self._rng) * self._scale / 1_000
         return 0.0
 
 

@@ -1,32 +1,52 @@
 """Middleware around every simulator: counts requests, adds latency, marks responses and applies faults."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 
 import msgspec
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from simulators.faults import corrupt_responses as spoiled
+from simulators.faults import corrupt_responses as corrupt
 from simulators.faults.buffered_response import (
     BufferedResponse,
-    answer_of,
+    buffer_response,
+    new_response,
     provider_of,
-    send_part,
+    send_body_part,
+    send_response,
     send_start,
-    send_whole,
-    whole_answer,
 )
 from simulators.faults.faults import Fault, Faults
 from simulators.faults.latency import Latencies
-from simulators.faults.request_counter import RequestCounter
 from simulators.faults.tcp_reset import reset_connection
 
 PAGE = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body>Bad Gateway</body></html>"
-LEAVE_S = 0.05  # time for sent bytes to leave before the connection is reset
+FLUSH_S = 0.05  # time for sent bytes to leave before the connection is reset
 
 encode = msgspec.json.encode
 Exchange = tuple[HTTPScope, Receive, Send]
+_OBJECT_ROUTE = re.compile(r"/(actor-runs|datasets|admin/users)/[^/]+")
+_STRIPE_ID = re.compile(r"(?<=/)[a-z_]+_[0-9A-Za-z]{14,}")
+
+
+class RequestCounter:
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.in_flight: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, method: str, path: str) -> Generator[None]:
+        """Counts routes with an id together. A request is in flight until its response, or its disconnect."""
+        route = f"{method} " + _STRIPE_ID.sub("{id}", _OBJECT_ROUTE.sub(r"/\1/{id}", path.rstrip("/")))
+        self.counts[route] += 1
+        self.in_flight[route] += 1
+        try:
+            yield
+        finally:
+            self.in_flight[route] -= 1
 
 
 class FaultMiddleware:
@@ -37,7 +57,7 @@ class FaultMiddleware:
         self._faults = faults
         self._latencies = latencies
         self._requests = requests
-        self._instead: dict[str, Callable[[Fault, Exchange], Awaitable[None]]] = {
+        self._transport_faults: dict[str, Callable[[Fault, Exchange], Awaitable[None]]] = {
             "timeout": self._hang,
             "reset": self._reset,
             "reset_midway": self._reset_midway,
@@ -57,22 +77,22 @@ class FaultMiddleware:
         scope, receive, send = exchange
         fault = self._faults.take(scope["method"], path)
         await asyncio.sleep((fault.delay_ms / 1_000 if fault else 0) + self._latencies.draw_s(path))
-        if fault is not None and fault.kind in self._instead:
-            await self._instead[fault.kind](fault, exchange)
+        if fault is not None and fault.kind in self._transport_faults:
+            await self._transport_faults[fault.kind](fault, exchange)
             return
-        answer = await self._answer(fault, scope, receive)
-        await send_whole(send, answer.with_headers(x_oslira_simulator=provider_of(path)))
+        response = await self._respond(fault, scope, receive)
+        await send_response(send, response.with_headers(x_oslira_simulator=provider_of(path)))
 
-    async def _answer(self, fault: Fault | None, scope: HTTPScope, receive: Receive) -> BufferedResponse:
+    async def _respond(self, fault: Fault | None, scope: HTTPScope, receive: Receive) -> BufferedResponse:
         path = scope["path"]
         if fault is not None and fault.kind in {"status", "empty", "html", "error_in_200"}:
-            instead = _without_asking(fault, path)
-            if instead is not None:
-                return instead.with_headers(**fault.headers)
-        answer = await whole_answer(self._app, scope, receive)
+            replacement = _replacement(fault, path)
+            if replacement is not None:
+                return replacement.with_headers(**fault.headers)
+        response = await buffer_response(self._app, scope, receive)
         if fault is None:
-            return answer
-        return _spoil(fault, path, answer).with_headers(**fault.headers)
+            return response
+        return _corrupted(fault, path, response).with_headers(**fault.headers)
 
     async def _hang(self, _: Fault, exchange: Exchange) -> None:
         """Waits until the client disconnects."""
@@ -85,55 +105,55 @@ class FaultMiddleware:
 
     async def _reset_midway(self, fault: Fault, exchange: Exchange) -> None:
         scope, receive, send = exchange
-        answer = await whole_answer(self._app, scope, receive)
-        await send_start(send, answer.with_headers(content_length=str(len(answer.body))))
-        await send_part(send, answer.body[: len(answer.body) // 2], is_last=False)
-        await asyncio.sleep(LEAVE_S)
+        response = await buffer_response(self._app, scope, receive)
+        await send_start(send, response.with_headers(content_length=str(len(response.body))))
+        await send_body_part(send, response.body[: len(response.body) // 2], is_last=False)
+        await asyncio.sleep(FLUSH_S)
         await self._reset(fault, exchange)
 
     async def _drip(self, fault: Fault, exchange: Exchange) -> None:
         scope, receive, send = exchange
-        answer = await whole_answer(self._app, scope, receive)
-        answer = answer.with_headers(
-            content_length=str(len(answer.body)), x_oslira_simulator=provider_of(scope["path"])
+        response = await buffer_response(self._app, scope, receive)
+        response = response.with_headers(
+            content_length=str(len(response.body)), x_oslira_simulator=provider_of(scope["path"])
         )
-        await send_start(send, answer)
+        await send_start(send, response)
         gone = asyncio.ensure_future(self._hang(fault, exchange))
-        for byte in answer.body:
-            await send_part(send, bytes([byte]), is_last=False)
+        for byte in response.body:
+            await send_body_part(send, bytes([byte]), is_last=False)
             with suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(gone), fault.interval_ms / 1_000)
                 return  # the client has disconnected
         gone.cancel()
-        await send_part(send, b"", is_last=True)
+        await send_body_part(send, b"", is_last=True)
 
 
-def _without_asking(fault: Fault, path: str) -> BufferedResponse | None:
+def _replacement(fault: Fault, path: str) -> BufferedResponse | None:
     """Returns None when the provider's own response must be sent."""
     if fault.kind == "html":
-        return answer_of(fault.status or 502, PAGE, "text/html; charset=utf-8")
+        return new_response(fault.status or 502, PAGE, "text/html; charset=utf-8")
     if fault.kind == "empty":
-        return answer_of(fault.status or 200, b"")
+        return new_response(fault.status or 200, b"")
     if fault.kind == "error_in_200":
-        return answer_of(200, encode(spoiled.error_document(path, 500, fault.code)))
+        return new_response(200, encode(corrupt.error_document(path, 500, fault.code)))
     if fault.status is None:
         return None
     if fault.code is not None:
-        return answer_of(fault.status, encode(spoiled.error_document(path, fault.status, fault.code)))
-    return answer_of(fault.status, fault.body.encode())
+        return new_response(fault.status, encode(corrupt.error_document(path, fault.status, fault.code)))
+    return new_response(fault.status, fault.body.encode())
 
 
-def _spoil(fault: Fault, path: str, answer: BufferedResponse) -> BufferedResponse:
+def _corrupted(fault: Fault, path: str, response: BufferedResponse) -> BufferedResponse:
     if fault.kind == "status":
-        return answer
+        return response
     if fault.kind == "truncated":
-        return answer.with_body(answer.body[: len(answer.body) // 2])
+        return response.with_body(response.body[: len(response.body) // 2])
     try:
-        document = msgspec.json.decode(answer.body)
+        document = msgspec.json.decode(response.body)
     except msgspec.DecodeError:
         document = None
     if fault.kind == "duplicate":
-        twice = spoiled.doubled(document)
-        return answer.with_body(answer.body * 2 if twice is None else encode(twice))
-    change = spoiled.declined if fault.kind == "refusal" else spoiled.misshapen
-    return answer.with_body(encode(change(path, document)))
+        twice = corrupt.duplicated(document)
+        return response.with_body(response.body * 2 if twice is None else encode(twice))
+    change = corrupt.refused if fault.kind == "refusal" else corrupt.with_wrong_schema
+    return response.with_body(encode(change(path, document)))

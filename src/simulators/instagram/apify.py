@@ -14,14 +14,13 @@ from litestar.datastructures import State
 from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath
 
-from simulators.faults.corrupt_responses import apify_error
-from simulators.faults.provider_errors import AnyRequest, RequestRejected, answering
-from simulators.instagram.apify_runs import MEGABYTES_USUAL, ActorRun, RunOptions
+from simulators.faults.provider_requests import AnyRequest, RequestRejected, apify_error, error_handlers
+from simulators.instagram.apify_runs import MEGABYTES_DEFAULT, ActorRun, RunOptions
 
 PATH = "/apify/v2"
 ACTORS = frozenset({"apify~instagram-profile-scraper", "apify~instagram-scraper"})
 WAIT_MAX_S = 60.0
-TIMEOUT_USUAL_S = 3_600
+TIMEOUT_DEFAULT_S = 3_600
 NO_LIMIT = 999_999_999_999  # Apify's value for a request without a limit
 Json = dict[str, Any]
 
@@ -32,10 +31,10 @@ def _has_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandl
         raise RequestRejected(401, "token-not-provided", "Authentication token was not provided")
 
 
-def _asked(request: AnyRequest, name: str, usual: float | None = None) -> float | None:
+def _query_number(request: AnyRequest, name: str, default: float | None = None) -> float | None:
     text = request.query_params.get(name)
     try:
-        return usual if text is None else float(text)
+        return default if text is None else float(text)
     except ValueError:
         raise RequestRejected(400, "invalid-parameter", f"Parameter {name} is not a number") from None
 
@@ -57,10 +56,10 @@ async def start_run(actor: FromPath[str], request: AnyRequest, state: State) -> 
     run_input = await _run_input(request)
     if not run_input.get("usernames") and not run_input.get("directUrls"):
         raise RequestRejected(400, "invalid-input", "Input is not valid: Field input.usernames is required")
-    items_max, dollars_max = _asked(request, "maxItems"), _asked(request, "maxTotalChargeUsd")
+    items_max, dollars_max = _query_number(request, "maxItems"), _query_number(request, "maxTotalChargeUsd")
     options = RunOptions(
-        timeout_s=int(_asked(request, "timeout", TIMEOUT_USUAL_S) or 0),
-        megabytes=int(_asked(request, "memory", MEGABYTES_USUAL) or MEGABYTES_USUAL),
+        timeout_s=int(_query_number(request, "timeout", TIMEOUT_DEFAULT_S) or 0),
+        megabytes=int(_query_number(request, "memory", MEGABYTES_DEFAULT) or MEGABYTES_DEFAULT),
         items_max=None if items_max is None else int(items_max),
         dollars_max=dollars_max,
     )
@@ -71,7 +70,10 @@ async def start_run(actor: FromPath[str], request: AnyRequest, state: State) -> 
 
 @get("/actors/{actor:str}/runs", sync_to_thread=False)
 def list_runs(actor: FromPath[str], request: AnyRequest, state: State) -> Json:
-    offset, limit = int(_asked(request, "offset", 0) or 0), int(_asked(request, "limit", 1_000) or 1_000)
+    offset, limit = (
+        int(_query_number(request, "offset", 0) or 0),
+        int(_query_number(request, "limit", 1_000) or 1_000),
+    )
     is_backwards = request.query_params.get("desc") in {"1", "true"}
     runs: list[ActorRun] = state.runs.of_actor(actor, since=_moment(request.query_params.get("startedAfter")))
     page = (runs[::-1] if is_backwards else runs)[offset : offset + limit]
@@ -87,7 +89,7 @@ async def get_run(run_id: FromPath[str], request: AnyRequest, state: State) -> J
 
 
 async def _wait(run: ActorRun, request: AnyRequest) -> None:
-    wait_s = min(_asked(request, "waitForFinish", 0) or 0, WAIT_MAX_S)
+    wait_s = min(_query_number(request, "waitForFinish", 0) or 0, WAIT_MAX_S)
     if wait_s:
         with suppress(TimeoutError):
             await asyncio.wait_for(run.finished.wait(), wait_s)
@@ -161,8 +163,8 @@ def _text(moment: datetime | None) -> str | None:
 def list_items(dataset_id: FromPath[str], request: AnyRequest, state: State) -> Response[list[Json]]:
     run: ActorRun = state.runs.by_dataset(dataset_id)
     offset, limit = (
-        int(_asked(request, "offset", 0) or 0),
-        int(_asked(request, "limit", NO_LIMIT) or NO_LIMIT),
+        int(_query_number(request, "offset", 0) or 0),
+        int(_query_number(request, "limit", NO_LIMIT) or NO_LIMIT),
     )
     is_backwards = request.query_params.get("desc") in {"1", "true"}
     everything = run.items()
@@ -177,8 +179,8 @@ def list_items(dataset_id: FromPath[str], request: AnyRequest, state: State) -> 
     return Response(page, headers=headers)
 
 
-def _form(refusal: RequestRejected) -> Json:
-    return apify_error(refusal.status, refusal.code, refusal.message)
+def _error_document(error: RequestRejected) -> Json:
+    return apify_error(error.status, error.code, error.message)
 
 
 def apify_router() -> Router:
@@ -186,5 +188,5 @@ def apify_router() -> Router:
         PATH,
         route_handlers=[start_run, list_runs, get_run, abort_run, list_items],
         guards=[_has_token],
-        exception_handlers=answering(_form),
+        exception_handlers=error_handlers(_error_document),
     )

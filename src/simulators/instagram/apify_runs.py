@@ -9,9 +9,9 @@ from uuid import uuid4
 import msgspec
 
 from simulators.faults.latency import RUN, Latencies
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import RequestRejected
 from simulators.instagram.instagram_items import (
-    POSTS_USUAL,
+    POSTS_DEFAULT,
     Item,
     names_of,
     post_items,
@@ -20,11 +20,11 @@ from simulators.instagram.instagram_items import (
 )
 from simulators.instagram.profiles import POSTS_MAX
 
-RUNS_KEPT_MAX = 5_000
+RUNS_STORED_MAX = 5_000
 RUNS_MAX = 32  # concurrent runs
 ABORT_S = 0.05  # between the abort request and the end
 ITEM_DOLLARS = 0.0026
-MEGABYTES_USUAL = 1_024
+MEGABYTES_DEFAULT = 1_024
 
 End = Literal["SUCCEEDED", "FAILED", "TIMED-OUT"]
 FINISHED = frozenset({"SUCCEEDED", "FAILED", "TIMED-OUT", "ABORTED"})
@@ -85,7 +85,7 @@ class ActorRun:
 
     @property
     def _posts_max(self) -> int:
-        return min(int(self.run_input.get("resultsLimit") or POSTS_USUAL), POSTS_MAX)
+        return min(int(self.run_input.get("resultsLimit") or POSTS_DEFAULT), POSTS_MAX)
 
     def _items_max(self, found: int) -> int:
         limits = [found]
@@ -104,13 +104,13 @@ class ActorRuns:
         self._runs: OrderedDict[str, ActorRun] = OrderedDict()
         self._working: dict[str, asyncio.Task[None]] = {}
         self.reset_settings()
-        self.forget()
+        self.clear()
 
     def reset_settings(self) -> None:
         self.runs_max = RUNS_MAX
         self.end: End = "SUCCEEDED"
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Deletes all runs, including active ones."""
         for task in self._working.values():
             task.cancel()
@@ -132,7 +132,7 @@ class ActorRuns:
             raise RequestRejected(402, "concurrent-runs-limit-exceeded", message)
         run = ActorRun(actor, run_input, options, user_agent)
         self._runs[run.id] = run
-        if len(self._runs) > RUNS_KEPT_MAX:
+        if len(self._runs) > RUNS_STORED_MAX:
             self._runs.popitem(last=False)
         self._working[run.id] = asyncio.create_task(self._work(run))
         self.started += 1

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from simulators.instagram.profiles import Person, SimulatedPost, person_of, posted_at
+from simulators.instagram.profiles import SimulatedPost, SimulatedProfile, posted_at, profile_of
 
-POSTS_USUAL = 12
+POSTS_DEFAULT = 12
 PICTURES = "https://pictures.example"
 Item = dict[str, Any]
 
@@ -15,74 +15,74 @@ RESTRICTED = ("restricted_page", "Restricted access page, only partial data avai
 
 
 def profile_item(name: str, posts_max: int, now: datetime) -> Item:
-    person = person_of(name)
-    refusal = refusal_item(person)
-    if refusal is not None:
-        return refusal
+    profile = profile_of(name)
+    error_found = error_item(profile)
+    if error_found is not None:
+        return error_found
     item: Item = {
         "inputUrl": address_of(name),
-        "id": person.id,
+        "id": profile.id,
         "username": name,
         "url": address_of(name),
-        "fullName": person.full_name,
-        "biography": person.biography,
-        "followersCount": person.followers,
-        "followsCount": person.follows,
-        "postsCount": person.posts_count,
-        "private": person.kind == "private",
-        "verified": person.is_verified,
+        "fullName": profile.full_name,
+        "biography": profile.biography,
+        "followersCount": profile.followers,
+        "followsCount": profile.follows,
+        "postsCount": profile.posts_count,
+        "private": profile.kind == "private",
+        "verified": profile.is_verified,
     }
-    if person.kind != "sparse":
-        item |= _optional(person)
-    if person.kind != "private":
-        item["latestPosts"] = [post_item(person, post, now) for post in person.posts(posts_max)]
+    if profile.kind != "sparse":
+        item |= _optional(profile)
+    if profile.kind != "private":
+        item["latestPosts"] = [post_item(profile, post, now) for post in profile.posts(posts_max)]
     return item
 
 
-def _optional(person: Person) -> Item:
-    links = [{"title": "Website", "url": person.website, "link_type": "external"}] if person.website else []
+def _optional(profile: SimulatedProfile) -> Item:
+    links = [{"title": "Website", "url": profile.website, "link_type": "external"}] if profile.website else []
     return {
-        "externalUrl": person.website or None,
+        "externalUrl": profile.website or None,
         "externalUrls": links,
         "hasChannel": False,
-        "highlightReelCount": person.highlights,
-        "isBusinessAccount": person.is_business,
+        "highlightReelCount": profile.highlights,
+        "isBusinessAccount": profile.is_business,
         "joinedRecently": False,
-        "businessCategoryName": person.category if person.is_business else None,
-        "profilePicUrl": f"{PICTURES}/{person.id}_150.jpg",
-        "profilePicUrlHD": f"{PICTURES}/{person.id}_320.jpg",
+        "businessCategoryName": profile.category if profile.is_business else None,
+        "profilePicUrl": f"{PICTURES}/{profile.id}_150.jpg",
+        "profilePicUrlHD": f"{PICTURES}/{profile.id}_320.jpg",
         "igtvVideoCount": 0,
         "relatedProfiles": [
-            {"id": person_of(name).id, "username": name, "full_name": person_of(name).full_name}
-            for name in person.related
+            {"id": profile_of(name).id, "username": name, "full_name": profile_of(name).full_name}
+            for name in profile.related
         ],
     }
 
 
-def refusal_item(person: Person) -> Item | None:
+def error_item(profile: SimulatedProfile) -> Item | None:
     kinds = {"missing": MISSING, "restricted": RESTRICTED}
-    if person.kind not in kinds:
+    if profile.kind not in kinds:
         return None
-    error, description = kinds[person.kind]
+    error, description = kinds[profile.kind]
     return {
-        "url": address_of(person.username),
-        "username": person.username,
+        "url": address_of(profile.username),
+        "username": profile.username,
         "error": error,
         "errorDescription": description,
     }
 
 
-def post_item(person: Person, post: SimulatedPost, now: datetime) -> Item:
+def post_item(profile: SimulatedProfile, post: SimulatedPost, now: datetime) -> Item:
     item: Item = {
         "id": post.id,
         "type": post.kind,
         "shortCode": post.shortcode,
         "url": f"https://www.instagram.com/p/{post.shortcode}/",
         "timestamp": posted_at(post, now).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-        "ownerUsername": person.username,
-        "ownerId": person.id,
+        "ownerUsername": profile.username,
+        "ownerId": profile.id,
     }
-    if person.kind == "sparse":
+    if profile.kind == "sparse":
         return item
     item |= {
         "caption": post.caption,
@@ -104,18 +104,18 @@ def post_item(person: Person, post: SimulatedPost, now: datetime) -> Item:
 
 def post_items(name: str, posts_max: int, now: datetime) -> list[Item]:
     """Returns one item per post, in the format of the post actor."""
-    person = person_of(name)
-    refusal = refusal_item(person)
-    if refusal is not None:
-        return [refusal]
-    if not person.posts_seen:
+    profile = profile_of(name)
+    error_found = error_item(profile)
+    if error_found is not None:
+        return [error_found]
+    if not profile.posts_public:
         nothing = {"error": "no_items", "errorDescription": "Empty or private data for provided input"}
         return [{"url": address_of(name), "username": name, **nothing}]
-    return [post_item(person, post, now) for post in person.posts(posts_max)]
+    return [post_item(profile, post, now) for post in profile.posts(posts_max)]
 
 
 def post_items_count(name: str, posts_max: int) -> int:
-    return min(posts_max, person_of(name).posts_seen) or 1  # an error is also an item
+    return min(posts_max, profile_of(name).posts_public) or 1  # an error is also an item
 
 
 def address_of(name: str) -> str:

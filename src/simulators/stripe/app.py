@@ -14,7 +14,7 @@ from simulators.stripe.store import Store
 class StripeSimulator:
     def __init__(self, path: Path) -> None:
         self.store = Store(path)
-        self.courier = EventDeliveryWorker(self.store)
+        self.delivery_worker = EventDeliveryWorker(self.store)
 
     @staticmethod
     def routers() -> tuple[Router, ...]:

@@ -13,10 +13,7 @@ from features.analysis.domain.anonymous import (
     AnonymousReason,
     AnonymousResult,
 )
-from features.analysis.domain.requests import NewAnalysis
 from infrastructure.database.analysis.anonymous import PostgresAnonymousResults
-from infrastructure.database.expiry import INTERVAL_S
-from shared.ids import RunId
 from tests.support import until
 from tests.support.calls import statuses
 from tests.support.problems import assert_problem
@@ -143,23 +140,6 @@ async def test_expired_token_is_like_an_unknown_one(client, ask, owner):
         assert_problem(answer, 404, "anonymous_analysis_not_found")
     assert expired.json()["detail"] == unknown.json()["detail"]
     assert started["token"] not in expired.text
-
-
-async def test_expired_analyses_are_purged_with_their_tokens(ask, owner, database, name):
-    old, new = [(await ask(f"{name}{number}")).json() for number in (1, 2)]
-    await owner.execute(
-        "update anonymous_analyses set expires_at = now() - interval '1 second' where run_id = $1",
-        uuid.UUID(old["run_id"]),
-    )
-    times = iter([0.0, INTERVAL_S, INTERVAL_S])
-    results = PostgresAnonymousResults(database, now_s=lambda: next(times))
-    order = NewAnalysis(username=f"{name}3", analysis_type="light", business_profile_id=None)
-    await results.start(RunId(uuid.uuid4()), order, token_hash=hashlib.sha256(name.encode()).digest())
-    await results.close()
-
-    kept = {row["run_id"] for row in await owner.fetch("select run_id from anonymous_tokens")}
-    assert uuid.UUID(old["run_id"]) not in kept
-    assert uuid.UUID(new["run_id"]) in kept
 
 
 async def test_token_is_in_no_table_and_no_log(client, ask, owner, logs):

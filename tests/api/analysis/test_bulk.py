@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from shared.pagination import encode_cursor
+from shared.pagination import encode_position
 from tests.support.problems import assert_problem
 
 DRY = "?dry_run=true"
@@ -140,7 +140,7 @@ async def test_a_bulk_run_is_read_page_by_page(bulk, read, business):
 
     assert [(item["position"], item["username"]) for item in first["items"]] == [(1, "natgeo"), (3, "nasa")]
     assert [item["username"] for item in second["items"]] == ["unesco"]
-    assert (first["next_cursor"], second["next_cursor"]) == (encode_cursor(3), None)
+    assert (first["next_cursor"], second["next_cursor"]) == (encode_position(3), None)
     for page in (first, second):
         assert page["counts"] == {
             "waiting": 3,

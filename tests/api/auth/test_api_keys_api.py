@@ -146,8 +146,8 @@ async def test_rotation_without_overlap_ends_the_old_key_at_once(ada, key_of):
     await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {"overlap_seconds": 0})
 
     assert (await old.get("/v1/credits/balance")).status_code in (401, 404)
-    assert_problem(await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {}), 409, "api_key_is_over")
-    assert_problem(await ada.patch(f"/v1/api-keys/{old.user_id}", {"name": "x"}), 409, "api_key_is_over")
+    assert_problem(await ada.post(f"/v1/api-keys/{old.user_id}/rotate", {}), 409, "api_key_ended")
+    assert_problem(await ada.patch(f"/v1/api-keys/{old.user_id}", {"name": "x"}), 409, "api_key_ended")
 
 
 async def test_patch_changes_only_the_sent_fields(ada, key_of):

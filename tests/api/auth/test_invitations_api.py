@@ -86,7 +86,7 @@ async def test_accepting_again_is_idempotent_and_other_users_are_rejected(ada, p
     again = await accept(grace, postbox.token())
 
     assert (again.status_code, again.json()["role"]) == (200, "member")
-    assert_problem(await accept(stranger, postbox.token()), 403, "invitation_for_somebody_else")
+    assert_problem(await accept(stranger, postbox.token()), 403, "invitation_for_another_user")
 
 
 async def test_invited_address_is_case_insensitive(ada, person, postbox):

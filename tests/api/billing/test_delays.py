@@ -12,7 +12,7 @@ from core.wiring.application import build
 from core.wiring.bootstrap import local_issuer, runtime
 from core.wiring.inbox import inbox_attendants
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
-from simulators.stripe.events.endpoints import SECRET
+from simulators.stripe.events.events import SECRET
 from tests.api.billing.customers import Customer
 from tests.api.billing.delays import EVENTS_PATH, DelayingProxy
 from tests.conftest import client_for, copy_of
@@ -223,7 +223,7 @@ async def dispute(customer):
     opened = (await customer.control.post("/disputes", json={"payment": payment_id})).json()
     await customer.settle()
     assert await customer.credits() == before
-    await customer.control.post(f"/disputes/{opened['id']}/close", json={"is_good": True})
+    await customer.control.post(f"/disputes/{opened['id']}/close", json={"is_won": True})
     await customer.settle()
 
     assert await customer.credits() - before == 100

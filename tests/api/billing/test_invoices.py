@@ -2,7 +2,7 @@ import uuid
 from datetime import timedelta
 
 from features.billing.domain.stripe_snapshots import ReversalSnapshot
-from tests.integration.database.billing.snapshots import STARTED_AT, invoice
+from tests.support.stripe_snapshots import STARTED_AT, invoice
 
 
 async def test_invoices_come_in_pages_newest_first(customer):

@@ -127,7 +127,7 @@ async def test_refund_and_dispute_reclaim_credits_and_a_won_dispute_restores_the
     await hear_all(customer.account_id)
     assert await customer.credits() - before == 0
 
-    await customer.control.post(f"/disputes/{dispute['id']}/close", json={"is_good": True})
+    await customer.control.post(f"/disputes/{dispute['id']}/close", json={"is_won": True})
     await hear_all(customer.account_id)
     assert await customer.credits() - before == 50
 

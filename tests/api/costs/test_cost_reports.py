@@ -63,7 +63,7 @@ async def test_window_without_data_gives_an_empty_list(report, name):
         ("2026-01-01T00:00:00Z", "2026-04-01T00:00:01Z", "window_invalid"),
         ("0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", "window_invalid"),
         (None, "0001-01-02T00:00:00Z", "window_invalid"),
-        ("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", "instant_invalid"),
+        ("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", "timestamp_invalid"),
     ],
 )
 async def test_invalid_or_too_long_window_is_rejected(report, name, since, until, code):

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from shared.pagination import PLACE_PATTERN, POSITION_PATTERN
+from shared.pagination import CURSOR_PATTERN, POSITION_PATTERN
 from tests.api.hostile_input.bodies import JSON, body_of
 from tests.support.problems import assert_problem
 
@@ -86,7 +86,7 @@ def farthest(pattern):
     name = "2e" + "66" * 32
     if pattern == POSITION_PATTERN:
         return ["?cursor=70" + "39" * 18]
-    if pattern == PLACE_PATTERN:
+    if pattern == CURSOR_PATTERN:
         return ["?cursor=74" + "39" * 17 + name]
     number, time, text = "39" * 18, "39" * 17, "7a" * 30
     values = {"followers": number, "score": number, "username": text, "last_analysed_at": time}

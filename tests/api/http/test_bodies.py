@@ -165,7 +165,7 @@ async def test_text_with_a_nul_is_refused(post, noun, body):
     answer = await post(noun, json.dumps(body))
 
     assert answer.status_code in (400, 422)
-    assert answer.json()["code"] in ("invalid_request", "movement_invalid")
+    assert answer.json()["code"] in ("invalid_request", "ledger_change_invalid")
 
 
 @pytest.mark.parametrize("instant", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])

@@ -207,7 +207,7 @@ async def test_lead_that_was_analysed_again_cannot_be_restored(client, headers, 
 
     answer = await client.post(f"{LEADS}/{lead_id}/restore", headers=headers)
 
-    assert_problem(answer, 409, "lead_taken")
+    assert_problem(answer, 409, "lead_already_exists")
     assert (len(await listed()), len(await listed(deleted="true"))) == (1, 1)
 
 

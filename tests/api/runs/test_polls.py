@@ -12,7 +12,7 @@ from core.app import create_app
 from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import build
 from core.wiring.bootstrap import runtime
-from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.windows import MemoryWindows
 from shared.middleware.rate_limits import RateLimits
 from tests.api.runs.conftest import DONE, RUNS
 from tests.support import until

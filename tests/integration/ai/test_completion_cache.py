@@ -3,8 +3,7 @@ import asyncio
 import msgspec
 import pytest
 
-from shared.errors import Unavailable
-from shared.llm import Usage
+from shared.llm import ModelsUnavailable, Usage
 from tests.fakes.ai import ALICE, BOB, NOBODY, FakeCompletions, World, provider_error, reply
 from tests.fakes.virtual_time import run
 
@@ -103,7 +102,9 @@ def test_invalid_cached_completion_is_a_miss(completions, text):
     assert [row.cache for row in world.rows] == ["none", "none"]
 
 
-@pytest.mark.parametrize("error", [Unavailable(), OSError("away"), ZeroDivisionError("a bug")])
+@pytest.mark.parametrize(
+    "error", [ModelsUnavailable(task="t", retry_after_s=1), OSError("away"), ZeroDivisionError("a bug")]
+)
 def test_failing_cache_is_a_miss(completions, error):
     world = World(completions=completions)
     completions.error = error

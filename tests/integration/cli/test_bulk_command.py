@@ -45,14 +45,14 @@ LEAD = example(
     niche="food [/x]",
 )
 LEADS = http(
-    200, {"items": [{**LEAD, "username": "somebody.else", "tier": "cold"}, LEAD], "next_cursor": None}
+    200, {"items": [{**LEAD, "username": "other.person", "tier": "cold"}, LEAD], "next_cursor": None}
 )
 
 
 @pytest.fixture
 def people(tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text("name,username\nAda,@ada\nNobody,not a name\nBob,bob\n")
+    path.write_text("name,username\nAda,@ada\nCara,not a name\nBob,bob\n")
     return str(path)
 
 

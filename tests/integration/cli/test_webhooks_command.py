@@ -62,12 +62,12 @@ async def test_deliveries_are_listed_with_their_last_answer(server, oslira):
     server.script(http(200, {"items": [DELIVERY], "next_cursor": None}))
 
     shown = await oslira("webhooks", "deliveries", "--status", "pending", "--endpoint", ENDPOINT["id"])
-    told = await oslira("webhooks", "deliveries", "--json")
+    as_json = await oslira("webhooks", "deliveries", "--json")
 
     assert f"endpoint_id={ENDPOINT['id']}" in server.asked[0].path
     assert "status=pending" in server.asked[0].path
     assert "timed_out" in shown.output
-    assert json.loads(told.stdout)["id"] == DELIVERY["id"]
+    assert json.loads(as_json.stdout)["id"] == DELIVERY["id"]
 
 
 async def test_problem_is_shown_in_the_servers_words(server, oslira):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infrastructure.database.runs.runs import WORK_KEPT_FOR
+from infrastructure.database.runs.runs import WORKFLOW_RETENTION
 from tests.integration.database.runs.run_rows import new_run
 
 ENDED_AT = """
@@ -49,7 +49,7 @@ def left(owner):
 
 
 async def test_engine_records_of_a_run_that_ended_long_ago_are_purged(runs, worked, left):
-    kept_days = WORK_KEPT_FOR.days
+    kept_days = WORKFLOW_RETENTION.days
     old, young = await worked(kept_days + 1), await worked(kept_days - 1)
     unended = await worked(kept_days + 1, is_ended=False)
 

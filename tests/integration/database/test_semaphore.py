@@ -55,7 +55,6 @@ def flaky(database):
 async def slots_on(database, **options):
     slots = PostgresSemaphore(database, jitter=quick, **options)
     yield slots
-    await slots.close()
 
 
 @pytest.fixture
@@ -306,7 +305,7 @@ async def test_unresponsive_database_counts_as_unavailable(flaky, name):
         await asyncio.Event().wait()
 
     flaky.fetch = silence
-    async with slots_on(flaky, answer_s=0.05) as slots:
+    async with slots_on(flaky, query_s=0.05) as slots:
         with pytest.raises(Unavailable):
             async with slots.acquire(name, 1):
                 pass

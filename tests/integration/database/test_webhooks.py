@@ -29,7 +29,7 @@ FINISH = "select runs.finish($1, $2, 1, $3, 'done', $4, $5)"
 
 @pytest.fixture
 def outbox(database):
-    return PostgresOutbox(database.admin("notices test"))
+    return PostgresOutbox(database.admin("webhooks test"))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from features.auth.domain.errors import InvitationNotSent
 from infrastructure.identity.supabase_mail import NoInvitationMail, SupabaseInvitationMail, SupabaseProject
 from infrastructure.monitoring.logs import configure_logs
 from shared.errors import Unavailable
-from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supabase import SERVICE_ROLE_KEY
 from simulators.supervisor import Simulators
 from tests.support.jwks_server import key_server
 

@@ -132,17 +132,6 @@ class ApifyServer:
         self.items[run["defaultDatasetId"]] = found
         return 201, {"data": run}, {}
 
-    def _list(self, call):
-        since = datetime.fromisoformat(call["query"]["startedAfter"])
-        runs = [
-            {key: value for key, value in run.items() if key not in ("options", "stats", "pricingInfo")}
-            | {"usageTotalUsd": run.get("usageTotalUsd", 0.0)}
-            for run in self.runs.values()
-            if datetime.fromisoformat(run["startedAt"]) >= since and run["actId"] == call["path"][2]
-        ]
-        page = {"total": len(runs), "count": len(runs), "offset": 0, "limit": 100, "desc": True}
-        return 200, {"data": {**page, "items": runs[::-1]}}, {}
-
     def _wait(self, call):
         run = self.runs[call["path"][2]]
         if run["status"] not in OVER and not self.never_ends and run["actId"] not in self.endless:
@@ -172,8 +161,6 @@ def _name(method, path):
     match method, path[1:]:
         case "POST", ["actors", _, "runs"]:
             return "start"
-        case "GET", ["actors", _, "runs"]:
-            return "list"
         case "GET", ["actor-runs", _]:
             return "wait"
         case "GET", ["datasets", _, "items"]:

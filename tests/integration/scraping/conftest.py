@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from features.costs.domain.prices import PriceBook
+from infrastructure.monitoring.cost_tracker import CostTracker
 from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from tests.integration.scraping.apify_server import ApifyServer
@@ -94,9 +95,9 @@ def make_profiles(server, calls, prices, sleeps):
         async def where():
             return ProviderEndpoint(server.url, KEY, is_simulated=True)
 
-        limits = {"poll_s": 0.05, "call_s": 0.4, "look_s": 20.0, **limits}
+        limits = {"poll_s": 0.05, "call_s": 0.4, "scrape_s": 20.0, **limits}
         return ApifyProfiles(
-            *(where, slots or OpenSlots(), calls, prices),
+            *(where, slots or OpenSlots(), CostTracker(calls, prices)),
             now=now,
             limits=ApifyLimits(**limits),
             sleep=sleeps,

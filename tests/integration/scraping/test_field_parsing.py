@@ -15,8 +15,8 @@ from infrastructure.scraping.field_parsing import (
     flag,
     instant,
     names,
+    required_count,
     text,
-    told_count,
     usernames,
 )
 from infrastructure.scraping.web_profile_mapping import read_web_profile
@@ -55,7 +55,7 @@ def test_counts(value, number):
 
 @pytest.mark.parametrize(("value", "number"), [(12, 12), ("1.2K", 1200), (None, 0), (-1, 0)])
 def test_absent_count_is_zero(value, number):
-    assert told_count(value) == number
+    assert required_count(value) == number
 
 
 @pytest.mark.parametrize("value", ["many", [], {}, True, 10**30])

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from features.analysis.domain.errors import ProfilesUnavailable
+from infrastructure.monitoring.cost_tracker import CostTracker
 from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
 from shared.llm import CostOwner
@@ -91,7 +92,13 @@ async def profiles(page, calls, prices, sleeps):
         return ProviderEndpoint(page.url, KEY, is_simulated=True)
 
     profiles = ScraperApiProfiles(
-        where, calls, prices, now=now, answer_s=0.8, look_s=20, sleep=sleeps, jitter=lambda: 0.0
+        where,
+        CostTracker(calls, prices),
+        now=now,
+        response_s=0.8,
+        scrape_s=20,
+        sleep=sleeps,
+        jitter=lambda: 0.0,
     )
     yield profiles
     await profiles.close()
@@ -235,7 +242,7 @@ async def test_failure_that_needs_an_operator_is_not_retried(profiles, page, sle
         await look(profiles)
 
     assert sleeps == []
-    assert "scraperapi_refuses_us" in capsys.readouterr().out
+    assert "scraperapi_rejected_us" in capsys.readouterr().out
 
 
 async def test_body_size_is_limited(profiles, page):
@@ -283,5 +290,5 @@ async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, ca
     await look(profiles)
 
     everything = "".join(said) + caplog.text + "".join(capsys.readouterr())
-    assert "looking_again" in everything
+    assert "scrape_retried" in everything
     assert "canary" not in everything

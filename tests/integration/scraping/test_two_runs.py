@@ -100,7 +100,7 @@ async def test_repeated_cancellation_aborts_both_runs(side_by_side, deep, calls)
 
 async def test_without_a_second_slot_the_second_run_follows_the_first(make_profiles, deep, database):
     slots = PostgresSemaphore(database)
-    alone = make_profiles(slots, at_once_max=1)
+    alone = make_profiles(slots, concurrent_max=1)
     deep.endless = {PROFILE}
     task = asyncio.create_task(look(alone, posts_max=50))
     await until(lambda: deep.running)
@@ -109,6 +109,5 @@ async def test_without_a_second_slot_the_second_run_follows_the_first(make_profi
     deep.endless = set()
 
     await task
-    await slots.close()
 
     assert (while_the_first_ran, len(deep.runs)) == (1, 2)

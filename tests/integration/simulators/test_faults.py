@@ -165,7 +165,7 @@ async def test_timeout_never_responds(simulators, ask):
 
 async def test_request_is_in_flight_until_its_client_disconnects(simulators, ask):
     async def under_way():
-        return (await simulators.state())["under_way"].get(f"POST {ROUTE}", 0)
+        return (await simulators.state())["in_flight"].get(f"POST {ROUTE}", 0)
 
     async def is_over():
         return await under_way() == 0

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from simulators.instagram.instagram_items import profile_item
-from simulators.instagram.profiles import kind_of, person_of, posted_at
+from simulators.instagram.profiles import kind_of, posted_at, profile_of
 
 NOW = datetime(2026, 3, 4, 15, tzinfo=UTC)
 NAMES = [f"somebody.{number}" for number in range(2_000)]
@@ -19,7 +19,7 @@ def test_few_profiles_are_private_and_fewer_missing():
 
 
 def test_most_profiles_have_few_followers_and_some_have_many():
-    followers = sorted(person_of(name).followers for name in NAMES)
+    followers = sorted(profile_of(name).followers for name in NAMES)
 
     assert followers[0] >= 200
     assert followers[-1] <= 5_000_000
@@ -28,20 +28,20 @@ def test_most_profiles_have_few_followers_and_some_have_many():
 
 
 def test_larger_audience_has_a_lower_engagement_rate():
-    people = [person_of(name) for name in NAMES[:150] if kind_of(name) == "ordinary"]
-    rates = {person.followers: average_likes(person) / person.followers for person in people}
+    people = [profile_of(name) for name in NAMES[:150] if kind_of(name) == "ordinary"]
+    rates = {profile.followers: average_likes(profile) / profile.followers for profile in people}
     ordered = [rates[followers] for followers in sorted(rates)]
 
     assert sum(ordered[:30]) > 2 * sum(ordered[-30:])
     assert all(0 < rate < 0.4 for rate in ordered)
 
 
-def average_likes(person):
-    return sum(post.likes for post in person.posts(12)) / 12
+def average_likes(profile):
+    return sum(post.likes for post in profile.posts(12)) / 12
 
 
 def test_at_least_fifty_posts_newest_first_and_stable_for_a_day():
-    posts = person_of("ada.lovely").posts()
+    posts = profile_of("ada.lovely").posts()
     times = [posted_at(post, NOW) for post in posts]
 
     assert len(posts) >= 60
@@ -52,7 +52,7 @@ def test_at_least_fifty_posts_newest_first_and_stable_for_a_day():
 
 
 def test_captions_contain_the_listed_tags_and_mentions():
-    posts = person_of("ada.lovely").posts()
+    posts = profile_of("ada.lovely").posts()
 
     assert any(post.mentions for post in posts)
     for post in posts:
@@ -61,7 +61,7 @@ def test_captions_contain_the_listed_tags_and_mentions():
 
 
 def test_each_kind_has_its_properties():
-    huge, empty, sparse = person_of("huge_one"), person_of("empty"), profile_item("sparse.one", 12, NOW)
+    huge, empty, sparse = profile_of("huge_one"), profile_of("empty"), profile_item("sparse.one", 12, NOW)
 
     assert huge.followers >= 20_000_000
     assert {len(post.caption) for post in huge.posts()} == {2_200}
@@ -75,11 +75,11 @@ def test_other_scripts_and_hostile_texts_survive_serialization():
         item = profile_item(name, 50, NOW)
 
         assert msgspec.json.decode(msgspec.json.encode(item)) == item
-    assert any("Ignore all previous" in post.caption for post in person_of("hostile.one").posts())
-    assert not person_of("nonlatin.one").biography.isascii()
+    assert any("Ignore all previous" in post.caption for post in profile_of("hostile.one").posts())
+    assert not profile_of("nonlatin.one").biography.isascii()
 
 
 def test_fewer_posts_are_the_newest_ones():
-    person = person_of("ada.lovely")
+    profile = profile_of("ada.lovely")
 
-    assert person.posts(12) == person.posts(50)[:12]
+    assert profile.posts(12) == profile.posts(50)[:12]

@@ -10,7 +10,7 @@ from supabase import AsyncClient, AsyncClientOptions, AuthApiError
 from infrastructure.identity.jwks import JwksKeys
 from infrastructure.identity.tokens import LocalIssuer, user_id_of
 from infrastructure.identity.verifier import JwtVerifier
-from simulators.supabase.auth import SERVICE_ROLE_KEY
+from simulators.supabase import SERVICE_ROLE_KEY
 from simulators.supervisor import Simulators
 from tests.support.simulated import AUDIENCE, ISSUER
 

@@ -35,7 +35,7 @@ async def test_analysis_bulk_runs_and_leads_work_on_a_real_server(oslira, tmp_pa
     leads = await oslira("leads", "--json")
 
     assert (analysis.exit_code, bulk.exit_code) == (0, 0), analysis.output + bulk.output
-    assert "created an example" in analysis.stderr
+    assert "Created an example" in analysis.stderr
     for said in ("of 100", "provider: simulator", "Personality", "5 credits charged", "margin"):
         assert said in analysis.stdout
     assert "not a name" in bulk.stderr

@@ -69,10 +69,10 @@ async def test_rolled_back_claim_leaves_no_row_and_no_workflow(cron_owner, cron_
 
 
 async def test_repeated_operator_request_returns_the_same_run(cron, job_name):
-    asked = by_operator(job_name)
-    _, first = await cron.claim(asked)
+    fetched = by_operator(job_name)
+    _, first = await cron.claim(fetched)
 
-    outcome, second = await cron.claim(by_operator(job_name, id=asked.id, slot=SLOT + timedelta(seconds=9)))
+    outcome, second = await cron.claim(by_operator(job_name, id=fetched.id, slot=SLOT + timedelta(seconds=9)))
 
     assert (outcome, second) == ("existing", first)
 

@@ -231,8 +231,36 @@ insert into traffic.request_counts values (
     now() - interval '90 days' + make_interval(hours => $2), 'GET', $1::uuid::text, 404, 'route_not_found', 9
 )
 """
+NEW_KEY = """
+insert into traffic.idempotency_keys (id, fingerprint, attempt, effect_id, locked_until, created_at)
+values (
+    sha256(random()::text::bytea), sha256('f'), $1, $1, now(),
+    now() - interval '25 hours' + make_interval(hours => $2)
+)
+"""
+NEW_WINDOW = """
+insert into traffic.rate_windows values (
+    concat($1::uuid, $2::int), 0, 0, array_fill(0, array[61]), now() + make_interval(hours => $2)
+)
+"""
+NEW_POINT = """
+insert into traffic.data_points values (
+    now() - interval '90 days' + make_interval(hours => $2), 'kind', $1, null, '{}', '{}'
+)
+"""
+NEW_ANONYMOUS = """
+with analysis as (
+    insert into anonymous_analyses (run_id, expires_at)
+    values (gen_random_uuid(), now() + make_interval(hours => $2)) returning run_id, expires_at
+)
+insert into anonymous_tokens select sha256(($1::uuid::text || $2)::bytea), run_id, expires_at from analysis
+"""
 TRACES = [
     ("cache-expiry", NEW_ANSWER, "completion_cache"),
+    ("cache-expiry", NEW_ANONYMOUS, "anonymous_analyses"),
+    ("progress-expiry", NEW_KEY, "idempotency_keys"),
+    ("progress-expiry", NEW_WINDOW, "rate_windows"),
+    ("progress-expiry", NEW_POINT, "data_points"),
     ("progress-expiry", NEW_REQUEST, "requests"),
     ("progress-expiry", NEW_COUNT, "request_counts"),
 ]

@@ -7,7 +7,7 @@ import pytest
 from core.wiring.cron import job_handlers
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 from tests.conftest import make_tenant
-from tests.system.cron.stripe_state import DAY, PRICES, StripeBooks, now
+from tests.fakes.stripe import DAY, PRICES, FakeStripe, now
 
 KNOW_PRICES = """
 insert into billing_prices (stripe_price_id, plan, price_cents, currency)
@@ -28,7 +28,7 @@ update subscriptions set status = 'active', ended_at = null,
 async def stripe(cron_owner):
     await cron_owner.execute(KNOW_PRICES)
     await cron_owner.execute(CLEAN)
-    return StripeBooks()
+    return FakeStripe()
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, st
     account_id, first, second, paid = payer
     stripe.invoice(second, status="open", paid_cents=0, payment_id=None)
     foreseen = await carry_out("subscription-sync", is_dry_run=True)
-    assert (stripe.cancelled, stripe.given_back) == ([], [])
+    assert (stripe.cancelled, stripe.refunded) == ([], [])
 
     counts, findings = await carry_out("subscription-sync")
     again, nothing = await carry_out("subscription-sync")
@@ -158,7 +158,7 @@ async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, st
     assert foreseen[1] == findings == {("second_subscription", second.id)}
     assert (counts["ended"], counts["cents_returned"]) == (1, 9900)
     assert stripe.cancelled == [second.id]
-    assert stripe.given_back == [paid.payment_id]
+    assert stripe.refunded == [paid.payment_id]
     assert (again, nothing) == ({"subscriptions": 2}, set())
     assert stripe.by_id[first.id].status == "active"
     assert await state(cron_owner, account_id) == ("growth", 250)
@@ -176,7 +176,7 @@ async def test_new_subscription_is_kept_when_the_first_has_ended_at_stripe(
     await carry_out("subscription-sync")
 
     assert ("second_subscription", second.id) in findings
-    assert (stripe.cancelled, stripe.given_back) == ([], [])
+    assert (stripe.cancelled, stripe.refunded) == ([], [])
     assert await state(cron_owner, account_id) == ("pro", 250 + 1_500)
 
 
@@ -197,7 +197,7 @@ async def test_refused_refund_does_not_block_other_subscriptions(stripe, payer, 
         ("was_different", behind.id),
     }
     assert again == {("second_subscription", second.id), ("payments_refused", second.id)}
-    assert (counts["cents_returned"], stripe.given_back) == (9900, [paid.payment_id])
+    assert (counts["cents_returned"], stripe.refunded) == (9900, [paid.payment_id])
 
 
 async def test_pending_refund_is_completed_by_the_next_sync(stripe, payer, carry_out):
@@ -206,14 +206,14 @@ async def test_pending_refund_is_completed_by_the_next_sync(stripe, payer, carry
 
     counts, _ = await carry_out("subscription-sync")
 
-    assert stripe.given_back == [paid.payment_id]
+    assert stripe.refunded == [paid.payment_id]
     assert counts["cents_returned"] == 9900
     assert stripe.by_id[second.id].surplus == "ended"
 
 
 async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stripe, subscriber, carry_out):
     account_id, subscription = await subscriber()
-    known = stripe.invoice(subscription)
+    stored = stripe.invoice(subscription)
     lost = stripe.invoice(
         subscription,
         created_at=now() - 20 * DAY,
@@ -231,7 +231,7 @@ async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stri
     counts, findings = await carry_out("invoice-reconciliation")
     again, nothing = await carry_out("invoice-reconciliation")
 
-    saved = {("was_different", one.id) for one in (known, lost, upgrade, owed)}
+    saved = {("was_different", one.id) for one in (stored, lost, upgrade, owed)}
     missing = {("account_unknown", strange.id)}
     assert findings == saved | missing | {("paid_without_credits", lost.id)}
     assert old.id not in str(findings)

@@ -17,7 +17,7 @@ ROUTES = {
 
 
 async def under_way(outside, route):
-    return (await outside.simulators.state())["under_way"].get(route, 0)
+    return (await outside.simulators.state())["in_flight"].get(route, 0)
 
 
 async def cancelled(task):
@@ -109,10 +109,10 @@ async def test_cancellation_of_one_waiter_keeps_the_shared_scrape(outside, scrap
 
 
 async def test_cancellation_in_the_scrape_queue_leaves_no_lease(outside, owner, scrape_rows):
-    source = outside.source(at_once_max=0)
+    source = outside.source(concurrent_max=0)
     looking = asyncio.create_task(source.fetch("ada.lovely", posts_max=12, spender=outside.spender))
     queue = source._first._slots._queues  # noqa: SLF001  the only sign of a waiter
-    await until(lambda: "scrapes" in queue and queue["scrapes"].waiters)
+    await until(lambda: "scrapes" in queue)
 
     assert await cancelled(looking)
 

@@ -35,7 +35,7 @@ EMBEDDINGS = "POST /openai/v1/embeddings"
 PROFILE_RUNS = "/apify/v2/actors/apify~instagram-profile-scraper/runs"
 SCRAPER_API = "GET /scraperapi"
 STUCK_S = 30.0  # limit after which a test counts as hanging
-QUICK = ApifyLimits(look_s=20.0, poll_s=0.05, call_s=3.0, slot_wait_s=10.0)
+QUICK = ApifyLimits(scrape_s=20.0, poll_s=0.05, call_s=3.0, slot_wait_s=10.0)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -111,14 +111,17 @@ class Outside:
     def source(self, *, database=None, **limits):
         """Apify with ScraperAPI as the fallback."""
         slots = PostgresSemaphore(database or self._database)
-        books = (self._books.calls, self._books.prices)
         options = {"now": utc_now, "sleep": self.clock.sleep, "jitter": lambda: 0.0}
         limits = msgspec.structs.replace(QUICK, **limits)
-        first = ApifyProfiles(self.where("apify"), slots, *books, limits=limits, **options)
+        first = ApifyProfiles(self.where("apify"), slots, self._books.costs, limits=limits, **options)
         second = ScraperApiProfiles(
-            self.where("scraperapi"), *books, answer_s=limits.call_s, look_s=limits.look_s, **options
+            self.where("scraperapi"),
+            self._books.costs,
+            response_s=limits.call_s,
+            scrape_s=limits.scrape_s,
+            **options,
         )
-        self._opened += [slots, second]
+        self._opened.append(second)
         return FailoverProfiles(first, second)
 
     def profiles(self, *, now=utc_now, **limits):

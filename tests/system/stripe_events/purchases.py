@@ -4,7 +4,7 @@ import uuid
 
 import msgspec
 
-from tests.integration.database.billing.snapshots import changed, checkout, invoice, subscription
+from tests.support.stripe_snapshots import changed, checkout, invoice, subscription
 from tests.system.stripe_events.stripe_world import World, event_of
 
 # In the order in which Stripe creates them.

@@ -2,7 +2,7 @@
 
 import uuid
 
-from tests.integration.database.billing.snapshots import checkout
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.stripe_world import World, event_of
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.conftest import client_for, make_tenant
-from tests.integration.database.billing.snapshots import checkout
 from tests.support.problems import assert_problem
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.stripe_world import CREATED, World, event_of, id_of
 
 PATH = "/v1/admin/webhooks"

@@ -8,7 +8,7 @@ import pytest
 
 from core.wiring.inbox import stripe_event_processor
 from tests.conftest import PROJECT
-from tests.integration.database.billing.snapshots import checkout
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.crashes import Crash, CrashingSession
 from tests.system.stripe_events.purchases import STATE, purchase_of
 from tests.system.stripe_events.storm_world import DerivedWorld, purchase_event

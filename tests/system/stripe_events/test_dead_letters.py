@@ -7,8 +7,8 @@ import pytest
 
 from features.billing.domain.event_queue import FAILURES_MAX
 from shared.errors import Unavailable
-from tests.integration.database.billing.snapshots import checkout
 from tests.support import until
+from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.stripe_world import event_of, id_of
 
 

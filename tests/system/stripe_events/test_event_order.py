@@ -8,8 +8,8 @@ import uuid
 import pytest
 
 from tests.conftest import make_tenant
-from tests.integration.database.billing.snapshots import STARTED_AT
 from tests.support import until
+from tests.support.stripe_snapshots import STARTED_AT
 from tests.system.stripe_events.purchases import STATE, purchase_of
 
 ORDERS = list(itertools.permutations(range(4)))

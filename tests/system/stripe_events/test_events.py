@@ -8,7 +8,7 @@ import pytest
 
 from features.billing.domain.errors import StripeShapeUnknown
 from features.billing.domain.stripe_snapshots import ReversalSnapshot
-from tests.integration.database.billing.snapshots import (
+from tests.support.stripe_snapshots import (
     STARTED_AT,
     changed,
     checkout,
@@ -417,5 +417,5 @@ async def test_unknown_object_shape_is_retried_without_changes(inbox, world, own
     payload = world.emit("customer.subscription.updated", "sub_odd")
 
     assert await inbox.process_all(payload) == ["pending"]
-    assert (await inbox.row(payload))["last_error"] == "stripe_shape_unknown"
+    assert (await inbox.row(payload))["last_error"] == "stripe_response_invalid"
     assert await plan_of(owner, tenant.account_id) == "free"

@@ -179,7 +179,7 @@ async def test_subscription_without_a_period_stays_pending(inbox, world, owner, 
     payload = world.emit("customer.subscription.created", sale.subscription_id)
 
     assert await inbox.process_all(payload) == ["pending"]
-    assert (await inbox.row(payload))["last_error"] == "stripe_shape_unknown"
+    assert (await inbox.row(payload))["last_error"] == "stripe_response_invalid"
     assert (
         await owner.fetchval(
             "select count(*) from subscriptions where account_id = $1 and clock = 'stripe'", tenant.account_id

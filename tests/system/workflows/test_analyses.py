@@ -107,7 +107,7 @@ async def test_analysis_for_a_deleted_business_is_not_charged(at_work, desk):
 
     (run,) = await desk.ended(await desk.start())
 
-    assert summary(run) == ("failed", "internal_failure", "business_gone", 0)
+    assert summary(run) == ("failed", "internal_failure", "business_profile_deleted", 0)
     assert await desk.all_charged_once()
 
 
@@ -217,7 +217,7 @@ async def test_cancelled_run_aborts_its_open_provider_requests(at_work, desk, si
     run_id = await desk.start("xray")
 
     async def under_way(count):
-        return (await simulators.state())["under_way"].get(OPENAI, 0) == count
+        return (await simulators.state())["in_flight"].get(OPENAI, 0) == count
 
     await until(lambda: under_way(4))
     await desk.cancel(run_id)

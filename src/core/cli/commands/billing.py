@@ -42,7 +42,7 @@ def billing_group() -> None:
 @AS_JSON
 @uses_api
 async def plans_command(api: Api, as_json: bool) -> None:
-    """List plans (credits every month) and packs (credits that do not expire)."""
+    """List plans (monthly credits) and packs (credits bought once)."""
     offers = await api.get(f"{PATH}/plans", Json)
     if as_json:
         show_object(offers, as_json=True)
@@ -55,7 +55,7 @@ async def plans_command(api: Api, as_json: bool) -> None:
 @AS_JSON
 @uses_api
 async def subscription_command(api: Api, as_json: bool) -> None:
-    """Show the plan of the account, its renewal and its next change."""
+    """Show the plan, its renewal and its next change."""
     show_object(await api.get(f"{PATH}/subscription", Json), SUBSCRIPTION_FIELDS, as_json=as_json)
 
 
@@ -93,7 +93,7 @@ async def _buy(api: Api, *, pays: bool, **offer: str) -> None:
 @click.option("--yes", is_flag=True, help="Change without confirmation.")
 @uses_api
 async def change_command(api: Api, plan: str, yes: bool) -> None:
-    """Change to another plan: shows the price and the credits, and asks for confirmation.
+    """Change to another plan, after a preview and confirmation.
 
     A larger plan starts at once, a smaller one with the next period.
     """

@@ -54,7 +54,7 @@ async def bulk_command(
     yes: bool,
     output: Path | None,
 ) -> int:
-    """Analyse every profile that is listed in FILE; - reads standard input.
+    """Analyse every profile listed in FILE; - is standard input.
 
     FILE is a CSV file with a header row, or a list with one username or profile URL per line. In a CSV file
     the usernames are read from the column named username, instagram, handle or profile url, or from --column.

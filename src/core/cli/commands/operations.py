@@ -65,7 +65,7 @@ def _lifetime(_: click.Context, __: click.Parameter, hours: float) -> timedelta:
     help="Lifetime of the token.",
 )
 def token_command(email: str, operator: bool, lifetime: timedelta) -> None:
-    """Sign an access token for a local user, identified by e-mail address."""
+    """Sign an access token for a local user."""
     settings = load_runtime().settings
     if not signs_tokens(settings):
         raise click.ClickException(
@@ -106,9 +106,9 @@ def _fetch_readiness(url: str, token: str | None) -> Readiness:
 
 @click.command("providers")
 def providers_command() -> None:
-    """Check every provider with its cheapest call and the configured keys.
+    """Check every provider with its cheapest call.
 
-    Real providers charge about a cent in total. Exits 1 if a provider fails.
+    It uses the configured keys. Real providers charge about a cent in total. Exits 1 if a provider fails.
     """
     runtime = load_runtime(logging.WARNING)
     providers = runtime.settings.providers
@@ -134,7 +134,7 @@ def providers_command() -> None:
     help="Length of the period.",
 )
 def costs_command(days: int) -> None:
-    """Show the costs of providers in the last days, by model and task."""
+    """Show recent provider costs by model and task."""
     runtime = load_runtime()
 
     async def read_costs() -> Report[CostLine]:

@@ -26,7 +26,7 @@ TOKEN_LIFETIME = timedelta(hours=1)
 @PORT
 @HOST
 def serve_command(port: int | None, host: str | None) -> None:
-    """Run API, worker and scheduler in one process until it is stopped.
+    """Run API, worker and scheduler in one process.
 
     On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other processes,
     or its next start, continue the remaining runs.
@@ -72,7 +72,7 @@ for method in METHODS:
 @click.command("worker")
 @click.option("--queues", help="Queues to process, separated by commas (default: all).")
 def worker_command(queues: str | None) -> None:
-    """Execute runs until it is stopped; start as many workers as the load needs.
+    """Execute runs; start as many workers as the load needs.
 
     On SIGTERM it accepts no more work and completes what it can within OSLIRA_DRAIN_SECONDS. Other workers
     continue the remaining runs.
@@ -91,10 +91,10 @@ def worker_command(queues: str | None) -> None:
 
 @click.command("scheduler")
 def scheduler_command() -> None:
-    """Start cron jobs at their times until it is stopped; `oslira worker` executes them.
+    """Start cron jobs at their times.
 
-    `oslira serve` includes a scheduler. Where `oslira api` and `oslira worker` run instead, start one or
-    more: each slot of a job is claimed once.
+    `oslira worker` executes them. `oslira serve` includes a scheduler. Where `oslira api` and `oslira worker`
+    run instead, start one or more: each slot of a job is claimed once.
     """
     runtime = load_runtime()
     # Imported here, because it takes half a second and the other commands do not need it.
@@ -107,7 +107,7 @@ def scheduler_command() -> None:
 @PORT
 @click.option("--once", is_flag=True, help="Stop after the demonstration.")
 def run_command(port: int | None, once: bool) -> None:
-    """Serve, demonstrate one analysis over the API, and continue to serve."""
+    """Demonstrate one analysis over the API, then serve."""
     runtime = replace(load_runtime(logging.ERROR, OSLIRA_PORT=port), report_step=_report_step)
     if not signs_tokens(runtime.settings):
         raise click.ClickException(
@@ -147,9 +147,10 @@ def _report_step(title: str) -> None:
     help="Factor of real latency: 1 is 8 s for a profile and 3 to 15 s for a model, 0 is none.",
 )
 def simulators_command(port: int, latency_scale: float) -> None:
-    """Simulate OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare AI Gateway, Supabase Auth and Stripe.
+    """Run simulated providers for development.
 
-    For development; prints its address. The paths are /openai/v1, /anthropic, /apify, /scraperapi,
+    They replace OpenAI, Anthropic, Apify, ScraperAPI, Cloudflare AI Gateway, Supabase Auth and Stripe. The
+    command prints its address. The paths are /openai/v1, /anthropic, /apify, /scraperapi,
     /cloudflare/v1/ACCOUNT/GATEWAY, /auth/v1 and /stripe. No money is taken; the state of Stripe is stored in
     simulated-stripe.sqlite in the data folder.
 

@@ -16,7 +16,7 @@ STATUSES = click.Choice(("pending", "delivered", "failed", "dead"))
 
 @click.group("webhooks")
 def webhooks_group() -> None:
-    """Send events of your account to your own server, and list deliveries."""
+    """Send events of the account to your server."""
 
 
 @webhooks_group.command("list")

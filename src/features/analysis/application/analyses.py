@@ -5,7 +5,7 @@ from features.analysis.domain.analysis import AnalysisEntry, StoredAnalysis
 from features.analysis.domain.errors import AnalysisNotFound
 from shared.caller import Caller
 from shared.ids import RunId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Analyses:
     async def page(
         self, caller: Caller, only: AnalysisFilter, *, cursor: str | None, limit: int
     ) -> Page[AnalysisEntry]:
-        found = await self.store.list(caller, only, after=decode_place(cursor), analyses_max=limit + 1)
+        found = await self.store.list(caller, only, after=decode_cursor(cursor), analyses_max=limit + 1)
         return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))
 
     async def get(self, caller: Caller, analysis_id: RunId) -> StoredAnalysis:

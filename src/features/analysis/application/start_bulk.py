@@ -16,7 +16,7 @@ from features.analysis.domain.errors import BulkAnalysisNotFound, BulkTooLarge, 
 from features.analysis.domain.requests import NewBulkAnalysis
 from shared.caller import Caller
 from shared.ids import AnalysisType, BusinessProfileId, RunId
-from shared.pagination import decode_cursor, encode_cursor
+from shared.pagination import decode_position, encode_position
 
 
 class BulkRows(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,11 +83,11 @@ class StartBulk:
         self, caller: Caller, run_id: RunId, *, cursor: str | None, limit: int
     ) -> tuple[BulkPage, str | None]:
         """Returns the page and the cursor of the next page."""
-        after = decode_cursor(cursor) if cursor is not None else 0
+        after = decode_position(cursor) if cursor is not None else 0
         page = await self.reader.page(caller, run_id, after_position=after, items_max=limit + 1)
         if page is None:
             raise BulkAnalysisNotFound
         if len(page.items) <= limit:
             return page, None
         items = page.items[:limit]
-        return msgspec.structs.replace(page, items=items), encode_cursor(items[-1].position)
+        return msgspec.structs.replace(page, items=items), encode_position(items[-1].position)

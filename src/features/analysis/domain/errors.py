@@ -11,39 +11,39 @@ class UsernameInvalid(Invalid):
 
 class ProfileIsPrivate(Conflict):
     code = "profile_private"
-    text = "@{username} is private: its posts cannot be analysed."
+    text = "@{username} is private, so its posts cannot be read."
 
 
 class ProfileNotFound(NotFound):
     code = "profile_not_found"
-    text = "@{username} does not exist on Instagram."
+    text = "Instagram has no profile @{username}."
 
 
 class ProfileRestricted(Forbidden):
     code = "profile_restricted"
-    text = "@{username} is restricted by age or country, so its posts cannot be analysed."
+    text = "@{username} is visible only to signed-in users of some ages or countries."
 
 
 class ProfilesUnavailable(Unavailable):
     code = "profiles_unavailable"
-    text = "@{username} could not be fetched. Try again in {retry_after_s} s."
+    text = "@{username} could not be read. Try again in {retry_after_s} s."
 
 
 class BusinessDeleted(NotFound):
     """The business profile existed when the analysis was requested."""
 
-    code = "business_gone"
+    code = "business_profile_deleted"
     text = "The business profile {business_profile_id} was deleted before the analysis began."
 
 
 class KeyCannotSpend(Forbidden):
     code = "test_key_never_spends"
-    text = "A test key cannot spend credits. Send ?dry_run=true, or use a live key."
+    text = "A test key cannot spend credits. Use ?dry_run=true or a live key."
 
 
 class LightLimitReached(RateLimited):
     code = "light_limit_reached"
-    text = "The plan allows {limit} light analyses per hour. Try again in {retry_after_s} s."
+    text = "This plan allows {limit} light analyses per hour. Try again in {retry_after_s} s."
     public = ("limit",)
 
 
@@ -69,7 +69,7 @@ class BulkAnalysisNotFound(NotFound):
 
 class AnonymousAnalysisNotFound(NotFound):
     code = "anonymous_analysis_not_found"
-    text = "The token is unknown, or its 24 hours are over."
+    text = "There is no analysis for this token, or it is older than 24 hours."
 
 
 class AnalysisNotFound(NotFound):

@@ -13,7 +13,7 @@ Cancellation = Literal["cancelled_scraping", "cancelled_analyzing", "cancelled_s
 _FAILURES: dict[str, Failure] = {
     "profiles_unavailable": "scrape_failure",
     "models_unavailable": "provider_failure",
-    "model_answer_malformed": "invalid_answer",
+    "completion_malformed": "invalid_answer",
     "model_refused": "refused_answer",
 }
 _CANCELLATIONS: dict[str, Cancellation] = {SCRAPE: "cancelled_scraping", SAVE: "cancelled_saving"}

@@ -6,7 +6,7 @@ from features.auth.domain.memberships import Account, tidy_name
 from features.auth.domain.roles import ALLOWED
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 from shared.permissions import Permission
 
 OWNED_MAX = 20
@@ -19,14 +19,14 @@ class Accounts:
     accounts: ports.Accounts
 
     async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
-        found = await self.accounts.mine(caller, before=decode_place(cursor), accounts_max=limit + 1)
+        found = await self.accounts.mine(caller, before=decode_cursor(cursor), accounts_max=limit + 1)
         return page_of(found, limit, lambda account: Cursor(account.created_at, account.id))
 
     async def deleted(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Account]:
         """Return a page of the deleted accounts, last deleted first. The query reads all of them, because
         they are few.
         """
-        before = decode_place(cursor)
+        before = decode_cursor(cursor)
         found = [
             account
             for account in await self.accounts.deleted(caller.user_id)

@@ -13,7 +13,7 @@ from features.auth.domain.memberships import tidy_name
 from shared.caller import Caller, no_account
 from shared.clock import Clock
 from shared.ids import AccountId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 VALID_MAX = 100
 
@@ -83,7 +83,7 @@ class ApiKeys:
 
     async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[ApiKey]:
         found = await self.keys.list(
-            caller, _account(caller), before=decode_place(cursor), keys_max=limit + 1
+            caller, _account(caller), before=decode_cursor(cursor), keys_max=limit + 1
         )
         return page_of(found, limit, lambda key: Cursor(key.created_at, key.id))
 

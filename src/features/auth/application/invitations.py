@@ -14,7 +14,7 @@ from features.auth.domain.roles import Role
 from shared.caller import AccountNotFound, Caller
 from shared.clock import Clock
 from shared.ids import AccountId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 OPEN_MAX = 200
 
@@ -66,7 +66,7 @@ class Invitations:
         self, caller: Caller, account_id: AccountId, *, cursor: str | None, limit: int
     ) -> Page[Invitation]:
         found = await self.invitations.list(
-            caller, account_id, before=decode_place(cursor), invitations_max=limit + 1
+            caller, account_id, before=decode_cursor(cursor), invitations_max=limit + 1
         )
         return page_of(found, limit, lambda invitation: Cursor(invitation.created_at, invitation.id))
 

@@ -7,7 +7,7 @@ from features.auth.domain.memberships import Member
 from features.auth.domain.roles import Role
 from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId, UserId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Members:
     async def page(
         self, caller: Caller, account_id: AccountId, *, cursor: str | None, limit: int
     ) -> Page[Member]:
-        after = decode_place(cursor)
+        after = decode_cursor(cursor)
         found = await self.members.list(caller, account_id, after=after, members_max=limit + 1)
         if not found and after is None:  # each account has a member, so the caller cannot see this one
             raise AccountNotFound

@@ -11,7 +11,7 @@ from shared.errors import (
 
 class TokenInvalid(Unauthenticated):
     code = "token_invalid"
-    text = "The access token is not one we accept."
+    text = "The access token is not valid."
 
 
 class TokenExpired(Unauthenticated):
@@ -23,7 +23,7 @@ class ApiKeyInvalid(Unauthenticated):
     """The key is mistyped, unknown, expired or revoked; the response does not reveal which."""
 
     code = "api_key_invalid"
-    text = "The API key is not valid: mistyped, expired or revoked. Make a new one under /v1/api-keys."
+    text = "The API key is not valid: mistyped, expired or revoked. Create a new one with POST /v1/api-keys."
 
 
 class ApiKeyMistyped(ApiKeyInvalid):
@@ -34,7 +34,7 @@ class ApiKeyMistyped(ApiKeyInvalid):
 
 class AccountHeaderInvalid(Invalid):
     code = "account_header_invalid"
-    text = "The Oslira-Account header has to be the id of an account."
+    text = "The Oslira-Account header must be the id of an account."
 
 
 class PermissionMissing(Forbidden):
@@ -61,28 +61,28 @@ class OperatorsOnly(Forbidden):
 
 class OwnersOnly(Forbidden):
     code = "owners_only"
-    text = "Only an owner makes, changes or removes owners."
+    text = "Only an owner can add, change or remove owners."
 
 
 class MemberNotFound(NotFound):
     code = "member_not_found"
-    text = "Nobody with this id is a member of the account."
+    text = "The account has no member with this id."
 
 
 class LastOwner(Conflict):
     code = "last_owner"
-    text = "An account keeps at least one owner. Make somebody else an owner first, or delete it."
+    text = "An account needs at least one owner. Make another member an owner first, or delete the account."
 
 
 class TooManyAccounts(PaymentRequired):
     code = "accounts_limit"
-    text = "A user owns {limit} accounts at the most. Delete one, or ask us for more."
+    text = "A user can own at most {limit} accounts. Delete one, or ask us for more."
     public = ("limit",)
 
 
 class AlreadyMember(Conflict):
     code = "already_member"
-    text = "Somebody with this address is a member already."
+    text = "A member of the account has this address already."
 
 
 class InvitationNotFound(NotFound):
@@ -91,13 +91,13 @@ class InvitationNotFound(NotFound):
 
 
 class InvitationForAnotherUser(Forbidden):
-    code = "invitation_for_somebody_else"
-    text = "This invitation was sent to another e-mail address. Sign in with that one."
+    code = "invitation_for_another_user"
+    text = "This invitation was sent to another e-mail address. Sign in with that address."
 
 
 class TooManyInvitations(PaymentRequired):
     code = "invitations_limit"
-    text = "{limit} invitations may wait for an answer. Withdraw some first."
+    text = "An account can have at most {limit} open invitations. Withdraw some first."
     public = ("limit",)
 
 
@@ -107,19 +107,19 @@ class ApiKeyNotFound(NotFound):
 
 
 class ApiKeyEnded(Conflict):
-    code = "api_key_is_over"
-    text = "The API key has been revoked or has expired. Make a new one."
+    code = "api_key_ended"
+    text = "The API key was revoked or has expired. Create a new one."
 
 
 class TooManyApiKeys(PaymentRequired):
     code = "api_keys_limit"
-    text = "An account has {limit} valid keys at the most. Revoke one first."
+    text = "An account can have at most {limit} valid keys. Revoke one first."
     public = ("limit",)
 
 
 class NameInvalid(Invalid):
     code = "name_invalid"
-    text = "A name is 1 to 200 characters, begins with one that can be seen, and has no control characters."
+    text = "A name has 1 to 200 characters, begins with a visible one and contains no control characters."
 
 
 class EmailInvalid(Invalid):
@@ -129,7 +129,7 @@ class EmailInvalid(Invalid):
 
 class ExpiryInvalid(Invalid):
     code = "expiry_invalid"
-    text = "An expiry lies in the future, five years from now at the most."
+    text = "An expiry must be in the future, at most five years from now."
 
 
 class TokenAnonymous(Unauthenticated):
@@ -139,7 +139,7 @@ class TokenAnonymous(Unauthenticated):
 
 class IdentityUnavailable(Unavailable):
     code = "identity_unavailable"
-    text = "Access tokens cannot be checked at the moment. Try again in a few seconds."
+    text = "Access tokens cannot be verified at the moment. Try again in a few seconds."
 
 
 class InvitationNotSent(Unavailable):

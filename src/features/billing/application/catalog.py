@@ -38,8 +38,8 @@ class Catalog:
 
     async def price_id(self, offer: Offer) -> str:
         """Return the stored Stripe price id; publish the offer first if it has none."""
-        known = await self.offers.price_id(offer)
-        return known or (await self.published(offer)).price_id
+        stored = await self.offers.price_id(offer)
+        return stored or (await self.published(offer)).price_id
 
     async def publish(self) -> list[Published]:
         """Publish every offer with a price at Stripe. Idempotent, also with a new Stripe account."""
@@ -48,7 +48,7 @@ class Catalog:
 
     async def published(self, offer: Offer) -> Published:
         """Find the price at Stripe, or create it, and store its id if it differs from the stored one."""
-        known, price_id = await self.offers.price_id(offer), await self.checkout_provider.publish(offer)
-        if price_id != known:
+        stored, price_id = await self.offers.price_id(offer), await self.checkout_provider.publish(offer)
+        if price_id != stored:
             await self.offers.store_price(offer, price_id)
-        return Published(offer=offer, price_id=price_id, is_new=price_id != known)
+        return Published(offer=offer, price_id=price_id, is_new=price_id != stored)

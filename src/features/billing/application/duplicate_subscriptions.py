@@ -36,5 +36,5 @@ class DuplicateSubscriptions:
 
     async def _is_other_in_force(self, account_id: AccountId) -> bool:
         known_id = await self.queries.subscription_of(account_id)
-        known = None if known_id is None else await self.stripe_reader.subscription(known_id)
-        return known is not None and known.status in IN_FORCE
+        stored = None if known_id is None else await self.stripe_reader.subscription(known_id)
+        return stored is not None and stored.status in IN_FORCE

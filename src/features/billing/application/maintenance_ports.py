@@ -18,7 +18,7 @@ class RenewalStore(SubscriptionStore, Protocol):
         """Subscriptions of both clocks whose period is over, the longest overdue first."""
         ...
 
-    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+    async def renew_internal(self, subscriptions_max: int) -> tuple[int, int]:
         """Renew subscriptions on our own clock; return their number and the credits granted."""
         ...
 

@@ -7,7 +7,7 @@ from features.billing.domain.results import Renewable
 from shared.errors import DomainError, Unavailable
 
 OWN_PER_TRANSACTION = 500
-STRIPES_PER_LOOK = 500
+DUE_PER_PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Renewals:
             return await self._due()
         summary = JobSummary()
         while True:
-            renewed, credits_granted = await self.repository.renew_own(OWN_PER_TRANSACTION)
+            renewed, credits_granted = await self.repository.renew_internal(OWN_PER_TRANSACTION)
             if not renewed:
                 break
             summary.counts.update(processed=renewed, succeeded=renewed, credits=credits_granted)
@@ -33,7 +33,7 @@ class Renewals:
         return summary
 
     async def _due(self) -> JobSummary:
-        summary, due_max = JobSummary(), STRIPES_PER_LOOK
+        summary, due_max = JobSummary(), DUE_PER_PAGE
         while len(due := await self.repository.renewable(due_max)) == due_max:
             due_max *= 4
         summary.counts.update(processed=len(due), credits=sum(one.monthly_credits for one in due))
@@ -41,17 +41,17 @@ class Renewals:
 
     async def _renew_paid(self, stripe_reader: StripeReader, summary: JobSummary) -> None:
         """Fetch each due subscription once: it stays due if Stripe has no new period either."""
-        asked: set[str] = set()
-        due_max = STRIPES_PER_LOOK
+        fetched: set[str] = set()
+        due_max = DUE_PER_PAGE
         while True:
             due = await self.repository.renewable(due_max)
             for one in due:
-                if one.stripe_subscription_id and one.stripe_subscription_id not in asked:
-                    asked.add(one.stripe_subscription_id)
+                if one.stripe_subscription_id and one.stripe_subscription_id not in fetched:
+                    fetched.add(one.stripe_subscription_id)
                     await self._renew_by_stripe(stripe_reader, one, one.stripe_subscription_id, summary)
             if len(due) < due_max:
                 return
-            due_max += STRIPES_PER_LOOK
+            due_max += DUE_PER_PAGE
 
     async def _renew_by_stripe(
         self, stripe_reader: StripeReader, due: Renewable, stripe_id: str, summary: JobSummary

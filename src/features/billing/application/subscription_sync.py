@@ -14,7 +14,7 @@ from features.billing.domain.stripe_snapshots import SubscriptionSnapshot
 from shared.errors import DomainError, Unavailable
 from shared.ids import AccountId
 
-UNSEEN_PER_LOOK = 200
+UNSEEN_PER_PAGE = 200
 
 
 class _Incomplete(Exception):
@@ -113,20 +113,20 @@ class SubscriptionSync:
     async def _sync_unlisted(
         self, stripe_reader: StripeReader, seen_at: datetime, summary: JobSummary
     ) -> None:
-        asked: set[str] = set()
+        fetched: set[str] = set()
         while others := [
             other
-            for other in await self.queries.unseen_since(seen_at, UNSEEN_PER_LOOK + len(asked))
-            if other[1] not in asked
+            for other in await self.queries.unseen_since(seen_at, UNSEEN_PER_PAGE + len(fetched))
+            if other[1] not in fetched
         ]:
             for account_id, subscription_id in others:
-                asked.add(subscription_id)
-                looked_at = await self.repository.now()
+                fetched.add(subscription_id)
+                fetched_at = await self.repository.now()
                 snapshot = await stripe_reader.subscription(subscription_id)
                 if snapshot is None:
                     summary.add_discrepancy("unknown_at_stripe", subscription_id)
                     continue
-                applied = await self._apply(account_id, snapshot, looked_at, is_dry_run=False)
+                applied = await self._apply(account_id, snapshot, fetched_at, is_dry_run=False)
                 _count(applied, snapshot, summary)
 
 

@@ -10,7 +10,7 @@ from features.billing.application.stripe_events.receive import StripeEventReceiv
 from shared.errors import Malformed
 from shared.http.problems import problem_responses
 from shared.http.route_policy import PUBLIC, UNCOUNTED
-from shared.middleware.failure_rate_limit import FailureRateLimit
+from shared.middleware.rate_limits import FailureRateLimit
 
 PATH = "/v1/webhooks/stripe"
 SIGNATURE = b"stripe-signature"

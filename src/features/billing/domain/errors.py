@@ -7,31 +7,31 @@ class PriceUnknown(UpstreamFailed):
     """A subscription has a price that we did not publish: an old one, or one created by hand."""
 
     code = "price_unknown"
-    text = "No plan is sold at Stripe's price {price_id}."
+    text = "No plan has the Stripe price {price_id}."
 
 
 class StripeShapeUnknown(UpstreamFailed):
     """Stripe's response lacks a required field in every supported API version."""
 
-    code = "stripe_shape_unknown"
-    text = "Stripe's {kind} came without {field}."
+    code = "stripe_response_invalid"
+    text = "Stripe's {kind} has no {field}."
 
 
 class CheckoutNotOurs(UpstreamFailed):
     """A checkout session without an account in its metadata."""
 
     code = "checkout_not_ours"
-    text = "Stripe's checkout {session_id} belongs to no account of ours."
+    text = "The Stripe checkout {session_id} belongs to no account."
 
 
 class StripeObjectMissing(NotFound):
-    code = "stripe_has_none"
-    text = "Stripe has no such thing."
+    code = "stripe_object_missing"
+    text = "Stripe has no such object."
 
 
 class PaymentsUnavailable(Unavailable):
     code = "payments_unavailable"
-    text = "Payments do not answer just now ({reason}). Nothing was charged twice; try again."
+    text = "The payment service is unavailable ({reason}). Nothing was charged twice; try again."
     reason: str  # our own code, never Stripe's text
 
 
@@ -39,7 +39,7 @@ class PaymentsRefused(UpstreamFailed):
     """Stripe rejected the request; a retry would be rejected too."""
 
     code = "payments_refused"
-    text = "Stripe refused this ({reason}). Nothing was charged."
+    text = "Stripe rejected the request ({reason}). Nothing was charged."
     reason: str  # Stripe's code
 
 
@@ -51,10 +51,10 @@ class SubscriptionBusy(Unavailable):
 
 class BillingNotConfigured(Unavailable):
     code = "billing_not_configured"
-    text = "Nothing can be bought here: billing is not set up."
+    text = "Billing is not configured, so nothing can be bought."
 
 
 class PaymentFailed(PaymentRequired):
     code = "payment_failed"
-    text = "The payment did not go through ({reason}). Nothing has changed; try another card."
+    text = "The payment failed ({reason}). Nothing has changed; try another card."
     public = ("reason",)

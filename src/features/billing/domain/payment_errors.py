@@ -5,17 +5,17 @@ from shared.errors import Conflict, Invalid, NotFound
 
 class PlanUnknown(Invalid):
     code = "plan_unknown"
-    text = "There is no plan {plan} to buy. GET /v1/billing/plans lists them."
+    text = "There is no plan {plan} for sale. GET /v1/billing/plans lists the plans."
 
 
 class PackUnknown(Invalid):
     code = "pack_unknown"
-    text = "There is no pack {pack} to buy. GET /v1/billing/plans lists them."
+    text = "There is no pack {pack} for sale. GET /v1/billing/plans lists the packs."
 
 
 class PlanNotSold(Invalid):
     code = "plan_not_sold"
-    text = "The plan {plan} is not bought. Cancel the subscription to come back to it."
+    text = "The plan {plan} is not for sale. Cancel the subscription to return to it."
 
 
 class OrderUnclear(Invalid):
@@ -25,7 +25,7 @@ class OrderUnclear(Invalid):
 
 class ReturnAddressForeign(Invalid):
     code = "return_address_foreign"
-    text = "{field} leads elsewhere. Send an address that begins with {origin}/."
+    text = "{field} has another origin. Send a URL that begins with {origin}/."
 
 
 class CheckoutNotFound(NotFound):
@@ -35,12 +35,12 @@ class CheckoutNotFound(NotFound):
 
 class CheckoutClosed(Conflict):
     code = "checkout_closed"
-    text = "This checkout is over. Begin a new one, with a new Idempotency-Key."
+    text = "This checkout has ended. Start a new one with a new Idempotency-Key."
 
 
 class CheckoutCompleted(Conflict):
     code = "checkout_completed"
-    text = "A checkout of this account was paid just now and is being booked. Look again in a moment."
+    text = "A checkout of this account was paid a moment ago and is being processed. Try again in a moment."
     retry_after_s = 5
 
 
@@ -51,34 +51,34 @@ class AlreadySubscribed(Conflict):
 
 class NoSubscription(Conflict):
     code = "no_subscription"
-    text = "The account has no paid subscription. Begin one with a checkout."
+    text = "The account has no paid subscription. Start one with a checkout."
 
 
 class PlanUnchanged(Conflict):
     code = "plan_unchanged"
-    text = "The account is on {plan} already. Resume it if another one is to follow."
+    text = "The account has the plan {plan} already. Resume it to cancel a planned change."
 
 
 class PreviewExpired(Conflict):
     code = "preview_expired"
-    text = "This is not what was previewed, or too long ago. Ask for a new preview."
+    text = "The change differs from the preview, or the preview has expired. Request a new preview."
 
 
 class PaymentOverdue(Conflict):
     code = "payment_overdue"
-    text = "The subscription is {status}. Pay what is due in the portal before you change the plan."
+    text = "The subscription is {status}. Pay the open invoice in the portal before you change the plan."
 
 
 class CancellationPending(Conflict):
     code = "cancellation_pending"
-    text = "The subscription is about to end. Resume it before you change the plan."
+    text = "The subscription is cancelled at the end of its period. Resume it before you change the plan."
 
 
 class AlreadyCancelled(Conflict):
     code = "already_cancelled"
-    text = "The subscription ends with its period already."
+    text = "The subscription is already cancelled at the end of its period."
 
 
 class NothingToResume(Conflict):
     code = "nothing_to_resume"
-    text = "The subscription goes on as it is: nothing is planned that could be taken back."
+    text = "The subscription has no planned change or cancellation."

@@ -5,7 +5,7 @@ from features.business.application.ports import AccountProfiles, ProfileStore
 from features.business.domain.errors import BusinessProfileNotFound
 from features.business.domain.profile import BusinessProfile, ProfileContent, ProfileId
 from shared.caller import Caller
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class BusinessProfiles:
         self, caller: Caller, *, deleted: bool, cursor: str | None, limit: int
     ) -> Page[BusinessProfile]:
         found = await self.store.list(
-            caller, deleted=deleted, after=decode_place(cursor), profiles_max=limit + 1
+            caller, deleted=deleted, after=decode_cursor(cursor), profiles_max=limit + 1
         )
         return page_of(found, limit, lambda profile: Cursor(profile.created_at, profile.id))
 

@@ -8,7 +8,7 @@ class BusinessProfileNotFound(NotFound):
 
 class BusinessProfilesLimit(PaymentRequired):
     code = "business_profiles_limit"
-    text = "The {plan} plan allows at most {limit} business profiles. Delete one, or change to a larger plan."
+    text = "The {plan} plan allows at most {limit} business profiles. Delete one, or move to a larger plan."
     public = ("limit", "plan")
 
 

@@ -8,4 +8,4 @@ class WindowInvalid(Invalid):
 
 class RunWithoutCosts(NotFound):
     code = "run_without_costs"
-    text = "No provider calls are recorded for run {run_id}."
+    text = "No provider call is stored for run {run_id}: it made none, they have expired, or it is unknown."

@@ -6,7 +6,7 @@ import msgspec
 from features.credits.application.ports import CreditReader, EntryFilter
 from features.credits.domain.ledger import Entry
 from shared.caller import Caller
-from shared.pagination import decode_cursor, encode_cursor
+from shared.pagination import decode_position, encode_position
 
 EXPORT_CHUNK = 1_000
 
@@ -25,14 +25,14 @@ class Statements:
     async def page(
         self, caller: Caller, only: EntryFilter, *, cursor: str | None, limit: int
     ) -> StatementPage:
-        before = None if cursor is None else decode_cursor(cursor)
+        before = None if cursor is None else decode_position(cursor)
         # One additional entry shows whether there is another page.
         entries = await self.reader.entries(caller, only, before=before, entries_max=limit + 1)
         more = len(entries) > limit
         entries = entries[:limit]
         return StatementPage(
             entries=entries,
-            next_cursor=encode_cursor(entries[-1].position) if more else None,
+            next_cursor=encode_position(entries[-1].position) if more else None,
         )
 
     async def everything(self, caller: Caller, only: EntryFilter) -> AsyncIterator[list[Entry]]:

@@ -26,7 +26,7 @@ class HoldNotFound(NotFound):
 
 class HoldIsClosed(Conflict):
     code = "hold_is_closed"
-    text = "The hold {reference!r} has already ended the other way."
+    text = "The hold {reference!r} was already settled or released."
 
 
 class SettlementExceedsHold(Invalid):
@@ -43,9 +43,9 @@ class RefundExceedsCharge(Invalid):
 
 class TransactionTypeInvalid(Invalid):
     code = "transaction_type_invalid"
-    text = "Credits do not move this way for {transaction_type!r}."
+    text = "Transactions of type {transaction_type!r} cannot change credits in this direction."
 
 
 class LedgerChangeInvalid(Invalid):
-    code = "movement_invalid"
+    code = "ledger_change_invalid"
     text = "{reason}"

@@ -6,7 +6,7 @@ from features.leads.domain.errors import LeadNotFound
 from features.leads.domain.leads import SORTS, Lead, LeadAnalysis, LeadDetails, Sort
 from shared.caller import Caller
 from shared.ids import LeadId
-from shared.pagination import Cursor, Page, SortedCursor, decode_place, decode_sorted, encode_sorted, page_of
+from shared.pagination import Cursor, Page, SortedCursor, decode_cursor, decode_sorted, encode_sorted, page_of
 
 EXPORT_CHUNK = 1_000
 
@@ -55,7 +55,7 @@ class Leads:
     async def history(
         self, caller: Caller, lead_id: LeadId, *, cursor: str | None, limit: int
     ) -> Page[LeadAnalysis]:
-        found = await self.store.history(caller, lead_id, after=decode_place(cursor), analyses_max=limit + 1)
+        found = await self.store.history(caller, lead_id, after=decode_cursor(cursor), analyses_max=limit + 1)
         if found is None:
             raise LeadNotFound
         return page_of(found, limit, lambda entry: Cursor(entry.created_at, entry.id))

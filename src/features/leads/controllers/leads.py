@@ -186,7 +186,7 @@ class LeadsController(Controller):
     ) -> Response[Lead]:
         """Restore a lead that was deleted within the last 30 days, with its analyses. A lead that is not
         deleted stays unchanged. If the same profile was analysed again for the same business, the problem is
-        409 `lead_taken`.
+        409 `lead_already_exists`.
         """
         lead = await leads.restore(request.user, LeadId(lead_id))
         return Response(lead, headers={"ETag": entity_tag(lead.version)})

@@ -7,7 +7,7 @@ class LeadNotFound(NotFound):
 
 
 class LeadAlreadyExists(Conflict):
-    code = "lead_taken"
+    code = "lead_already_exists"
     text = (
         "@{username} was analysed again for the same business, which created another lead. Delete that lead"
         " before you restore this one."

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from features.operations.application.ports import AuditLogReader
 from features.operations.domain.audit_log import AuditLogFilter, StoredAuditEntry
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,5 +12,5 @@ class AuditEntries:
     log: AuditLogReader
 
     async def page(self, only: AuditLogFilter, *, cursor: str | None, limit: int) -> Page[StoredAuditEntry]:
-        acts = await self.log.page(only, before=decode_place(cursor), acts_max=limit + 1)
+        acts = await self.log.page(only, before=decode_cursor(cursor), acts_max=limit + 1)
         return page_of(acts, limit, lambda act: Cursor(act.at, act.id))

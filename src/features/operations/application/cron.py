@@ -11,7 +11,7 @@ from features.operations.application.ports import Claim, CronClaims, CronHistory
 from features.operations.domain.errors import CronRunNotFound, JobUnknown, SlotNotDue, SlotOfDryRun
 from features.operations.domain.jobs import CronRun, Job
 from shared.ids import UserId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Cron:
         return run
 
     async def page(self, name: str, *, cursor: str | None, limit: int) -> Page[CronRun]:
-        runs = await self.history.page(self._job(name).name, before=decode_place(cursor), runs_max=limit + 1)
+        runs = await self.history.page(self._job(name).name, before=decode_cursor(cursor), runs_max=limit + 1)
         return page_of(runs, limit, lambda run: Cursor(run.slot, run.id))
 
     def _job(self, name: str) -> Job:

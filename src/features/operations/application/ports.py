@@ -98,9 +98,9 @@ class StalledRuns(Protocol):
 class RetentionPreview(Protocol):
     """Counts for dry runs of the jobs."""
 
-    async def lost_runs(self) -> int: ...
+    async def stalled_runs(self) -> int: ...
 
-    async def lapsed_lots(self) -> tuple[int, int]:
+    async def expired_lots(self) -> tuple[int, int]:
         """Returns the numbers of accounts and of credits."""
         ...
 

@@ -44,7 +44,7 @@ class StalledRunJob:
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
         if is_dry_run:
-            return Report(counts={"runs_failed": await self.forecast.lost_runs()})
+            return Report(counts={"runs_failed": await self.forecast.stalled_runs()})
         closed = 0
         while batch := await self.runs.fail_stalled():
             closed += batch
@@ -57,7 +57,7 @@ class LotExpiryJob:
     forecast: RetentionPreview
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
-        accounts, credits_lapsed = await (self.forecast.lapsed_lots() if is_dry_run else self.lots.expire())
+        accounts, credits_lapsed = await (self.forecast.expired_lots() if is_dry_run else self.lots.expire())
         return Report(counts={"accounts": accounts, "credits_expired": credits_lapsed})
 
 

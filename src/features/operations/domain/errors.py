@@ -13,9 +13,9 @@ class CronRunNotFound(NotFound):
 
 class SlotNotDue(Invalid):
     code = "slot_not_due"
-    text = "A slot lies in the past. Leave it out to run the job now."
+    text = "A slot must be in the past. Omit it to run the job now."
 
 
 class SlotOfDryRun(Invalid):
     code = "slot_of_dry_run"
-    text = "A dry run takes nobody's slot. Leave the slot out."
+    text = "A dry run has no slot. Omit the slot."

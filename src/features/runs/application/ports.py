@@ -92,7 +92,7 @@ class Executions(Protocol):
         """Ends a batch of runs without a worker. Returns their number, 0 when none are left."""
         ...
 
-    async def expire_or_resume_paused(self) -> int:
+    async def maintain_paused(self) -> int:
         """Ends a batch of runs that were paused too long and resumes those that can be paid. Returns the
         number of ended runs, 0 when none are left.
         """

@@ -9,7 +9,7 @@ from features.runs.domain.view import ResultLink, RunResponse, RunSnapshot, run_
 from shared.caller import Caller
 from shared.clock import Clock
 from shared.ids import RunId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 # Polling intervals of waiting requests, without notifications and for queued runs.
 POLL_S_UNNOTIFIED = 2.0
@@ -73,7 +73,7 @@ class RunQueries:
         self, caller: Caller, filters: RunFilter, *, cursor: str | None, limit: int
     ) -> Page[RunResponse]:
         """Leaves out queue positions, which are counted for one run at a time."""
-        found = await self.reads.list(caller, filters, after=decode_place(cursor), runs_max=limit + 1)
+        found = await self.reads.list(caller, filters, after=decode_cursor(cursor), runs_max=limit + 1)
         page = page_of(found, limit, lambda snapshot: Cursor(snapshot.run.created_at, snapshot.run.id))
         return Page([await self._listed(snapshot) for snapshot in page.items], page.next_cursor)
 

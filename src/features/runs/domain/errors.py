@@ -8,7 +8,7 @@ class RunNotFound(NotFound):
 
 class RunNotRetryable(Conflict):
     code = "run_not_retryable"
-    text = "Only a failed or cancelled run that is not a bulk run can be retried; this run is {status}."
+    text = "Only a single run that failed or was cancelled can be retried; this one is {status}."
     public = ("status",)
 
 
@@ -20,6 +20,6 @@ class WaitInvalid(Invalid):
 
 class TooManyStreams(RateLimited):
     code = "too_many_streams"
-    text = "{limit} streams may be open at once. Close one, or poll instead."
+    text = "At most {limit} streams can be open at once. Close one, or poll instead."
     public = ("limit",)
     retry_after_s = 15

@@ -6,7 +6,7 @@ from features.webhooks.domain.delivery import Delivery, DeliveryId, DeliveryWith
 from features.webhooks.domain.endpoint import Endpoint, EndpointId
 from features.webhooks.domain.errors import DeliveryNotFound, EndpointDisabled, EndpointNotFound
 from shared.caller import Caller
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Deliveries:
     async def page(
         self, caller: Caller, only: DeliveryFilter, *, cursor: str | None, limit: int
     ) -> Page[Delivery]:
-        found = await self.store.list(caller, only, after=decode_place(cursor), deliveries_max=limit + 1)
+        found = await self.store.list(caller, only, after=decode_cursor(cursor), deliveries_max=limit + 1)
         return page_of(found, limit, lambda delivery: Cursor(delivery.created_at, delivery.id))
 
     async def get(self, caller: Caller, delivery_id: DeliveryId) -> DeliveryWithAttempts:

@@ -11,7 +11,7 @@ from features.webhooks.domain.errors import EndpointDisabled, EndpointNotFound, 
 from features.webhooks.domain.signature import SigningSecrets
 from shared.caller import Caller, no_account
 from shared.ids import AccountId
-from shared.pagination import Cursor, Page, decode_place, page_of
+from shared.pagination import Cursor, Page, decode_cursor, page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Endpoints:
         return await self.store.add(_account(caller), endpoint_id, content, host, caller.actor)
 
     async def page(self, caller: Caller, *, cursor: str | None, limit: int) -> Page[Endpoint]:
-        found = await self.store.list(caller, after=decode_place(cursor), endpoints_max=limit + 1)
+        found = await self.store.list(caller, after=decode_cursor(cursor), endpoints_max=limit + 1)
         return page_of(found, limit, lambda endpoint: Cursor(endpoint.created_at, endpoint.id))
 
     async def get(self, caller: Caller, endpoint_id: EndpointId) -> Endpoint:

@@ -115,6 +115,8 @@ class Outbox(Protocol):
         """
         ...
 
-    async def settle(self, due: ClaimedDelivery, answer: DeliveryResponse, verdict: DeliveryDecision) -> bool:
+    async def settle(
+        self, due: ClaimedDelivery, response: DeliveryResponse, decision: DeliveryDecision
+    ) -> bool:
         """Returns False, without a change, if another worker has claimed the delivery since."""
         ...

@@ -24,6 +24,6 @@ class SendDelivery:
         versions = signing_versions(due.secret_version, due.rotated_at, due.claimed_at)
         secrets = [self.secrets.raw(due.account_id, due.endpoint_id, version) for version in versions]
         headers = HEADERS | signed_headers(secrets, due.message_id, body, at)
-        answer = await self.sender.send(due.account_id, due.url, headers, body)
-        verdict = due.verdict(answer)
-        return verdict if await self.outbox.settle(due, answer, verdict) else None
+        response = await self.sender.send(due.account_id, due.url, headers, body)
+        decision = due.decide(response)
+        return decision if await self.outbox.settle(due, response, decision) else None

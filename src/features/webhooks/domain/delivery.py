@@ -98,19 +98,19 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     def body(self) -> bytes:
         return notice_body(self.type, self.happened_at, self.data)
 
-    def verdict(self, answer: DeliveryResponse) -> DeliveryDecision:
+    def decide(self, response: DeliveryResponse) -> DeliveryDecision:
         if (
-            answer.http_status is not None
-            and HTTPStatus.OK <= answer.http_status < HTTPStatus.MULTIPLE_CHOICES
+            response.http_status is not None
+            and HTTPStatus.OK <= response.http_status < HTTPStatus.MULTIPLE_CHOICES
         ):
             return DeliveryDecision(status="delivered")
-        if answer.http_status == HTTPStatus.GONE:
+        if response.http_status == HTTPStatus.GONE:
             return DeliveryDecision(status="failed", disables="gone")
         if self.failing_since is not None and self.claimed_at - self.failing_since > FAILING_MAX:
             return DeliveryDecision(status="failed", disables="failing")
         if self.failures >= len(RETRY_AFTER):
             return DeliveryDecision(status="dead")
-        asked_for = min(timedelta(seconds=answer.retry_after_s or 0), RETRY_AFTER_MAX)
+        asked_for = min(timedelta(seconds=response.retry_after_s or 0), RETRY_AFTER_MAX)
         return DeliveryDecision(status="pending", retry_in=max(RETRY_AFTER[self.failures], asked_for))
 
 

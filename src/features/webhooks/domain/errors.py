@@ -8,18 +8,18 @@ class EndpointNotFound(NotFound):
 
 class DeliveryNotFound(NotFound):
     code = "webhook_delivery_not_found"
-    text = "There is no such delivery, or it is not yours. Deliveries are kept for 30 days."
+    text = "There is no such delivery, or it is not yours. Deliveries are stored for 30 days."
 
 
 class TooManyEndpoints(Conflict):
     code = "webhook_endpoints_limit"
-    text = "An account has {limit} webhook endpoints at the most. Remove one first."
+    text = "An account can have at most {limit} webhook endpoints. Remove one first."
     public = ("limit",)
 
 
 class EndpointDisabled(Conflict):
     code = "webhook_endpoint_disabled"
-    text = "The webhook endpoint is disabled, and nothing is sent to it. Enable it first."
+    text = "The webhook endpoint is disabled. Enable it first."
 
 
 class EndpointUrlInvalid(Invalid):
@@ -29,4 +29,4 @@ class EndpointUrlInvalid(Invalid):
 
 class DescriptionInvalid(Invalid):
     code = "webhook_description_invalid"
-    text = "description: Leave out line breaks, tabs and other control characters."
+    text = "description: Line breaks, tabs and other control characters are not allowed."

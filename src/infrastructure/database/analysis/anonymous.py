@@ -1,5 +1,3 @@
-import time
-from collections.abc import Callable
 from datetime import timedelta
 from typing import LiteralString
 
@@ -10,7 +8,6 @@ from features.analysis.domain.anonymous import ANONYMOUS_ACCOUNT, AnonymousResul
 from features.analysis.domain.requests import NewAnalysis
 from infrastructure.database.analysis.run_starter import start_arguments, started_run
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from shared.ids import RunId
 
 READABLE_FOR = timedelta(hours=24)
@@ -38,26 +35,15 @@ join public.anonymous_analyses as a on a.run_id = t.run_id
 join public.runs as r on r.account_id = $2 and r.id = t.run_id
 where t.token_hash = $1 and t.expires_at > clock_timestamp()
 """
-# Deleting an analysis also deletes its tokens.
-SWEEP: LiteralString = """
-delete from public.anonymous_analyses where run_id in (
-    select run_id from public.anonymous_analyses where expires_at < clock_timestamp() limit $1
-)
-returning true
-"""
 
 
 class PostgresAnonymousResults(AnonymousResults):
-    """Purges expired rows periodically in the background, started by requests."""
-
-    def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database) -> None:
         self._session = database.admin("anonymous analyses")
-        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def start(self, run_id: RunId, order: NewAnalysis, *, token_hash: bytes) -> AnonymousRun:
         arguments = start_arguments(run_id, RunPayer(account_id=ANONYMOUS_ACCOUNT), order, 0)
         (row,) = await self._session.fetch(START, *arguments, READABLE_FOR, token_hash)
-        self._sweep.now_and_then()
         started = started_run(row, 0)
         return AnonymousRun(run_id=started.run_id, status=started.status, expires_at=row["expires_at"])
 
@@ -71,6 +57,3 @@ class PostgresAnonymousResults(AnonymousResults):
         found = dict(rows[0])
         result = found.pop("result")
         return AnonymousAnalysis(**found, result=result and msgspec.json.decode(result, type=AnonymousResult))
-
-    async def close(self) -> None:
-        await self._sweep.close()

@@ -108,7 +108,7 @@ class PostgresStripeEventQueue(StripeEventQueue):
             if row["status"] != "dead"
         ]
 
-    async def hold(self, event: ClaimedEvent) -> bool:
+    async def lock(self, event: ClaimedEvent) -> bool:
         return bool(await self._session.fetch(HOLD, event.id, event.claim))
 
     async def mark_processed(

@@ -72,7 +72,7 @@ class PostgresStripeEvents(StripeEventStore):
     async def add(self, event: StripeEvent) -> bool:
         return await self._arrivals.add(event)
 
-    async def known(self, event_ids: Sequence[str]) -> set[str]:
+    async def stored(self, event_ids: Sequence[str]) -> set[str]:
         rows = await self._session.fetch(KNOWN, list(event_ids))
         return {row["stripe_event_id"] for row in rows}
 

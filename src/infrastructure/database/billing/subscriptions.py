@@ -226,7 +226,7 @@ class PostgresSubscriptionRepository(SubscriptionStore):
         """Subscriptions of both clocks whose period is over, the longest overdue first."""
         return [Renewable(**row) for row in await self._session.fetch(RENEWABLE, subscriptions_max)]
 
-    async def renew_own(self, subscriptions_max: int) -> tuple[int, int]:
+    async def renew_internal(self, subscriptions_max: int) -> tuple[int, int]:
         """Renew subscriptions on our own clock; return their number and the credits granted."""
         (row,) = await self._session.fetch(RENEW_OWN, subscriptions_max)
         return row["renewed"], row["credits_granted"]

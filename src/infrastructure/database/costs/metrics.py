@@ -10,7 +10,6 @@ import msgspec
 
 from infrastructure.database.clients import Database
 from infrastructure.database.durable_log import text
-from infrastructure.database.expiry import PeriodicPurge
 from infrastructure.database.write_behind import WriteBehindQueue
 from shared.ids import AccountId, UserId
 from shared.llm import CostOwner
@@ -26,13 +25,6 @@ from json_to_recordset($1::json) as p (
     doubles double precision[]
 )
 """
-# Retention is 90 days.
-SWEEP: LiteralString = """
-delete from traffic.data_points where ctid in (
-    select ctid from traffic.data_points where at < now() - interval '90 days' limit $1
-)
-returning true
-"""
 
 
 class _Point(msgspec.Struct, frozen=True):
@@ -47,7 +39,6 @@ class _Point(msgspec.Struct, frozen=True):
 class PostgresMetrics:
     def __init__(self, database: Database) -> None:
         self._session = database.admin("data points")
-        self._sweep = PeriodicPurge(self._session, SWEEP)
         self._points: WriteBehindQueue[_Point] = WriteBehindQueue("data points", self._write)
 
     def write(
@@ -73,11 +64,9 @@ class PostgresMetrics:
 
     async def _write(self, points: list[_Point]) -> None:
         await self._session.fetch(RECORD, msgspec.json.encode(points).decode())
-        self._sweep.now_and_then()
 
     async def close(self) -> None:
         await self._points.close()
-        await self._sweep.close()
 
 
 class ProfileCacheMetrics:

@@ -2,41 +2,28 @@ from typing import LiteralString
 from uuid import UUID
 
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from shared.middleware.idempotency import LOCK_S, RETENTION_S, IdempotencyKeys, StartedAttempt
 
 BEGIN: LiteralString = "select * from traffic.begin_attempt($1, $2, $3, $4, $5)"
 FINISH: LiteralString = """
 update traffic.idempotency_keys set response = $3 where id = $1 and attempt = $2
 """
-GIVE_UP: LiteralString = """
+ABANDON: LiteralString = """
 update traffic.idempotency_keys set locked_until = clock_timestamp()
 where id = $1 and attempt = $2 and response is null
-"""
-SWEEP: LiteralString = """
-delete from traffic.idempotency_keys where id in (
-    select id from traffic.idempotency_keys where created_at < now() - interval '25 hours'
-    order by created_at limit $1 for update skip locked
-)
-returning true
 """
 
 
 class PostgresIdempotencyKeys(IdempotencyKeys):
     def __init__(self, database: Database) -> None:
         self._session = database.admin("idempotency keys")
-        self._sweep = PeriodicPurge(self._session, SWEEP)
 
     async def begin(self, key_id: bytes, fingerprint: bytes, attempt: UUID) -> StartedAttempt:
         (row,) = await self._session.fetch(BEGIN, key_id, fingerprint, attempt, LOCK_S, RETENTION_S)
         return StartedAttempt(row["outcome"], row["effect_id"], row["response"])
 
-    async def finish(self, key_id: bytes, attempt: UUID, answer: bytes) -> None:
-        await self._session.fetch(FINISH, key_id, attempt, answer)
-        self._sweep.now_and_then()
+    async def finish(self, key_id: bytes, attempt: UUID, response: bytes) -> None:
+        await self._session.fetch(FINISH, key_id, attempt, response)
 
-    async def give_up(self, key_id: bytes, attempt: UUID) -> None:
-        await self._session.fetch(GIVE_UP, key_id, attempt)
-
-    async def close(self) -> None:
-        await self._sweep.close()
+    async def abandon(self, key_id: bytes, attempt: UUID) -> None:
+        await self._session.fetch(ABANDON, key_id, attempt)

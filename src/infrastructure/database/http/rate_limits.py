@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import LiteralString
 
 from infrastructure.database.clients import Database
-from infrastructure.database.expiry import PeriodicPurge
 from infrastructure.rate_limits.windows import BatchVerdict, Request, WindowStore, dealt_out, grouped
 from infrastructure.resilience.micro_batcher import MicroBatcher
 from shared.errors import Unavailable
@@ -15,13 +14,6 @@ from shared.middleware.rate_limits import FREE, Limit, Limits, Verdict
 
 LIMITS: LiteralString = "select plan, route_class, requests_max, window_s from public.rate_limits"
 TAKE: LiteralString = "select * from traffic.take($1, $2, $3, $4)"
-# Skip locked rows: a request is using them again.
-SWEEP: LiteralString = """
-delete from traffic.rate_windows where key in (
-    select key from traffic.rate_windows where expires_at < now() limit $1 for update skip locked
-)
-returning true
-"""
 LIMITS_REMEMBERED_FOR_S = 30.0
 GENERAL = "general"  # for a route class without a row
 
@@ -70,14 +62,11 @@ class PostgresLimits(Limits):
 class PostgresWindows(WindowStore):
     """Windows in PostgreSQL. Concurrent requests share a round trip, and those of one client share a row
     update.
-
-    Expired windows are purged in the background.
     """
 
-    def __init__(self, database: Database, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, database: Database) -> None:
         self._session = database.admin("rate windows")
         self._batches = MicroBatcher(self._take_all)
-        self._sweep = PeriodicPurge(self._session, SWEEP, now_s)
 
     async def take(self, key: str, limit: Limit) -> Verdict:
         return await self._batches.ask((key, limit))
@@ -91,7 +80,6 @@ class PostgresWindows(WindowStore):
             [limit.requests_max for (_, limit), _ in wanted],
             [limit.window_s for (_, limit), _ in wanted],
         )
-        self._sweep.now_and_then()
         return dealt_out(
             requests, {request: BatchVerdict(*row) for (request, _), row in zip(wanted, rows, strict=True)}
         )
@@ -100,4 +88,4 @@ class PostgresWindows(WindowStore):
         return "PostgreSQL"
 
     async def close(self) -> None:
-        await self._sweep.close()
+        """Holds nothing open."""

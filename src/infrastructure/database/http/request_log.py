@@ -3,7 +3,6 @@
 from typing import LiteralString
 
 from infrastructure.database.clients import AdminClient, Database
-from infrastructure.database.expiry import PeriodicPurge
 from infrastructure.database.write_behind import WriteBehindQueue
 from shared.middleware.request_log import RequestLogEntry, is_only_counted
 
@@ -21,15 +20,6 @@ from unnest(
     code
 )
 """
-# Retention is three months.
-SWEEP: LiteralString = """
-delete from traffic.requests where ctid in (
-    select ctid from traffic.requests where at < now() - interval '90 days' limit $1
-)
-returning true
-"""
-
-
 # Ordered by the key, so that processes that write the same rows cannot deadlock.
 COUNT: LiteralString = """
 insert into traffic.request_counts as c (minute, method, route, status, code, requests)
@@ -84,7 +74,6 @@ class RequestCounts:
 class PostgresRequestLog:
     def __init__(self, database: Database) -> None:
         self._session = database.admin("request log")
-        self._sweep = PeriodicPurge(self._session, SWEEP)
         self._points: WriteBehindQueue[RequestLogEntry] = WriteBehindQueue("request points", self._write)
         self._counts = RequestCounts(self._session)
 
@@ -96,9 +85,7 @@ class PostgresRequestLog:
 
     async def _write(self, points: list[RequestLogEntry]) -> None:
         await self._session.fetch(RECORD, *(list(column) for column in zip(*points, strict=True)))
-        self._sweep.now_and_then()
 
     async def close(self) -> None:
         await self._points.close()
         await self._counts.close()
-        await self._sweep.close()

@@ -24,17 +24,19 @@ class PostgresOutbox(Outbox):
             ClaimedDelivery(**{name: row[name] for name in ClaimedDelivery.__struct_fields__}) for row in rows
         ]
 
-    async def settle(self, due: ClaimedDelivery, answer: DeliveryResponse, verdict: DeliveryDecision) -> bool:
+    async def settle(
+        self, due: ClaimedDelivery, response: DeliveryResponse, decision: DeliveryDecision
+    ) -> bool:
         (row,) = await self._session.fetch(
             SETTLE,
             due.account_id,
             due.id,
             due.claimed_until,
-            verdict.status,
-            verdict.retry_in,
-            answer.http_status,
-            answer.error,
-            answer.duration_ms,
-            verdict.disables,
+            decision.status,
+            decision.retry_in,
+            response.http_status,
+            response.error,
+            response.duration_ms,
+            decision.disables,
         )
         return row["is_settled"]

@@ -8,10 +8,9 @@ from litestar import MediaType, Response, Router, get, post
 from litestar.datastructures import State
 from litestar.params import FromPath
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import AnyRequest, RequestRejected
-from simulators.stripe.http.forms import form_of
-from simulators.stripe.objects import checkout, portal
+from simulators.faults.provider_requests import AnyRequest, Document, RequestRejected
+from simulators.stripe.http.requests import parse_form
+from simulators.stripe.objects import checkout, subscriptions
 from simulators.stripe.objects.payments import DECLINED
 from simulators.stripe.store import Store
 
@@ -44,7 +43,7 @@ def _page(title: str, *parts: str, status: int = 200) -> Response[str]:
     return Response(document, status_code=status, media_type=MediaType.HTML, headers=headers)
 
 
-def _gone() -> Response[str]:
+def _not_found() -> Response[str]:
     return _page("Not found", "<p>There is no such page.</p>", status=404)
 
 
@@ -63,7 +62,7 @@ def _link(url: str | None, words: str, session_id: str) -> str:
     return f'<p><a href="{escape(url.replace("{CHECKOUT_SESSION_ID}", session_id))}">{words}</a></p>'
 
 
-def _till(session: Document, trouble: str = "") -> Response[str]:
+def _checkout_page(session: Document, error: str = "") -> Response[str]:
     what = escape(", ".join(item["description"] for item in session["_items"]))
     price = _money(session["amount_total"], session["currency"])
     top = f'<p>{what}</p><p class="price">{price}</p>'
@@ -71,7 +70,7 @@ def _till(session: Document, trouble: str = "") -> Response[str]:
         top += '<p class="note">each month, until you cancel</p>'
     match session["status"]:
         case "open":
-            bad = f'<p class="bad" role="alert">{escape(trouble)}</p>' if trouble else ""
+            bad = f'<p class="bad" role="alert">{escape(error)}</p>' if error else ""
             form = (
                 '<form method="post"><button class="main" name="answer" value="pay">Pay</button>'
                 '<button name="answer" value="decline">Decline the card</button></form>'
@@ -87,31 +86,35 @@ def _till(session: Document, trouble: str = "") -> Response[str]:
 
 
 @get("/pay/{session_id:str}", sync_to_thread=False)
-def show_till(session_id: FromPath[str], state: State) -> Response[str]:
+def show_checkout_page(session_id: FromPath[str], state: State) -> Response[str]:
     session = state.stripe.store.find(session_id)
-    return _gone() if session is None or session["object"] != checkout.KIND else _till(session)
+    return _not_found() if session is None or session["object"] != checkout.KIND else _checkout_page(session)
+
+
+async def _pressed_button(request: AnyRequest) -> str | None:
+    return parse_form((await request.body()).decode("utf-8", "replace")).text("answer")
 
 
 @post("/pay/{session_id:str}", status_code=200)
 async def pay(session_id: FromPath[str], request: AnyRequest, state: State) -> Response[str]:
     """Idempotent: a second payment shows that the session is already paid."""
     store: Store = state.stripe.store
-    answer = form_of((await request.body()).decode("utf-8", "replace")).text("answer")
-    trouble = ""
+    button = await _pressed_button(request)
+    error = ""
     try:
         with store.transaction():
             session = store.get(session_id, checkout.KIND)
-            is_open, declines = session["status"] == "open", answer == "decline"
+            is_open, declines = session["status"] == "open", button == "decline"
             if is_open and (declines or not checkout.complete(store, session)):
-                trouble = DECLINED
+                error = DECLINED
     except RequestRejected:
-        return _gone()
-    state.stripe.courier.wake()
-    return _till(session, trouble)
+        return _not_found()
+    state.stripe.delivery_worker.wake()
+    return _checkout_page(session, error)
 
 
-def _subscriptions(store: Store, session: Document) -> Response[str]:
-    found = portal.subscriptions_of(store, session["customer"])
+def _portal_page(store: Store, session: Document) -> Response[str]:
+    found = subscriptions.active_subscriptions(store, session["customer"])
     rows: list[str] = []
     for subscription in found:
         (item,) = subscription["items"]["data"]
@@ -134,29 +137,29 @@ def _subscriptions(store: Store, session: Document) -> Response[str]:
 @get("/portal/{session_id:str}", sync_to_thread=False)
 def show_portal(session_id: FromPath[str], state: State) -> Response[str]:
     session = state.stripe.store.find(session_id)
-    if session is None or session["object"] != portal.KIND:
-        return _gone()
-    return _subscriptions(state.stripe.store, session)
+    if session is None or session["object"] != subscriptions.PORTAL:
+        return _not_found()
+    return _portal_page(state.stripe.store, session)
 
 
 @post("/portal/{session_id:str}", status_code=200)
 async def use_portal(session_id: FromPath[str], request: AnyRequest, state: State) -> Response[str]:
     store: Store = state.stripe.store
-    answer = form_of((await request.body()).decode("utf-8", "replace")).text("answer")
+    button = await _pressed_button(request)
     session = store.find(session_id)
-    if session is None or session["object"] != portal.KIND:
-        return _gone()
+    if session is None or session["object"] != subscriptions.PORTAL:
+        return _not_found()
     with store.transaction():
-        portal.renew(store, session, goes_on=answer == "resume")
-    state.stripe.courier.wake()
-    return _subscriptions(store, session)
+        subscriptions.cancel_or_resume(store, session["customer"], is_ending=button != "resume")
+    state.stripe.delivery_worker.wake()
+    return _portal_page(store, session)
 
 
 @get("/invoice/{invoice_id:str}", sync_to_thread=False)
 def show_invoice(invoice_id: FromPath[str], state: State) -> Response[str]:
     invoice = state.stripe.store.find(invoice_id)
     if invoice is None or invoice["object"] != "invoice":
-        return _gone()
+        return _not_found()
     rows = "".join(
         f"<tr><td>{escape(line['description'])}</td><td>{_money(line['amount'], line['currency'])}</td></tr>"
         for line in invoice["lines"]["data"]
@@ -171,5 +174,5 @@ def show_invoice(invoice_id: FromPath[str], state: State) -> Response[str]:
 
 
 def pages_router(path: str) -> Router:
-    handlers: list[Any] = [show_till, pay, show_portal, use_portal, show_invoice]
+    handlers: list[Any] = [show_checkout_page, pay, show_portal, use_portal, show_invoice]
     return Router(path, route_handlers=handlers)

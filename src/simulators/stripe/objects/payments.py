@@ -1,141 +1,131 @@
-"""Payment intents (the requested amount) and charges (the amount that a card paid)."""
+"""Payments by card, refunds by the merchant and disputes by a bank."""
 
-from typing import NoReturn
-
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
-from simulators.stripe.http.request import StripeRequest, listed
+from simulators.stripe.http.requests import StripeRequest, paginate
 from simulators.stripe.store import Store, new_id
 
-INTENTS, CHARGES = "/v1/payment_intents", "/v1/charges"
 DECLINED = "Your card was declined."
-EVERYBODY = "*"
+ALL_CUSTOMERS = "*"
 
 
-def is_declined(store: Store, customer: str | None) -> bool:
+def is_declined(store: Store, customer: str) -> bool:
     """Returns whether the card is declined, and counts the decline down; -1 means for ever."""
     declines = store.setting("declines", {})
-    for name in (customer, EVERYBODY):
+    for name in (customer, ALL_CUSTOMERS):
         if times := declines.get(name, 0):
             store.set("declines", {**declines, name: max(times - 1, -1) if times > 0 else -1})
             return True
     return False
 
 
-def refuse_card() -> NoReturn:
-    raise RequestRejected(402, "card_declined", DECLINED)
+def card_declined() -> RequestRejected:
+    return RequestRejected(402, "card_declined", DECLINED)
 
 
-def new_intent(
-    store: Store, cents: int, currency: str, customer: str | None, *, invoice: str | None, metadata: Document
-) -> Document:
-    intent: Document = {
-        "id": new_id("pi"),
-        "object": "payment_intent",
+def pay(store: Store, cents: int, currency: str, customer: str, metadata: Document) -> Document:
+    """Returns the payment intent of a card that paid."""
+    intent_id, charge_id = new_id("pi"), new_id("ch")
+    common: Document = {
         "amount": cents,
-        "amount_capturable": 0,
-        "amount_received": 0,
-        "canceled_at": None,
-        "capture_method": "automatic",
-        "client_secret": new_id("pi_secret"),
-        "confirmation_method": "automatic",
         "created": store.now(),
         "currency": currency,
         "customer": customer,
-        "description": None,
-        "last_payment_error": None,
-        "latest_charge": None,
-        "livemode": False,
         "metadata": metadata,
-        "next_action": None,
-        "payment_method": None,
-        "payment_method_types": ["card"],
-        "setup_future_usage": None,
-        "status": "requires_payment_method",
-        "_invoice": invoice,
-    }
-    emit(store, "payment_intent.created", store.put(intent))
-    return intent
-
-
-def succeed(store: Store, intent: Document) -> Document:
-    charge = _new_charge(store, intent, is_paid=True)
-    intent |= {
         "status": "succeeded",
-        "amount_received": intent["amount"],
-        "latest_charge": charge["id"],
-        "payment_method": charge["payment_method"],
-        "last_payment_error": None,
     }
-    store.put(intent)
-    emit(store, "charge.succeeded", charge)
-    emit(store, "payment_intent.succeeded", intent)
+    charge: Document = {
+        "id": charge_id,
+        "object": "charge",
+        **common,
+        "amount_refunded": 0,
+        "disputed": False,
+        "payment_intent": intent_id,
+        "refunded": False,
+    }
+    intent: Document = {"id": intent_id, "object": "payment_intent", **common, "latest_charge": charge_id}
+    emit(store, "charge.succeeded", store.put(charge))
+    emit(store, "payment_intent.succeeded", store.put(intent))
     return intent
 
 
-def fail(store: Store, intent: Document) -> Document:
-    charge = _new_charge(store, intent, is_paid=False)
-    error = {
-        "type": "card_error",
-        "code": "card_declined",
-        "decline_code": "generic_decline",
-        "message": DECLINED,
-        "charge": charge["id"],
-    }
-    intent |= {
-        "status": "requires_payment_method",
-        "latest_charge": charge["id"],
-        "last_payment_error": error,
-    }
-    store.put(intent)
-    emit(store, "charge.failed", charge)
-    emit(store, "payment_intent.payment_failed", intent)
-    return intent
+def create_refund(request: StripeRequest) -> Document:
+    form = request.form
+    charge = find_charge(request.store, form.text("charge") or form.required("payment_intent"))
+    metadata = form.merged("metadata", {})
+    return refund(request.store, charge, form.number("amount"), form.text("reason"), metadata)
 
 
-def _new_charge(store: Store, intent: Document, *, is_paid: bool) -> Document:
-    return store.put(
+def find_charge(store: Store, object_id: str) -> Document:
+    """Finds the charge by its id, or by the id of its payment intent."""
+    found = store.find(object_id)
+    if found is not None and found["object"] == "payment_intent":
+        found = store.find(found["latest_charge"])
+    if found is None or found["object"] != "charge":
+        raise RequestRejected(404, "resource_missing", f"No such charge: '{object_id}'", param="charge")
+    return found
+
+
+def refund(
+    store: Store, charge: Document, cents: int | None, reason: str | None, metadata: Document
+) -> Document:
+    left: int = charge["amount"] - charge["amount_refunded"]
+    cents = left if cents is None else cents
+    if left == 0:
+        message = f"Charge {charge['id']} has already been refunded."
+        raise RequestRejected(400, "charge_already_refunded", message)
+    if not 0 < cents <= left:
+        message = f"Refund amount ({cents}) is greater than unrefunded amount on charge ({left})."
+        raise RequestRejected(400, "amount_too_large", message, param="amount")
+    created = store.put(
         {
-            "id": new_id("ch"),
-            "object": "charge",
-            "amount": intent["amount"],
-            "amount_captured": intent["amount"] if is_paid else 0,
-            "amount_refunded": 0,
-            "balance_transaction": new_id("txn") if is_paid else None,
-            "captured": is_paid,
+            "id": new_id("re"),
+            "object": "refund",
+            "amount": cents,
+            "charge": charge["id"],
             "created": store.now(),
-            "currency": intent["currency"],
-            "customer": intent["customer"],
-            "description": None,
-            "disputed": False,
-            "failure_code": None if is_paid else "card_declined",
-            "failure_message": None if is_paid else DECLINED,
-            "livemode": False,
-            "metadata": intent["metadata"],
-            "paid": is_paid,
-            "payment_intent": intent["id"],
-            "payment_method": new_id("pm"),
-            "payment_method_details": {"type": "card", "card": {"brand": "visa", "last4": "4242"}},
-            "receipt_url": None,
-            "refunded": False,
-            "status": "succeeded" if is_paid else "failed",
-            "_invoice": intent["_invoice"],
+            "currency": charge["currency"],
+            "metadata": metadata,
+            "payment_intent": charge["payment_intent"],
+            "reason": reason,
+            "status": "succeeded",
         }
     )
+    before = charge["amount_refunded"]
+    charge |= {"amount_refunded": before + cents, "refunded": cents == left}
+    emit(store, "refund.created", created)
+    emit(store, "charge.refunded", store.put(charge), amount_refunded=before)
+    return created
 
 
-def retrieve_intent(call: StripeRequest) -> Document:
-    return call.store.get(call.id, "payment_intent")
+def list_refunds(request: StripeRequest) -> Document:
+    return paginate(request, "refund", equal=("charge", "payment_intent"))
 
 
-def list_intents(call: StripeRequest) -> Document:
-    return listed(call, "payment_intent", INTENTS, equal=("customer",))
+def open_dispute(store: Store, charge: Document, cents: int | None, reason: str) -> Document:
+    if charge["disputed"]:
+        raise RequestRejected(400, "charge_disputed", "This charge is disputed already.")
+    dispute: Document = {
+        "id": new_id("dp"),
+        "object": "dispute",
+        "amount": charge["amount"] if cents is None else cents,
+        "charge": charge["id"],
+        "created": store.now(),
+        "currency": charge["currency"],
+        "metadata": {},
+        "payment_intent": charge["payment_intent"],
+        "reason": reason,
+        "status": "needs_response",
+    }
+    store.put({**charge, "disputed": True})
+    emit(store, "charge.dispute.created", store.put(dispute))
+    return dispute
 
 
-def retrieve_charge(call: StripeRequest) -> Document:
-    return call.store.get(call.id, "charge")
-
-
-def list_charges(call: StripeRequest) -> Document:
-    return listed(call, "charge", CHARGES, equal=("customer", "payment_intent"))
+def close_dispute(store: Store, dispute_id: str, *, is_won: bool) -> Document:
+    dispute = store.get(dispute_id, "dispute")
+    if dispute["status"] in {"won", "lost"}:
+        raise RequestRejected(400, "dispute_closed", "This dispute is closed already.")
+    before, dispute["status"] = dispute["status"], "won" if is_won else "lost"
+    emit(store, "charge.dispute.closed", store.put(dispute), status=before)
+    return dispute

@@ -1,77 +1,56 @@
-"""Due changes: ends of periods, finalized invoices, payment retries and expired checkout sessions."""
+"""Due changes: ends of periods, draft invoices and expired checkout sessions."""
 
-from simulators.faults.json_access import Document
-from simulators.stripe.billing_periods import period
+from simulators.faults.provider_requests import Document
 from simulators.stripe.events.events import emit
+from simulators.stripe.http.requests import whole_list
 from simulators.stripe.objects import checkout, invoices, schedules, subscriptions
-from simulators.stripe.objects.invoice_lines import period_line
+from simulators.stripe.objects.subscriptions import period
 from simulators.stripe.store import Store
 
-ENDED = {"canceled", "incomplete_expired"}
+BATCH = 1_000
 
 
-def catch_up(store: Store, count_max: int = 1_000) -> int:
-    """Runs everything that is due, each at its own time, earliest first; returns the number of changes."""
-    for count in range(count_max):
-        thing = store.due(store.now())
-        if thing is None:
+def run_due(store: Store) -> int:
+    """Runs what is due, each change at its own time, earliest first; returns the number of changes."""
+    for count in range(BATCH):
+        due = store.find_due()
+        if due is None:
             return count
-        with store.at(thing["_due"]):
-            HAPPENINGS[thing["object"]](store, thing)
-    return count_max
+        with store.at(due["_due"]):
+            CHANGES[due["object"]](store, due)
+    return BATCH
 
 
 def _end_period(store: Store, subscription: Document) -> None:
-    ends_at = subscription["cancel_at"]
-    if subscription["status"] == "incomplete":
-        subscriptions.change(store, {**subscription, "_due": None}, status="incomplete_expired")
-        return
-    if ends_at is not None and ends_at <= store.now():
-        subscriptions.end(store, subscription, "cancellation_requested")
+    if subscription["cancel_at"] is not None and subscription["cancel_at"] <= store.now():
+        subscriptions.end(store, subscription)
         return
     if subscription["schedule"]:
-        subscription = schedules.follow(store, subscription)
-    _begin_period(store, subscription)
-
-
-def _begin_period(store: Store, subscription: Document) -> None:
+        subscription = schedules.start_next_phase(store, subscription)
     (item,) = subscription["items"]["data"]
-    number = subscription["_period_index"] + 1
-    past = (item["current_period_start"], item["current_period_end"])
-    start, end = period(subscription["billing_cycle_anchor"], number, item["price"])
+    index = subscription["_period_index"] + 1
+    start, end = period(subscription["billing_cycle_anchor"], index)
     item = {**item, "current_period_start": start, "current_period_end": end}
-    lines = [*subscription["_pending_lines"], period_line(subscription, item, start, end)]
-    invoice = invoices.new_invoice(store, subscription, lines, "subscription_cycle", past)
+    line = invoices.period_line(subscription, item, start, end)
+    invoice = invoices.new_invoice(
+        store, subscription["customer"], [line], "subscription_cycle", subscription
+    )
     store.put({**invoice, "_due": store.now() + invoices.DRAFT_S})
-    subscription |= {"_period_index": number, "_pending_lines": [], "_due": end}
     emit(store, "invoice.created", invoice)
-    values = {"items": {**subscription["items"], "data": [item]}, "latest_invoice": invoice["id"]}
-    subscriptions.change(store, subscription, **values)
+    subscription |= {"_period_index": index, "_due": end}
+    subscriptions.change(store, subscription, items=whole_list([item]), latest_invoice=invoice["id"])
 
 
-def _go_on(store: Store, invoice: Document) -> None:
-    """Finalizes a draft, and charges the card for the first time or again."""
-    if invoice["status"] == "draft":
-        invoice = invoices.finalize(store, invoice)
-    is_paid = invoices.collect(store, invoice)
+def _collect_draft(store: Store, invoice: Document) -> None:
+    """A declined card leaves the subscription past due: the simulator does not retry the payment."""
+    is_paid = invoices.collect(store, invoices.finalize(store, invoice))
     subscription = invoices.subscription_of(store, invoice)
-    if subscription["status"] in ENDED:
-        return
-    subscriptions.settle(store, subscription, is_paid=is_paid)
-    if not is_paid and invoice["next_payment_attempt"] is None:
-        _give_up(store, subscription)
+    if subscription["status"] != "canceled":
+        subscriptions.change(store, subscription, status="active" if is_paid else "past_due")
 
 
-def _give_up(store: Store, subscription: Document) -> None:
-    match store.setting("after_retries", "canceled"):
-        case "canceled":
-            subscriptions.end(store, subscription, "payment_failed")
-        case status:
-            subscriptions.change(store, subscription, status=status)
+def _expire_checkout(store: Store, session: Document) -> None:
+    checkout.mark_expired(store, session)
 
 
-def _close_till(store: Store, session: Document) -> None:
-    checkout.lapse(store, session)
-
-
-HAPPENINGS = {"subscription": _end_period, "invoice": _go_on, "checkout.session": _close_till}
+CHANGES = {"subscription": _end_period, "invoice": _collect_draft, checkout.KIND: _expire_checkout}

@@ -1,46 +1,27 @@
 """Subscription schedules: future changes of a subscription, in phases."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
-from simulators.stripe.billing_periods import MONTHS, months_later
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
-from simulators.stripe.http.api_versions import plan_of
-from simulators.stripe.http.forms import Form
-from simulators.stripe.http.request import StripeRequest, listed
-from simulators.stripe.objects.subscriptions import change
+from simulators.stripe.http.requests import Form, StripeRequest
+from simulators.stripe.objects.subscriptions import change, months_later
 from simulators.stripe.store import Store, new_id
 
-SCHEDULES = "/v1/subscription_schedules"
 KIND = "subscription_schedule"
 
 
-def create(call: StripeRequest) -> Document:
-    store = call.store
-    subscription = store.get(call.form.needed("from_subscription"), "subscription", param="from_subscription")
+def create(request: StripeRequest) -> Document:
+    store, name = request.store, "from_subscription"
+    subscription = store.get(request.form.required(name), "subscription", param=name)
     if subscription["schedule"]:
-        raise RequestRejected(
-            400, "subscription_schedule_exists", "This subscription has a schedule already."
-        )
+        message = "This subscription has a schedule already."
+        raise RequestRejected(400, "subscription_schedule_exists", message)
     (item,) = subscription["items"]["data"]
-    phase = _phase(item["price"]["id"], item["current_period_start"], item["current_period_end"])
     schedule: Document = {
         "id": new_id("sub_sched"),
         "object": KIND,
-        "canceled_at": None,
-        "completed_at": None,
         "created": store.now(),
-        "current_phase": {"start_date": phase["start_date"], "end_date": phase["end_date"]},
         "customer": subscription["customer"],
-        "default_settings": {
-            "billing_cycle_anchor": "automatic",
-            "collection_method": "charge_automatically",
-        },
-        "end_behavior": "release",
-        "livemode": False,
-        "metadata": call.form.changed("metadata", {}),
-        "phases": [phase],
-        "released_at": None,
-        "released_subscription": None,
+        "phases": [_phase(item["price"]["id"], item["current_period_start"], item["current_period_end"])],
         "status": "active",
         "subscription": subscription["id"],
         "_phase": 0,
@@ -50,21 +31,13 @@ def create(call: StripeRequest) -> Document:
     return schedule
 
 
-def _phase(price: str, start: int, end: int, quantity: int = 1, proration: str = "none") -> Document:
-    return {
-        "start_date": start,
-        "end_date": end,
-        "items": [{"price": price, "plan": price, "quantity": quantity, "metadata": {}, "discounts": []}],
-        "metadata": {},
-        "proration_behavior": proration,
-    }
+def _phase(price: str, start: int, end: int) -> Document:
+    return {"start_date": start, "end_date": end, "items": [{"price": price}]}
 
 
-def update(call: StripeRequest) -> Document:
-    store, form = call.store, call.form
-    schedule = _active(store, call.id)
-    schedule["end_behavior"] = form.text("end_behavior") or schedule["end_behavior"]
-    schedule["metadata"] = form.changed("metadata", schedule["metadata"])
+def update(request: StripeRequest) -> Document:
+    store, form = request.store, request.form
+    schedule = _get_active(store, request.id)
     if "phases" in form:
         schedule["phases"] = _phases(store, schedule, form.parts("phases"))
     emit(store, "subscription_schedule.updated", store.put(schedule))
@@ -74,34 +47,22 @@ def update(call: StripeRequest) -> Document:
 def _phases(store: Store, schedule: Document, forms: list[Form]) -> list[Document]:
     """Each phase begins where the one before ends. The current phase must be sent again unchanged."""
     current = schedule["phases"][schedule["_phase"]]
-    start = forms[0].number("start_date") if forms else None
-    if start != current["start_date"]:
-        raise RequestRejected(
-            400, "parameter_invalid", "The current phase must start as it did.", param="phases[0]"
+    if not forms or forms[0].number("start_date") != current["start_date"]:
+        message = "The current phase must start as it did."
+        raise RequestRejected(400, "parameter_invalid", message, param="phases[0]")
+    start, phases = current["start_date"], list[Document]()
+    for index, form in enumerate(forms):
+        price_id = form.parts("items")[0].required("price")
+        store.get(price_id, "price", param=f"phases[{index}][items][0][price]")
+        end = form.number("end_date") or months_later(
+            start, form.part("duration").number("interval_count") or 1
         )
-    phases: list[Document] = []
-    for number, form in enumerate(forms):
-        item = form.parts("items")[0]
-        price = store.get(item.needed("price"), "price", param=f"phases[{number}][items][0][price]")
-        start = form.number("start_date") or start or store.now()
-        end = form.number("end_date") or _end(form, price, start)
-        proration = form.text("proration_behavior") or "create_prorations"
-        phases.append(_phase(price["id"], start, end, item.number("quantity") or 1, proration))
+        phases.append(_phase(price_id, start, end))
         start = end
     return phases
 
 
-def _end(form: Form, price: Document, start: int) -> int:
-    """Returns the end of the phase; without a duration or iterations, one period after its start."""
-    duration, recurring = form.part("duration"), price["recurring"]
-    if duration.fields:
-        count = duration.number("interval_count") or 1
-        return months_later(start, MONTHS[duration.needed("interval")] * count)
-    iterations = form.number("iterations") or 1
-    return months_later(start, MONTHS[recurring["interval"]] * recurring["interval_count"] * iterations)
-
-
-def _active(store: Store, schedule_id: str) -> Document:
+def _get_active(store: Store, schedule_id: str) -> Document:
     schedule = store.get(schedule_id, KIND)
     if schedule["status"] != "active":
         message = f"A subscription schedule that is {schedule['status']} cannot be changed."
@@ -109,44 +70,30 @@ def _active(store: Store, schedule_id: str) -> Document:
     return schedule
 
 
-def release(call: StripeRequest) -> Document:
-    return _release(call.store, _active(call.store, call.id), "released")
+def release(request: StripeRequest) -> Document:
+    return _release(request.store, _get_active(request.store, request.id))
 
 
-def _release(store: Store, schedule: Document, status: str) -> Document:
+def _release(store: Store, schedule: Document) -> Document:
     subscription = store.get(schedule["subscription"], "subscription")
-    schedule |= {"status": status, "current_phase": None, "subscription": None}
-    schedule |= {"released_subscription": subscription["id"], "released_at": store.now()}
+    schedule |= {"status": "released", "subscription": None, "released_subscription": subscription["id"]}
     change(store, subscription, schedule=None)
-    emit(store, f"subscription_schedule.{status}", store.put(schedule))
+    emit(store, "subscription_schedule.released", store.put(schedule))
     return schedule
 
 
-def follow(store: Store, subscription: Document) -> Document:
-    """Starts the next phase if it begins with this period. Returns the resulting subscription."""
+def start_next_phase(store: Store, subscription: Document) -> Document:
+    """Applies the phase that begins with this period, if any. Returns the resulting subscription."""
     schedule = store.get(subscription["schedule"], KIND)
-    number, now = schedule["_phase"] + 1, store.now()
-    ends_at = schedule["phases"][schedule["_phase"]]["end_date"]
-    if ends_at > now:
+    index = schedule["_phase"] + 1
+    if schedule["phases"][schedule["_phase"]]["end_date"] > store.now():
         return subscription
-    if number == len(schedule["phases"]):
-        _release(store, schedule, "released")
+    if index == len(schedule["phases"]):
+        _release(store, schedule)
         return store.get(subscription["id"], "subscription")
-    phase = schedule["phases"][number]
-    schedule |= {
-        "_phase": number,
-        "current_phase": {"start_date": phase["start_date"], "end_date": phase["end_date"]},
-    }
+    schedule["_phase"] = index
     emit(store, "subscription_schedule.updated", store.put(schedule))
-    price = store.get(phase["items"][0]["price"], "price")
+    price = store.get(schedule["phases"][index]["items"][0]["price"], "price")
     (item,) = subscription["items"]["data"]
-    subscription["items"]["data"] = [{**item, "price": price, "plan": plan_of(price)}]
+    subscription["items"]["data"] = [{**item, "price": price}]
     return subscription
-
-
-def retrieve(call: StripeRequest) -> Document:
-    return call.store.get(call.id, KIND)
-
-
-def index(call: StripeRequest) -> Document:
-    return listed(call, KIND, SCHEDULES, equal=("customer",))

@@ -1,96 +1,64 @@
-"""Subscriptions from creation to cancellation."""
+"""Subscriptions from creation to cancellation, changes of their price, and the customer portal."""
 
-from simulators.faults.json_access import Document
-from simulators.faults.provider_errors import RequestRejected
-from simulators.stripe.billing_periods import period
+import calendar
+from datetime import UTC, datetime
+
+from simulators.faults.provider_requests import Document, RequestRejected
 from simulators.stripe.events.events import emit
-from simulators.stripe.http.api_versions import plan_of
-from simulators.stripe.http.request import StripeRequest, listed, whole_list
+from simulators.stripe.http.requests import Form, StripeRequest, paginate, whole_list
 from simulators.stripe.objects import invoices, payments
-from simulators.stripe.objects.invoice_lines import period_line
 from simulators.stripe.store import Store, new_id
 
-SUBSCRIPTIONS = "/v1/subscriptions"
+PORTAL = "billing_portal.session"
 
 
-def begin(store: Store, customer: str, price: Document, quantity: int, metadata: Document) -> Document:
-    """Creates a subscription that is not paid yet: ``pay_first`` makes it active."""
-    if price["recurring"] is None:
-        raise RequestRejected(
-            400, "price_not_recurring", "A subscription needs a recurring price.", param="items"
-        )
+def months_later(moment: int, months: int) -> int:
+    start = datetime.fromtimestamp(moment, UTC)
+    years, month = divmod(start.month - 1 + months, 12)
+    year = start.year + years
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    return int(start.replace(year=year, month=month + 1, day=day).timestamp())
+
+
+def period(anchor: int, index: int) -> tuple[int, int]:
+    """Returns start and end of the period with this index since the anchor."""
+    return months_later(anchor, index), months_later(anchor, index + 1)
+
+
+def start(store: Store, customer: str, price: Document, metadata: Document) -> Document:
+    """Creates a subscription and pays its first invoice. Emits the events in Stripe's order."""
     now, object_id = store.now(), new_id("sub")
-    start, end = period(now, 0, price)
-    item = _item(object_id, price, quantity, now, (start, end))
-    return {
+    begin, end = period(now, 0)
+    item: Document = {
+        "id": new_id("si", 14),
+        "object": "subscription_item",
+        "current_period_start": begin,
+        "current_period_end": end,
+        "price": price,
+    }
+    subscription: Document = {
         "id": object_id,
         "object": "subscription",
         "billing_cycle_anchor": now,
-        "billing_mode": {"type": "classic"},
         "cancel_at": None,
         "cancel_at_period_end": False,
-        "canceled_at": None,
-        "cancellation_details": {"comment": None, "feedback": None, "reason": None},
-        "collection_method": "charge_automatically",
         "created": now,
-        "currency": price["currency"],
         "customer": customer,
-        "days_until_due": None,
-        "default_payment_method": None,
-        "description": None,
-        "discounts": [],
         "ended_at": None,
-        "items": whole_list([item], f"/v1/subscription_items?subscription={object_id}"),
-        "latest_invoice": None,
-        "livemode": False,
+        "items": whole_list([item]),
         "metadata": metadata,
-        "pause_collection": None,
-        "pending_update": None,
         "schedule": None,
-        "start_date": now,
         "status": "incomplete",
-        "trial_end": None,
-        "trial_start": None,
         "_period_index": 0,
-        "_pending_lines": [],
         "_due": end,
     }
-
-
-def _item(subscription: str, price: Document, quantity: int, now: int, span: tuple[int, int]) -> Document:
-    return {
-        "id": new_id("si", 14),
-        "object": "subscription_item",
-        "created": now,
-        "current_period_start": span[0],
-        "current_period_end": span[1],
-        "discounts": [],
-        "metadata": {},
-        "plan": plan_of(price),
-        "price": price,
-        "quantity": quantity,
-        "subscription": subscription,
-        "tax_rates": [],
-    }
-
-
-def first_invoice(store: Store, subscription: Document) -> Document:
-    """Emits the events in Stripe's order for a new subscription."""
-    item = subscription["items"]["data"][0]
-    line = period_line(subscription, item, item["current_period_start"], item["current_period_end"])
-    invoice = store.put(invoices.new_invoice(store, subscription, [line], "subscription_create"))
-    store.put({**subscription, "latest_invoice": invoice["id"]})
-    subscription["latest_invoice"] = invoice["id"]
-    emit(store, "customer.subscription.created", subscription)
+    line = invoices.period_line(subscription, item, begin, end)
+    invoice = invoices.new_invoice(store, customer, [line], "subscription_create", subscription)
+    subscription["latest_invoice"] = store.put(invoice)["id"]
+    emit(store, "customer.subscription.created", store.put(subscription))
     emit(store, "invoice.created", invoice)
-    return invoices.finalize(store, invoice)
-
-
-def pay_first(store: Store, subscription: Document) -> bool:
-    is_paid = invoices.collect(store, first_invoice(store, subscription))
-    if is_paid:
-        change(store, subscription, status="active")
-    return is_paid
+    invoices.collect(store, invoices.finalize(store, invoice))
+    return change(store, subscription, status="active")
 
 
 def change(store: Store, subscription: Document, **values: object) -> Document:
@@ -103,65 +71,160 @@ def change(store: Store, subscription: Document, **values: object) -> Document:
     return subscription
 
 
-def settle(store: Store, subscription: Document, *, is_paid: bool) -> None:
-    """Updates the subscription after one of its invoices was paid or declined."""
-    if is_paid and subscription["status"] in {"past_due", "unpaid", "incomplete"}:
-        change(store, subscription, status="active")
-    elif not is_paid and subscription["status"] == "active":
-        change(store, subscription, status="past_due")
-
-
-def end(store: Store, subscription: Document, reason: str) -> Document:
+def end(store: Store, subscription: Document) -> Document:
     now = store.now()
-    subscription |= {
-        "status": "canceled",
-        "canceled_at": subscription["canceled_at"] or now,
-        "ended_at": now,
-        "cancellation_details": {"comment": None, "feedback": None, "reason": reason},
-        "_due": None,
-    }
+    subscription |= {"status": "canceled", "ended_at": now, "_due": None}
     if subscription["schedule"]:
         schedule = store.get(subscription["schedule"], "subscription_schedule")
-        store.put({**schedule, "status": "canceled", "canceled_at": now})
-        emit(store, "subscription_schedule.canceled", {**schedule, "status": "canceled", "canceled_at": now})
+        emit(store, "subscription_schedule.canceled", store.put({**schedule, "status": "canceled"}))
     emit(store, "customer.subscription.deleted", store.put(subscription))
     return subscription
 
 
-def create(call: StripeRequest) -> Document:
-    store, form = call.store, call.form
-    customer = store.get(form.needed("customer"), "customer", param="customer")
+def create(request: StripeRequest) -> Document:
+    store, form = request.store, request.form
+    customer = store.get(form.required("customer"), "customer", param="customer")
     items = form.parts("items")
     if len(items) != 1:
-        raise RequestRejected(400, "parameter_missing", "Here a subscription has one item.", param="items")
-    price = store.get(items[0].needed("price"), "price", param="items[0][price]")
-    quantity = items[0].number("quantity") or 1
-    if form.text("payment_behavior") == "error_if_incomplete" and payments.is_declined(store, customer["id"]):
-        payments.refuse_card()
-    subscription = begin(store, customer["id"], price, quantity, form.changed("metadata", {}))
-    pay_first(store, store.put(subscription))
-    return subscription
+        raise RequestRejected(400, "parameter_missing", "A subscription has one item here.", param="items")
+    price = store.get(items[0].required("price"), "price", param="items[0][price]")
+    if price["recurring"] is None:
+        message = "A subscription needs a recurring price."
+        raise RequestRejected(400, "price_not_recurring", message, param="items")
+    if payments.is_declined(store, customer["id"]):
+        raise payments.card_declined()
+    return start(store, customer["id"], price, form.merged("metadata", {}))
 
 
-def retrieve(call: StripeRequest) -> Document:
-    return call.store.get(call.id, "subscription")
-
-
-def index(call: StripeRequest) -> Document:
+def list_subscriptions(request: StripeRequest) -> Document:
     """Without a status, lists the subscriptions that have not ended."""
-    status, price = call.form.text("status"), call.form.text("price")
-    field = "json_extract(document, '$.status')"
-    where = f"{field} not in ('canceled', 'incomplete_expired')" if status is None else "true"
-    if price is not None:
-        where += " and json_extract(document, '$.items.data[0].price.id') = ?"
-    equal = ("customer",) if status in {None, "all"} else ("customer", "status")
-    given = () if price is None else (price,)
-    return listed(call, "subscription", SUBSCRIPTIONS, equal=equal, where=where, given=given)
+    where = "true" if request.form.text("status") else "json_extract(document, '$.status') != 'canceled'"
+    return paginate(request, "subscription", equal=("customer",), where=where)
 
 
-def cancel(call: StripeRequest) -> Document:
-    subscription = call.store.get(call.id, "subscription")
+def cancel(request: StripeRequest) -> Document:
+    subscription = request.store.get(request.id, "subscription")
     if subscription["status"] == "canceled":
         # Stripe no longer finds a canceled subscription on this route.
-        raise RequestRejected(404, "resource_missing", f"No such subscription: '{call.id}'", param="id")
-    return end(call.store, subscription, "cancellation_requested")
+        raise RequestRejected(404, "resource_missing", f"No such subscription: '{request.id}'", param="id")
+    return end(request.store, subscription)
+
+
+def update(request: StripeRequest) -> Document:
+    store, form = request.store, request.form
+    subscription = store.get(request.id, "subscription")
+    if subscription["status"] == "canceled" and form.fields.keys() - {"metadata", "expand"}:
+        message = "A canceled subscription can only update its cancellation_details and metadata."
+        raise RequestRejected(400, "resource_missing", message)
+    price = _new_price(store, subscription, form.parts("items"))
+    if price is not None:
+        _change_price(store, subscription, price, form)
+    values = _cancellation(subscription, form)
+    if "metadata" in form:
+        values["metadata"] = form.merged("metadata", subscription["metadata"])
+    return change(store, subscription, **values)
+
+
+def _new_price(store: Store, subscription: Document, items: list[Form]) -> Document | None:
+    """Returns None when the price stays the same."""
+    (item,) = subscription["items"]["data"]
+    for form in items:
+        if form.required("id") != item["id"]:
+            message = f"No such subscription_item: '{form.text('id')}'"
+            raise RequestRejected(404, "resource_missing", message, param="items[0][id]")
+        price_id = form.text("price")
+        if price_id not in {None, item["price"]["id"]}:
+            price = store.get(price_id or "", "price", param="items[0][price]")
+            if price["recurring"] != item["price"]["recurring"]:
+                message = "The interval of a subscription cannot change here."
+                raise RequestRejected(400, "parameter_invalid", message, param="items[0][price]")
+            return price
+    return None
+
+
+def _change_price(store: Store, subscription: Document, price: Document, form: Form) -> None:
+    (item,) = subscription["items"]["data"]
+    values: Document = {"items": whole_list([{**item, "price": price}])}
+    if form.text("proration_behavior") == "always_invoice":
+        lines = _prorations(store, subscription, price, form)
+        values["latest_invoice"] = _bill(store, subscription, lines, form)["id"]
+    if subscription["schedule"]:
+        schedule = store.get(subscription["schedule"], "subscription_schedule")
+        schedule["phases"][schedule["_phase"]]["items"][0]["price"] = price["id"]
+        store.put(schedule)
+    change(store, subscription, **values)
+
+
+def _prorations(store: Store, subscription: Document, price: Document, form: Form) -> list[Document]:
+    (item,) = subscription["items"]["data"]
+    return invoices.proration_lines(subscription, item, price, form.number("proration_date") or store.now())
+
+
+def _bill(store: Store, subscription: Document, lines: list[Document], form: Form) -> Document:
+    """Rejects the whole change on a card decline, if the client requested that."""
+    customer = subscription["customer"]
+    invoice = invoices.new_invoice(store, customer, lines, "subscription_update", subscription)
+    is_strict = form.text("payment_behavior") == "error_if_incomplete"
+    if is_strict and invoice["amount_due"] and payments.is_declined(store, customer):
+        raise payments.card_declined()
+    emit(store, "invoice.created", store.put(invoice))
+    if not invoices.collect(store, invoices.finalize(store, invoice)):
+        subscription["status"] = "past_due"
+    return invoice
+
+
+def _cancellation(subscription: Document, form: Form) -> Document:
+    is_ending = form.flag("cancel_at_period_end")
+    if is_ending is None:
+        return {}
+    if subscription["schedule"]:
+        message = (
+            f"The subscription is managed by the subscription schedule `{subscription['schedule']}`, and"
+            " updating any cancelation behavior directly is not allowed."
+        )
+        raise RequestRejected(400, "subscription_managed_by_schedule", message)
+    return _ending(subscription, is_ending=is_ending)
+
+
+def _ending(subscription: Document, *, is_ending: bool) -> Document:
+    ends_at = subscription["items"]["data"][0]["current_period_end"]
+    return {"cancel_at_period_end": is_ending, "cancel_at": ends_at if is_ending else None}
+
+
+def preview(request: StripeRequest) -> Document:
+    """Returns what a change would cost, and stores nothing."""
+    store, form = request.store, request.form
+    subscription = store.get(form.required("subscription"), "subscription", param="subscription")
+    details = form.part("subscription_details")
+    (item,) = subscription["items"]["data"]
+    price = _new_price(store, subscription, details.parts("items")) or item["price"]
+    lines = _prorations(store, subscription, price, details)
+    invoice = invoices.new_invoice(store, subscription["customer"], lines, "upcoming", subscription)
+    return {**invoice, "id": new_id("upcoming_in")}
+
+
+def create_portal_session(request: StripeRequest) -> Document:
+    store, form = request.store, request.form
+    customer = store.get(form.required("customer"), "customer", param="customer")
+    object_id = new_id("bps")
+    return store.put(
+        {
+            "id": object_id,
+            "object": PORTAL,
+            "customer": customer["id"],
+            "return_url": form.text("return_url"),
+            "url": f"{store.address}/portal/{object_id}",
+        }
+    )
+
+
+def active_subscriptions(store: Store, customer: str) -> list[Document]:
+    where = "customer = ? and json_extract(document, '$.status') != 'canceled'"
+    return store.find_all("subscription", where, (customer,))
+
+
+def cancel_or_resume(store: Store, customer: str, *, is_ending: bool) -> None:
+    """Does what the two buttons of the portal do."""
+    for subscription in active_subscriptions(store, customer):
+        if not subscription["schedule"]:
+            change(store, subscription, **_ending(subscription, is_ending=is_ending))

@@ -6,10 +6,7 @@ import hashlib
 import pytest
 
 from infrastructure.ai.completion_cache import CachedCompletion
-from infrastructure.database import expiry as sweeps
 from infrastructure.database.ai.completion_cache import PostgresCompletionCache
-from infrastructure.database.expiry import INTERVAL_S
-from tests.support import until
 
 KEY = hashlib.sha256(b"question").digest()
 ANSWER = CachedCompletion(text='{"score": 7}', provider="openai", model="gpt-5", is_simulated=True)
@@ -17,23 +14,9 @@ LONG = CachedCompletion(text='"' + "word " * 1_000 + '"', provider="p", model="m
 EXPIRE = "update completion_cache set expires_at = now() - interval '1 second' where account_id = $1"
 
 
-class Clock:
-    now_s = 1_000.0
-
-    def __call__(self):
-        return self.now_s
-
-
 @pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-async def answers(database, clock):
-    answers = PostgresCompletionCache(database, now_s=clock)
-    yield answers
-    await answers.close()
+def answers(database):
+    return PostgresCompletionCache(database)
 
 
 @pytest.mark.parametrize("answer", [ANSWER, LONG])
@@ -96,19 +79,6 @@ async def test_expired_completion_is_not_found_and_can_be_stored_again(answers, 
     await answers.put(tenant.account_id, KEY, ANSWER)
 
     assert await answers.find(tenant.account_id, KEY) == ANSWER
-
-
-async def test_expired_completions_are_purged_periodically(answers, owner, tenant, clock, monkeypatch):
-    monkeypatch.setattr(sweeps, "ROWS_MAX", 2)
-    keys = [hashlib.sha256(bytes([number])).digest() for number in range(5)]
-    await asyncio.gather(*(answers.put(tenant.account_id, key, ANSWER) for key in keys))
-    await owner.execute(EXPIRE, tenant.account_id)
-
-    clock.now_s += INTERVAL_S
-    await answers.put(tenant.account_id, KEY, ANSWER)
-
-    left = "select array_agg(completion_key) from completion_cache where account_id = $1"
-    await until(lambda: owner.fetchval(f"select ({left}) = array[$2::bytea]", tenant.account_id, KEY))
 
 
 async def test_unreadable_completion_is_not_found(answers, owner, tenant):

@@ -10,7 +10,7 @@ import pytest
 
 from features.billing.domain.errors import CheckoutNotOurs
 from features.billing.domain.stripe_snapshots import ReversalSnapshot
-from tests.integration.database.billing.snapshots import STARTED_AT, changed, checkout, invoice
+from tests.support.stripe_snapshots import STARTED_AT, changed, checkout, invoice
 
 
 def going_back(bought, cents, **fields):
@@ -311,7 +311,7 @@ async def test_due_subscription_on_the_own_clock_is_renewed(repository, owner, t
     before = await balance_of(owner, tenant.account_id)
     due = [one for one in await repository.renewable(1000) if one.account_id == tenant.account_id]
 
-    await repository.renew_own(1000)
+    await repository.renew_internal(1000)
 
     assert [(one.plan, one.clock, one.monthly_credits) for one in due] == [("free", "internal", 10)]
     assert await balance_of(owner, tenant.account_id) - before == 10

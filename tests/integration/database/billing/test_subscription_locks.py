@@ -11,12 +11,9 @@ from infrastructure.database.semaphore import PostgresSemaphore
 
 
 @pytest.fixture
-async def slots(database):
+def slots(database):
     """Semaphores of two processes."""
-    both = [PostgresSemaphore(database, jitter=min) for _ in range(2)]
-    yield both
-    for each in both:
-        await each.close()
+    return [PostgresSemaphore(database, jitter=min) for _ in range(2)]
 
 
 async def test_second_change_waits_until_the_first_ends(slots):

@@ -6,7 +6,7 @@ import pytest
 
 from features.billing.domain.errors import PriceUnknown
 from features.billing.domain.results import renewal_reference, upgrade_reference
-from tests.integration.database.billing.snapshots import changed, subscription
+from tests.support.stripe_snapshots import changed, subscription
 
 
 async def balance_of(owner, account_id):

@@ -1,13 +1,11 @@
 """Data points: written in the background, stored for three months."""
 
 import math
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 
 from features.analysis.application.ports import CacheRecord
-from infrastructure.database import expiry as sweeps
 from infrastructure.database.costs.metrics import AnalysisMetrics, PostgresMetrics, ProfileCacheMetrics
 from shared.ids import UserId
 from shared.llm import CostOwner
@@ -87,26 +85,3 @@ async def test_invalid_point_does_not_prevent_the_others(points, owner, spender)
     (row,) = await owner.fetch(POINTS, spender.user_id)
     assert (row["kind"], row["blobs"][:2], row["blobs"][3]) == ("k", ["", "?"], '"}]')
     assert row["doubles"] == [None, None, None, None, 1.0]
-
-
-async def test_old_points_are_purged_and_recent_ones_stay(database, owner, spender, monkeypatch):
-    await owner.execute(
-        """
-        insert into traffic.data_points
-        select now() - age::interval, 'old', null, $1, '{}', '{}'
-        from unnest(array['90 days 1 second', '89 days']) as age
-        """,
-        spender.user_id,
-    )
-    monkeypatch.setattr(sweeps, "INTERVAL_S", 0.0)
-    points = PostgresMetrics(database)
-
-    points.write("new", blobs=(), doubles=(), user_id=spender.user_id)
-    await points.close()
-
-    ages = await owner.fetch(
-        "select now() - at as age from traffic.data_points where user_id = $1 order by 1 desc",
-        spender.user_id,
-    )
-    assert len(ages) == 2
-    assert ages[0]["age"] < timedelta(days=90)

@@ -1,10 +1,6 @@
 """A shop's steps with Stripe, for tests: each by Stripe's own client or by a button of a page."""
 
 DAY_S = 86_400
-OLD = {
-    "authorization": "Bearer simulated",
-    "stripe-version": "2024-06-20",
-}  # an API version before 2025-03-31
 
 
 class Shop:
@@ -23,7 +19,7 @@ class Shop:
         params = {"product_data": {"name": name}, "unit_amount": cents, "currency": "usd", **options}
         return (await self.client.prices.create_async(params)).id
 
-    async def till(self, price, **options):
+    async def checkout(self, price, **options):
         mode = "payment" if price == self.pack else "subscription"
         params = {
             "mode": mode,
@@ -39,7 +35,7 @@ class Shop:
 
     async def bought(self, price, **options):
         """Returns the paid session."""
-        session = await self.till(price, **options)
+        session = await self.checkout(price, **options)
         await self.press(session.url, "pay")
         return await self.client.checkout.sessions.retrieve_async(session.id)
 
@@ -67,7 +63,11 @@ class Shop:
     async def advance(self, *, days=0, hours=0):
         return await self.control("advance", seconds=days * DAY_S + hours * 3_600)
 
-    async def told(self):
+    async def advance_to(self, moment):
+        now = (await self.control("advance", seconds=0))["now"]
+        return await self.control("advance", seconds=moment - now)
+
+    async def event_types(self):
         """Returns the types of events, oldest first."""
         events = (await self.client.events.list_async({"limit": 100})).data
         return [event.type for event in reversed(events)]

@@ -1,24 +1,21 @@
-"""Checkout sessions: paid, declined, delayed and expired."""
+"""Checkout sessions: paid, declined and expired."""
 
 import pytest
 import stripe
 
-from tests.integration.simulators.stripe.shop import OLD
-
 
 async def test_a_pack_is_paid_for_on_a_page(shop):
-    session = await shop.till(shop.pack, metadata={"checkout_id": "c1"})
+    session = await shop.checkout(shop.pack, metadata={"checkout_id": "c1"})
     page = (await shop.simulators.http.get(session.url)).text
     thanks = await shop.press(session.url, "pay")
-    parts = {"expand": ["payment_intent.latest_charge", "line_items"]}
+    parts = {"expand": ["payment_intent"]}
     paid = await shop.client.checkout.sessions.retrieve_async(session.id, parts)
 
     assert (session.status, session.payment_status) == ("open", "unpaid")
     assert "15.00 USD" in page
     assert f"http://127.0.0.1:3000/ok?id={session.id}" in thanks
     assert (paid.status, paid.payment_status, paid.metadata["checkout_id"]) == ("complete", "paid", "c1")
-    assert paid.payment_intent.latest_charge.amount == 1_500
-    assert [item.description for item in paid.line_items.data] == ["100 credits"]
+    assert (paid.payment_intent.amount, paid.payment_intent.status) == (1_500, "succeeded")
 
 
 async def test_pack_has_an_invoice_only_if_requested(shop):
@@ -26,28 +23,25 @@ async def test_pack_has_an_invoice_only_if_requested(shop):
     session = await shop.bought(shop.pack, invoice_creation={"enabled": True})
 
     invoice = await shop.client.invoices.retrieve_async(session.invoice, {"expand": ["payments"]})
-    old = (await shop.simulators.http.get(f"/stripe/v1/invoices/{session.invoice}", headers=OLD)).json()
     page = await shop.simulators.http.get(invoice.hosted_invoice_url)
 
     assert without.invoice is None
     assert (invoice.status, invoice.amount_paid, invoice.billing_reason) == ("paid", 1_500, "manual")
     assert invoice.payments.data[0].payment.payment_intent == session.payment_intent
-    assert (old["payment_intent"], old["subscription"]) == (session.payment_intent, None)
-    assert (old["lines"]["data"][0]["type"], old["lines"]["data"][0]["plan"]) == ("invoiceitem", None)
     assert "100 credits" in page.text
-    assert (await shop.told()).count("invoice.paid") == 1
+    assert (await shop.event_types()).count("invoice.paid") == 1
 
 
 async def test_second_payment_of_a_session_charges_nothing(shop):
     session = await shop.bought(shop.pack)
     await shop.press(f"{shop.simulators.address}/stripe/pay/{session.id}", "pay")
 
-    assert len((await shop.client.charges.list_async({"customer": shop.customer.id})).data) == 1
+    assert (await shop.event_types()).count("charge.succeeded") == 1
 
 
 @pytest.mark.parametrize("product", ["pack", "growth"])
 async def test_declined_card_leaves_the_session_open(shop, product):
-    session = await shop.till(getattr(shop, product))
+    session = await shop.checkout(getattr(shop, product))
     by_button = await shop.press(session.url, "decline")
     await shop.control("declines", customer=shop.customer.id)
     by_bank = await shop.press(session.url, "pay")
@@ -62,8 +56,9 @@ async def test_declined_card_leaves_the_session_open(shop, product):
 
 async def test_paid_subscription_is_active(shop):
     session = await shop.bought(shop.growth, subscription_data={"metadata": {"account_id": "a1"}})
-    subscription = await shop.subscription(session.subscription, "latest_invoice.payments")
-    invoice = subscription.latest_invoice
+    subscription = await shop.subscription(session.subscription)
+    parts = {"expand": ["payments"]}
+    invoice = await shop.client.invoices.retrieve_async(subscription.latest_invoice, parts)
 
     assert (subscription.status, subscription.metadata["account_id"]) == ("active", "a1")
     assert (invoice.id, invoice.status, invoice.amount_paid) == (session.invoice, "paid", 2_900)
@@ -72,45 +67,34 @@ async def test_paid_subscription_is_active(shop):
 
 
 async def test_new_subscription_emits_events_in_stripes_order(shop):
-    before = len(await shop.told())
+    before = len(await shop.event_types())
     await shop.subscribed()
 
-    assert (await shop.told())[before:] == [
+    assert (await shop.event_types())[before:] == [
         *("customer.subscription.created", "invoice.created", "invoice.finalized"),
-        *("payment_intent.created", "charge.succeeded", "payment_intent.succeeded"),
+        *("charge.succeeded", "payment_intent.succeeded"),
         *("invoice.updated", "invoice.paid", "invoice.payment_succeeded"),
         *("customer.subscription.updated", "checkout.session.completed"),
     ]
 
 
 async def test_session_expires_by_itself_and_by_request(shop):
-    forgotten, dropped = await shop.till(shop.pack), await shop.till(shop.pack)
+    forgotten, dropped = await shop.checkout(shop.pack), await shop.checkout(shop.pack)
     expired = await shop.client.checkout.sessions.expire_async(dropped.id)
     await shop.advance(hours=25)
     lapsed = await shop.client.checkout.sessions.retrieve_async(forgotten.id)
 
     assert (expired.status, lapsed.status, lapsed.url) == ("expired", "expired", None)
-    assert (await shop.told()).count("checkout.session.expired") == 2
+    assert (await shop.event_types()).count("checkout.session.expired") == 2
     assert "expired" in await shop.press(forgotten.url, "pay")
     with pytest.raises(stripe.InvalidRequestError):
         await shop.client.checkout.sessions.expire_async(dropped.id)
 
 
-@pytest.mark.parametrize(("is_good", "end"), [(True, "succeeded"), (False, "failed")])
-async def test_delayed_payment_succeeds_or_fails_later(shop, is_good, end):
-    session = await shop.till(shop.pack)
-    completed = await shop.control(f"sessions/{session.id}/pay", is_delayed=True)
-    settled = await shop.control(f"sessions/{session.id}/settle", is_good=is_good)
-
-    assert (completed["status"], completed["payment_status"]) == ("complete", "unpaid")
-    assert settled["payment_status"] == ("paid" if is_good else "unpaid")
-    assert (await shop.told())[-1] == f"checkout.session.async_payment_{end}"
-
-
 async def test_user_input_is_escaped_in_html(shop, stripe_client):
     params = {"product_data": {"name": "<b>&"}, "unit_amount": 1, "currency": "usd"}
     price = (await stripe_client.prices.create_async(params)).id
-    session = await shop.till(price, mode="payment", success_url="javascript:alert(1)")
+    session = await shop.checkout(price, mode="payment", success_url="javascript:alert(1)")
     page = (await shop.simulators.http.get(session.url)).text
 
     assert "&lt;b&gt;&amp;" in page

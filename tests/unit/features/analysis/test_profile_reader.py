@@ -61,7 +61,7 @@ def record():
 
 @pytest.fixture
 def profiles(source, known, record, now):
-    return ProfileReader(source=source, known=known, record=record, now=now)
+    return ProfileReader(source=source, cache=known, record=record, now=now)
 
 
 async def turns(number=10):

@@ -43,9 +43,9 @@ REQUEST = AnalysisRequest(
     [
         ("profiles_unavailable", "scrape_failure"),
         ("models_unavailable", "provider_failure"),
-        ("model_answer_malformed", "invalid_answer"),
+        ("completion_malformed", "invalid_answer"),
         ("model_refused", "refused_answer"),
-        ("business_gone", "internal_failure"),
+        ("business_profile_deleted", "internal_failure"),
     ],
 )
 def test_outcome_of_a_failure_depends_on_the_error_code(code, outcome):

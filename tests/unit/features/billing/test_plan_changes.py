@@ -15,7 +15,7 @@ from features.billing.domain.plan_changes import (
     planned_change,
     preview_id,
 )
-from features.billing.domain.subscriptions import Subscription, SubscriptionStanding
+from features.billing.domain.subscriptions import AccountBilling, Subscription
 from tests.support import NOON
 
 CREDITS = {"growth": 250, "pro": 1500}
@@ -53,7 +53,7 @@ SUBSCRIPTION = Subscription(
     price_cents=2900,
     currency="usd",
 )
-STANDING = SubscriptionStanding(
+STANDING = AccountBilling(
     account_id=uuid.uuid4(), plan="growth", stripe_customer_id="cus_1", subscription=SUBSCRIPTION
 )
 

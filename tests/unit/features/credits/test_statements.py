@@ -12,7 +12,7 @@ from features.credits.application.ports import EntryFilter
 from features.credits.application.statements import Statements
 from features.credits.domain.ledger import Entry
 from shared.caller import Caller
-from shared.pagination import CursorInvalid, decode_cursor, encode_cursor
+from shared.pagination import CursorInvalid, decode_position, encode_position
 from tests.support import NOON
 
 CALLER = Caller(id=uuid.uuid4(), claims="{}")
@@ -86,7 +86,7 @@ async def test_page_reads_one_entry_more_than_its_limit():
     reader = ListedEntries(0)
     only = EntryFilter(kind="hold", since=NOON)
 
-    await Statements(reader).page(CALLER, only, cursor=encode_cursor(5), limit=2)
+    await Statements(reader).page(CALLER, only, cursor=encode_position(5), limit=2)
 
     assert reader.questions == [(CALLER, only, 5, 3)]
 
@@ -126,9 +126,9 @@ async def test_entries_appended_during_an_export_do_not_shift_it(monkeypatch):
 @settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**18 - 1))
 def test_cursor_decodes_to_its_position(position):
-    cursor = encode_cursor(position)
+    cursor = encode_position(position)
 
-    assert decode_cursor(cursor) == position
+    assert decode_position(cursor) == position
     assert cursor.replace("-", "").replace("_", "").isalnum()
     assert len(cursor) <= 64
 
@@ -176,14 +176,14 @@ def opaque(text):
 )
 def test_hostile_cursor_is_rejected(cursor):
     with pytest.raises(CursorInvalid):
-        decode_cursor(cursor)
+        decode_position(cursor)
 
 
 @settings(deadline=None)
 @given(st.text() | st.text(alphabet="ABCDEFcpPDEyMz019-_=", max_size=12) | st.text().map(opaque))
 def test_any_text_is_a_valid_position_or_rejected(text):
     try:
-        position = decode_cursor(text)
+        position = decode_position(text)
     except CursorInvalid:
         return
 

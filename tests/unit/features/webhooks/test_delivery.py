@@ -47,7 +47,7 @@ def test_body_contains_type_timestamp_and_data():
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_success_status_marks_the_delivery_delivered(status):
-    assert due(failures=7).verdict(DeliveryResponse(http_status=status)) == DeliveryDecision(
+    assert due(failures=7).decide(DeliveryResponse(http_status=status)) == DeliveryDecision(
         status="delivered"
     )
 
@@ -56,16 +56,16 @@ def test_success_status_marks_the_delivery_delivered(status):
     "answer", [DeliveryResponse(http_status=status) for status in (100, 300, 301, 400, 429, 503)]
 )
 def test_every_other_status_is_retried(answer):
-    assert due().verdict(answer) == DeliveryDecision(status="pending", retry_in=timedelta(seconds=5))
+    assert due().decide(answer) == DeliveryDecision(status="pending", retry_in=timedelta(seconds=5))
 
 
 def test_delivery_is_dead_after_eight_attempts():
-    verdicts = [due(failures=failures).verdict(DeliveryResponse(error="timed_out")) for failures in range(8)]
+    decisions = [due(failures=failures).decide(DeliveryResponse(error="timed_out")) for failures in range(8)]
 
-    assert [verdict.retry_in.total_seconds() for verdict in verdicts[:-1]] == [
+    assert [verdict.retry_in.total_seconds() for verdict in decisions[:-1]] == [
         *(5, 300, 1_800, 7_200, 18_000, 36_000, 36_000)
     ]
-    assert verdicts[-1] == DeliveryDecision(status="dead")
+    assert decisions[-1] == DeliveryDecision(status="dead")
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_delivery_is_dead_after_eight_attempts():
 def test_retry_after_extends_the_delay_up_to_one_day(failures, asked_for_s, expected):
     answer = DeliveryResponse(http_status=503, retry_after_s=asked_for_s)
 
-    assert due(failures=failures).verdict(answer).retry_in == expected
+    assert due(failures=failures).decide(answer).retry_in == expected
 
 
 def test_status_410_disables_the_endpoint():
-    assert due().verdict(DeliveryResponse(http_status=410)) == DeliveryDecision(
+    assert due().decide(DeliveryResponse(http_status=410)) == DeliveryDecision(
         status="failed", disables="gone"
     )
 
@@ -97,10 +97,10 @@ def test_status_410_disables_the_endpoint():
     ],
 )
 def test_five_days_of_failure_disable_the_endpoint(failing_for, expected):
-    assert due(failing_since=NOON - failing_for).verdict(DeliveryResponse(http_status=500)) == expected
+    assert due(failing_since=NOON - failing_for).decide(DeliveryResponse(http_status=500)) == expected
 
 
 def test_success_after_five_days_of_failure_does_not_disable_the_endpoint():
-    assert due(failing_since=NOON - 9 * DAY).verdict(DeliveryResponse(http_status=200)) == DeliveryDecision(
+    assert due(failing_since=NOON - 9 * DAY).decide(DeliveryResponse(http_status=200)) == DeliveryDecision(
         status="delivered"
     )

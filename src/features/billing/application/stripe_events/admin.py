@@ -18,7 +18,7 @@ from features.billing.domain.event_queue import (
     RangeInvalid,
 )
 from features.billing.domain.stripe_events import ID_PATTERN, read_event
-from shared.pagination import Page, decode_cursor, encode_cursor
+from shared.pagination import Page, decode_position, encode_position
 
 REPLAYS_MAX = 10_000
 CHUNK = 100
@@ -36,11 +36,11 @@ class StripeEventAdmin:
     stripe_reader: StripeReader | None  # None: billing is not configured
 
     async def page(self, only: EventFilter, *, cursor: str | None, limit: int) -> Page[InboxEvent]:
-        before = None if cursor is None else decode_cursor(cursor)
+        before = None if cursor is None else decode_position(cursor)
         found = await self.events.page(only, before=before, events_max=limit + 1)
         if len(found) <= limit:
             return Page(found)
-        return Page(found[:limit], encode_cursor(found[limit - 1].position))
+        return Page(found[:limit], encode_position(found[limit - 1].position))
 
     async def open(self, event_id: str) -> OpenedEvent:
         found = await self.events.find(event_id) if re.fullmatch(ID_PATTERN, event_id) else None
@@ -88,9 +88,9 @@ class StripeEventAdmin:
             raise BillingNotConfigured
         _check_range(since, until)
         async for chunk in _chunks(self.stripe_reader.events(since=since, until=until)):
-            known = await self.events.known([event.id for event in chunk])
+            stored = await self.events.stored([event.id for event in chunk])
             for event in chunk:
-                if event.id not in known:
+                if event.id not in stored:
                     yield event
 
 

@@ -52,9 +52,9 @@ class StripeEventEffects:
             None,
         )
         subscription_id = subscription.id if subscription else invoice and invoice.subscription_id
-        known = await self.repository.account_of(customer_id=customer_id, subscription_id=subscription_id)
+        stored = await self.repository.account_of(customer_id=customer_id, subscription_id=subscription_id)
         noted = (subscription and subscription.account_id) or (checkout and checkout.account_id)
-        if (account_id := known or noted) is None:
+        if (account_id := stored or noted) is None:
             raise WaitsForAnotherEvent(what=f"account of customer {customer_id}")
         return account_id
 

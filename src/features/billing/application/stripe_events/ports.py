@@ -37,7 +37,7 @@ class StripeEventStore(Protocol):
         """The event is durable when this returns. Returns False for a duplicate."""
         ...
 
-    async def known(self, event_ids: Sequence[str]) -> set[str]: ...
+    async def stored(self, event_ids: Sequence[str]) -> set[str]: ...
 
     async def page(self, only: EventFilter, *, before: int | None, events_max: int) -> list[InboxEvent]:
         """Events before the position, newest first."""
@@ -71,7 +71,7 @@ class StripeEventQueue(Protocol):
         """Claim the longest waiting events for one minute. An expired claim counts as a failure."""
         ...
 
-    async def hold(self, event: ClaimedEvent) -> bool:
+    async def lock(self, event: ClaimedEvent) -> bool:
         """Lock the event until the transaction ends. Returns False if the claim is lost or it is done."""
         ...
 

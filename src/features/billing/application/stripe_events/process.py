@@ -14,7 +14,7 @@ from shared.errors import DomainError, Unavailable
 
 Ending = Literal["applied", "ignored", "pending", "parked", "dead", "taken_over"]
 # Shorter than a claim, so that a slow worker times out before another worker can claim the event.
-LOOK_S_MAX = 40.0
+FETCH_S_MAX = 40.0
 UNEXPECTED = "unexpected_error"
 TOO_SLOW = "stripe_too_slow"
 
@@ -45,14 +45,14 @@ class StripeEventProcessor:
 
     async def _fetch_state(self, event: ClaimedEvent) -> StripeState:
         try:
-            async with asyncio.timeout(LOOK_S_MAX):
+            async with asyncio.timeout(FETCH_S_MAX):
                 return await self.state_fetcher.fetch(event.payload)
         except TimeoutError:
             raise StripeTooSlow from None
 
     async def _apply(self, event: ClaimedEvent, state: StripeState) -> Ending:
         async with self.repository.transaction():
-            if not await self.queue.hold(event):
+            if not await self.queue.lock(event):
                 return "taken_over"
             change: SubscriptionChange = await self.events.apply(state)
             status: Literal["applied", "ignored"] = "ignored" if change.is_ignored else "applied"
@@ -62,10 +62,12 @@ class StripeEventProcessor:
     async def _requeue(
         self, event: ClaimedEvent, error: str, *, is_counted: bool = True, is_parked: bool = False
     ) -> Ending:
-        verdict = retry_decision(event, error, is_counted=is_counted, is_parked=is_parked, random=self.random)
-        return verdict.status if await self.queue.requeue(event, verdict) else "taken_over"
+        decision = retry_decision(
+            event, error, is_counted=is_counted, is_parked=is_parked, random=self.random
+        )
+        return decision.status if await self.queue.requeue(event, decision) else "taken_over"
 
 
 class StripeTooSlow(Unavailable):
     code = TOO_SLOW
-    text = f"Stripe did not answer within {LOOK_S_MAX:.0f} seconds."
+    text = f"Stripe did not answer within {FETCH_S_MAX:.0f} seconds."

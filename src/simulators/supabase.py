@@ -4,9 +4,11 @@ An invited person is a user at once, as if the address had been confirmed.
 """
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import structlog
 from litestar import Request, Response, Router, delete, get, post
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
@@ -15,7 +17,28 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import FromPath, FromQuery, JSONBody
 
 from infrastructure.identity.tokens import LocalIssuer, user_id_of
-from simulators.supabase.outbox import Outbox
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("outbox")
+
+
+class Mail(msgspec.Struct, frozen=True, kw_only=True):
+    to: str
+    subject: str
+    link: str
+    at: datetime
+
+
+class Outbox:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, to: str, *, subject: str, link: str) -> None:
+        mail = Mail(to=to, subject=subject, link=link, at=datetime.now(UTC))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(mail) + b"\n")
+        log.info("mail_stored", to=to, subject=subject, link=link)
+
 
 PATH = "/auth/v1"
 SERVICE_ROLE_KEY = "sb_secret_simulated_on_this_machine"  # valid for this simulator only
@@ -134,12 +157,12 @@ def delete_user(user_id: FromPath[str], state: State) -> dict[str, Any]:
     return {}
 
 
-def _answer(_: Request[Any, Any, Any], error: GoTrueError) -> Response[dict[str, str]]:
+def _error_response(_: Request[Any, Any, Any], error: GoTrueError) -> Response[dict[str, str]]:
     content = {"code": error.code, "message": error.message}
     return Response(content, status_code=error.status, headers=API_VERSION)
 
 
-def _refuse_body(_: Request[Any, Any, Any], __: ValidationException) -> Response[dict[str, str]]:
+def _invalid_body_response(_: Request[Any, Any, Any], __: ValidationException) -> Response[dict[str, str]]:
     content = {"code": "validation_failed", "message": "Unable to validate the request"}
     return Response(content, status_code=400, headers=API_VERSION)
 
@@ -148,5 +171,5 @@ def supabase_router() -> Router:
     return Router(
         PATH,
         route_handlers=[key_set, invite, one_time_link, list_users, delete_user],
-        exception_handlers={GoTrueError: _answer, ValidationException: _refuse_body},
+        exception_handlers={GoTrueError: _error_response, ValidationException: _invalid_body_response},
     )

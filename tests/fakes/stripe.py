@@ -16,7 +16,7 @@ def now():
     return datetime.now(UTC).replace(microsecond=0)
 
 
-class StripeBooks:
+class FakeStripe:
     """Fake of the port StripeRecords and of the port that ends subscriptions."""
 
     def __init__(self):
@@ -24,7 +24,7 @@ class StripeBooks:
         self.unlisted = set()
         self.issued = []
         self.cancelled = []
-        self.given_back = []
+        self.refunded = []
         self.refused = set()  # payments that Stripe refuses to refund
 
     async def subscription(self, subscription_id):
@@ -51,7 +51,7 @@ class StripeBooks:
     async def refund_payment(self, payment_id):
         if payment_id in self.refused:
             raise PaymentsRefused(reason="charge_disputed")
-        self.given_back.append(payment_id)
+        self.refunded.append(payment_id)
 
     async def cancel_now(self, subscription_id):
         self.cancelled.append(subscription_id)
