@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from litestar import Controller, Request, Response, get
@@ -19,13 +19,18 @@ from shared.http.route_policy import PUBLIC, UNCOUNTED
 from shared.middleware.rate_limits import FailureRateLimit
 
 VERSION = "0.1.0"
-PROBE_TIMEOUT_S = 5.0
-REMEMBERED_FOR_S = 1.0
+CHECK_TIMEOUT_S = 5.0
+CACHED_FOR_S = 1.0
 LIMITS_TIMEOUT_S = 1.0
 
 Mode = Literal["real", "local", "simulated", "absent"]
-Probe = Callable[[], Awaitable[str]]
-"""Returns a short description of the binding's state; raises if the binding does not work."""
+
+
+class HealthCheck(NamedTuple):
+    """``check`` returns a short description of the binding's state; raises if the binding does not work."""
+
+    mode: Mode
+    check: Callable[[], Awaitable[str]]
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,41 +56,44 @@ class Liveness(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(slots=True)
 class Health:
     environment: str
-    probes: Mapping[str, tuple[Mode, Probe]]
+    checks: Mapping[str, HealthCheck]
     essential: frozenset[str]  # no request succeeds without these; most succeed without the others
     _last: tuple[float, Readiness] | None = None
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def readiness(self) -> Readiness:
-        """Runs all health checks. The result is cached for REMEMBERED_FOR_S, so frequent calls are cheap."""
-        async with self._asking:
-            if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
+        """Runs all health checks. The result is cached for CACHED_FOR_S, so frequent calls are cheap."""
+        async with self._checking:
+            if self._last and time.monotonic() - self._last[0] < CACHED_FOR_S:
                 return self._last[1]
-            bindings = await asyncio.gather(*(_ask(mode, probe) for mode, probe in self.probes.values()))
-            found = dict(zip(self.probes, bindings, strict=True))
+            results = await asyncio.gather(*(_run(mode, check) for mode, check in self.checks.values()))
+            bindings = dict(zip(self.checks, results, strict=True))
             readiness = Readiness(
-                status=self._status(found), environment=self.environment, version=VERSION, bindings=found
+                status=self._status(bindings),
+                environment=self.environment,
+                version=VERSION,
+                bindings=bindings,
             )
             self._last = (time.monotonic(), readiness)
             return readiness
 
     def _status(self, bindings: Mapping[str, Binding]) -> Literal["ready", "degraded", "not_ready"]:
-        broken = {name for name, binding in bindings.items() if not binding.ok}
-        if broken & self.essential:
+        failed = {name for name, binding in bindings.items() if not binding.ok}
+        if failed & self.essential:
             return "not_ready"
-        return "degraded" if broken else "ready"
+        return "degraded" if failed else "ready"
 
 
-async def _ask(mode: Mode, probe: Probe) -> Binding:
+async def _run(mode: Mode, check: Callable[[], Awaitable[str]]) -> Binding:
     try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
-            return Binding(ok=True, mode=mode, detail=await probe())
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            return Binding(ok=True, mode=mode, detail=await check())
     except Exception as error:  # noqa: BLE001  any error is a failed check
         # Shows only the type of the error, because its text may contain an address with a password.
-        return Binding(ok=False, mode=mode, detail=_named(error))
+        return Binding(ok=False, mode=mode, detail=_description(error))
 
 
-def _named(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     cause = error.__cause__
     if isinstance(error, HealthCheckFailed):
         return str(error)
@@ -117,11 +125,13 @@ class HealthController(Controller):
         summary="Liveness",
         sync_to_thread=False,
         responses={
-            200: ResponseSpec(Liveness, description="It answers", examples=[Example(value=LIVENESS_EXAMPLE)])
+            200: ResponseSpec(
+                Liveness, description="The process responds", examples=[Example(value=LIVENESS_EXAMPLE)]
+            )
         },
     )
     def liveness(self) -> Liveness:
-        """Whether the process answers at all. Restart it when this fails."""
+        """Shows that the process responds. Restart it when this fails."""
         return Liveness(status="ok", version=VERSION)
 
     @get(
@@ -140,10 +150,10 @@ class HealthController(Controller):
         authenticator: NamedDependency[Authenticator],
         readiness_limits: NamedDependency[FailureRateLimit],
     ) -> Response[Readiness]:
-        """Whether this process can do its work. With an operator's token also each binding: whether it works,
-        and whether it is real, local, simulated or absent.
+        """Shows that this process can serve requests. An operator's token also shows the state of each
+        binding and its mode: real, local, simulated or absent.
 
-        Send no traffic while this answers 503. `degraded` means that most requests can be answered.
+        Send no traffic while this responds with 503. `degraded` means that most requests succeed.
         """
         with suppress(Unavailable, TimeoutError):  # readiness does not depend on the rate limits
             async with asyncio.timeout(LIMITS_TIMEOUT_S):

@@ -300,10 +300,13 @@ class Untouchable:
 async def test_mistyped_key_costs_no_query(ada, key_of, application, client_of):
     text = (await key_of(ada)).headers["Authorization"]
     authenticator = dataclasses.replace(
-        application.authenticator, sign_ups=Untouchable(), keys=Untouchable(), memberships=Untouchable()
+        application.dependencies["authenticator"],
+        sign_ups=Untouchable(),
+        keys=Untouchable(),
+        memberships=Untouchable(),
     )
     client = client_of(
-        dataclasses.replace(application, authenticator=authenticator, rate_limits=Untouchable())
+        dataclasses.replace(application, rate_limits=Untouchable()).replacing(authenticator=authenticator)
     )
 
     for position in (-1, -20, -45):

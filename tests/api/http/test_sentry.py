@@ -58,7 +58,7 @@ async def test_unhandled_error_is_reported_once_without_secrets_and_problems_are
     assert answers[6].json()["bindings"]["sentry"] == {
         "ok": True,
         "mode": "real",
-        "detail": "address configured",
+        "detail": "DSN configured",
     }
     assert [tuple(row) for row in await spoilt.fetch(POINTS)] == [
         (404, "run_without_costs"),

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -124,6 +124,7 @@ async def test_request_without_the_operator_role_leaves_no_audit_entry(client, b
 
 class NoBook(Unavailable):
     code = "no_book"
+    text = "Not available."
 
 
 @dataclass
@@ -143,8 +144,7 @@ class Book:
 @pytest.fixture
 def with_book(application, client_of):
     def make(fails):
-        operations = replace(application.operations, audit=AuditRecorder(Book(fails)))
-        return client_of(replace(application, operations=operations))
+        return client_of(application.replacing(audit_recorder=AuditRecorder(Book(fails))))
 
     return make
 

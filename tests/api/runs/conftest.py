@@ -53,7 +53,7 @@ class Book:
 
 @pytest.fixture
 def live(application):
-    return application.runs.live
+    return application.dependencies["live_runs"]
 
 
 @pytest.fixture

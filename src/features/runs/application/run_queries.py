@@ -5,7 +5,8 @@ from features.runs.application.estimates import Estimates
 from features.runs.application.live_runs import LiveRuns, RunView, render
 from features.runs.application.ports import Measurements, RunFilter, RunQueryStore
 from features.runs.domain.errors import RunNotFound
-from features.runs.domain.view import ResultLink, RunResponse, RunSnapshot, run_response
+from features.runs.domain.kinds import ResultLink
+from features.runs.domain.view import RunResponse, RunSnapshot, run_response
 from shared.caller import Caller
 from shared.clock import Clock
 from shared.ids import RunId

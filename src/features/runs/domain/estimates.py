@@ -11,11 +11,8 @@ from statistics import median
 
 import msgspec
 
+from features.runs.domain.kinds import EXPECTED_S
 from features.runs.domain.run import ENDED, Run, StepStarted
-
-# Used until runs of the kind have completed.
-TOTAL_S_USUAL = 30.0
-TOTAL_S: dict[str, float] = {"light_analysis": 12.0, "deep_analysis": 30.0, "xray_analysis": 35.0}
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +47,10 @@ class QueuePosition(msgspec.Struct, frozen=True, kw_only=True):
     starts_in_s: int
 
 
-def step_times(kind: str, samples: Sequence[Sample]) -> StepTimes:
+def step_times(samples: Sequence[Sample], expected_s: float = EXPECTED_S) -> StepTimes:
+    """``expected_s`` is the total until a run has completed."""
     if not samples:
-        return StepTimes(total_s=TOTAL_S.get(kind, TOTAL_S_USUAL))
+        return StepTimes(total_s=expected_s)
     durations_s: defaultdict[str, list[float]] = defaultdict(list)
     offsets_s: defaultdict[str, list[float]] = defaultdict(list)
     for sample in samples:

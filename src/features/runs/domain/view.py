@@ -14,6 +14,7 @@ from features.runs.domain.estimates import (
     queue_position,
     seconds_left,
 )
+from features.runs.domain.kinds import ResultLink
 from features.runs.domain.refunds import REFUND_POLICIES
 from features.runs.domain.run import Run, Status, StepStarted
 
@@ -34,13 +35,6 @@ class RunSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Run
     children: Children
-
-
-class ResultLink(msgspec.Struct, frozen=True, kw_only=True):
-    """URL of a kind's result. ``is_early``: partial results are available before the run has ended."""
-
-    template: str
-    is_early: bool = False
 
 
 class RefundResponse(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,8 +13,9 @@ from features.runs.domain.estimates import (
     seconds_left,
     step_times,
 )
+from features.runs.domain.kinds import ResultLink
 from features.runs.domain.run import Run, StepStarted
-from features.runs.domain.view import Children, ResultLink, RunSnapshot, run_response
+from features.runs.domain.view import Children, RunSnapshot, run_response
 from tests.support import NOON
 
 TIMES = StepTimes(total_s=20.0, steps_s=(("scrape", 8.0), ("core", 10.5), ("save", 0.2)))
@@ -55,7 +56,7 @@ def shown(run, *, children=None, at=NOON, figures=None, links=None):
 
 
 def test_step_lasts_until_the_next_one_or_the_end_of_the_run():
-    times = step_times("x", [sample(10, scrape=1, core=4, save=9)])
+    times = step_times([sample(10, scrape=1, core=4, save=9)])
 
     assert times == StepTimes(total_s=10.0, steps_s=(("scrape", 3.0), ("core", 5.0), ("save", 1.0)))
 
@@ -63,18 +64,17 @@ def test_step_lasts_until_the_next_one_or_the_end_of_the_run():
 def test_usual_duration_is_the_median():
     samples = [sample(total_s, scrape=0, core=begun_s) for total_s, begun_s in ((10, 4), (100, 50), (12, 5))]
 
-    assert step_times("x", samples) == StepTimes(total_s=12.0, steps_s=(("scrape", 5.0), ("core", 7.0)))
+    assert step_times(samples) == StepTimes(total_s=12.0, steps_s=(("scrape", 5.0), ("core", 7.0)))
 
 
 def test_steps_are_ordered_by_their_median_start():
     samples = [sample(9, outreach=2, core=3), sample(9, core=2, outreach=5), sample(9, core=1, outreach=6)]
 
-    assert [step for step, _ in step_times("x", samples).steps_s] == ["core", "outreach"]
+    assert [step for step, _ in step_times(samples).steps_s] == ["core", "outreach"]
 
 
-@pytest.mark.parametrize(("kind", "total_s"), [("light_analysis", 12.0), ("something_new", 30.0)])
-def test_without_samples_the_default_duration_is_used(kind, total_s):
-    assert step_times(kind, []) == StepTimes(total_s=total_s)
+def test_without_samples_the_expected_duration_is_used():
+    assert step_times([], 12.0) == StepTimes(total_s=12.0)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from infrastructure.database.clients import Database
 from infrastructure.database.costs.metrics import PostgresMetrics
 from infrastructure.database.costs.prices import PostgresPriceBook
 from infrastructure.database.costs.provider_calls import PostgresCallLog
+from infrastructure.database.costs.reports import PostgresRunLedger
 from infrastructure.monitoring.cost_tracker import CostTracker
 
 
@@ -20,13 +21,15 @@ class CostRecorders:
 
 
 @asynccontextmanager
-async def open_books(database: Database) -> AsyncGenerator[CostRecorders]:
+async def open_cost_recorders(database: Database) -> AsyncGenerator[CostRecorders]:
     """Open the recorders before the providers, so that they are closed after the last call is recorded."""
     prices, calls = PostgresPriceBook(database), PostgresCallLog(database)
-    books = CostRecorders(prices, calls, PostgresMetrics(database), CostTracker(calls, prices))
-    await books.prices.refresh()
+    recorders = CostRecorders(
+        prices, calls, PostgresMetrics(database), CostTracker(calls, prices, PostgresRunLedger(database))
+    )
+    await recorders.prices.refresh()
     try:
-        yield books
+        yield recorders
     finally:
-        for book in (books.calls, books.points, books.prices):
-            await book.close()
+        for recorder in (recorders.calls, recorders.points, recorders.prices):
+            await recorder.close()

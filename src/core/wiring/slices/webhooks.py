@@ -1,17 +1,19 @@
 """Outgoing webhooks: endpoint and delivery use cases, and the worker that sends messages."""
 
-from dataclasses import dataclass
+from datetime import timedelta
 from ipaddress import ip_network
 
 from core.settings.settings import Settings
 from core.webhooks.outgoing import WebhookDeliveryWorker
-from core.wiring.providers import utc_now
-from core.wiring.resources import Resources
+from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
+from features.operations.domain.retention import RetentionRule
 from features.webhooks.application.deliveries import Deliveries
 from features.webhooks.application.endpoints import Endpoints
 from features.webhooks.application.send_delivery import SendDelivery
+from features.webhooks.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.webhooks.controllers.endpoints import EndpointsController
+from features.webhooks.controllers.secrets import SecretsController
 from features.webhooks.domain.signature import SigningSecrets
-from infrastructure.database.clients import Database
 from infrastructure.database.webhooks.deliveries import PostgresDeliveries
 from infrastructure.database.webhooks.endpoints import PostgresEndpoints
 from infrastructure.database.webhooks.outbox import PostgresOutbox
@@ -21,12 +23,7 @@ from infrastructure.egress.lookups import Lookups
 from infrastructure.egress.ssrf_guard import SsrfGuard
 from infrastructure.egress.webhook_sender import WebhookSender
 from infrastructure.secrets.local_key import local_key
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookUseCases:
-    endpoints: Endpoints
-    deliveries: Deliveries
+from shared.clock import utc_now
 
 
 def egress_policy(settings: Settings) -> IpPolicy:
@@ -37,20 +34,27 @@ def egress_policy(settings: Settings) -> IpPolicy:
     return IpPolicy(https_only=False, ports=None, allowed=allowed)
 
 
-def notices_of(settings: Settings, database: Database) -> WebhookUseCases:
-    endpoints, deliveries = PostgresEndpoints(database), PostgresDeliveries(database)
-    return WebhookUseCases(
-        endpoints=Endpoints(endpoints, deliveries, _guard(settings), _secrets(settings)),
-        deliveries=Deliveries(deliveries, endpoints),
+def _api(resources: Resources) -> ApiParts:
+    settings = resources.runtime.settings
+    endpoints, deliveries = PostgresEndpoints(resources.database), PostgresDeliveries(resources.database)
+    return ApiParts(
+        dependencies={
+            "webhook_endpoints": Endpoints(endpoints, deliveries, _guard(settings), _secrets(settings)),
+            "webhook_deliveries": Deliveries(deliveries, endpoints),
+        }
     )
 
 
-def courier_on(foundation: Resources) -> WebhookDeliveryWorker:
-    settings = foundation.place.settings
-    outbox = PostgresOutbox(foundation.database.admin("webhook courier"))
+def delivery_worker(resources: Resources) -> WebhookDeliveryWorker:
+    settings = resources.runtime.settings
+    outbox = PostgresOutbox(resources.database.admin("webhook deliveries"))
     client = EgressClient(_guard(settings))  # keeps no connection open, so nothing closes it
     sender = WebhookSender(client, utc_now)
     return WebhookDeliveryWorker(outbox, SendDelivery(sender, outbox, _secrets(settings), utc_now))
+
+
+def _worker(resources: Resources) -> WorkerParts:
+    return WorkerParts(services={"webhook_deliveries": delivery_worker(resources).run})
 
 
 def _guard(settings: Settings) -> SsrfGuard:
@@ -58,7 +62,14 @@ def _guard(settings: Settings) -> SsrfGuard:
 
 
 def _secrets(settings: Settings) -> SigningSecrets:
-    given = settings.notices.signing_key
-    return SigningSecrets(
-        given.encode() if given else local_key(settings.data_dir / "webhooks" / "signing.key")
-    )
+    key = settings.notices.signing_key
+    return SigningSecrets(key.encode() if key else local_key(settings.data_dir / "webhooks" / "signing.key"))
+
+
+WEBHOOKS = Slice(
+    name="webhooks",
+    controllers=(EndpointsController, SecretsController, DeliveriesController, EndpointDeliveriesController),
+    retention={"daily-cleanup": (RetentionRule("public.webhook_messages", timedelta(days=30)),)},
+    api=_api,
+    worker=_worker,
+)
