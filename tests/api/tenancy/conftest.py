@@ -36,10 +36,7 @@ async def home(world):
 @pytest.fixture(scope="package")
 async def victim(world):
     """A tenant that no attacker belongs to."""
-    tenant = await world.furnished(await world.tenant("victim"))
-    operator = world.person("operator", is_operator=True)
-    await world.made("holdCredits", operator.headers, {"account_id": tenant.ids["account"]})
-    return tenant
+    return await world.furnished(await world.tenant("victim"))
 
 
 @pytest.fixture(scope="package")

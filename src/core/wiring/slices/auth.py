@@ -15,11 +15,9 @@ from features.auth.application.authentication import Authenticator
 from features.auth.application.invitations import Invitations
 from features.auth.application.members import Members
 from features.auth.application.ports import InvitationMail
-from features.auth.controllers.accounts import AccountsController
+from features.auth.controllers.accounts import AccountsController, IdentityController
 from features.auth.controllers.api_keys import ApiKeysController
-from features.auth.controllers.identity import IdentityController
-from features.auth.controllers.invitations import InvitationsController
-from features.auth.controllers.members import MembersController
+from features.auth.controllers.members import InvitationsController, MembersController
 from features.operations.domain.retention import ACCOUNTS_PER_BATCH, RetentionRule
 from infrastructure.database.auth.accounts import (
     PostgresAccounts,

@@ -60,7 +60,7 @@ def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={
             "cron": Cron(resources.jobs, CronSchedule(), cron, cron),
-            "acts": AuditEntries(audit_log),
+            "audit_log": AuditEntries(audit_log),
             "audit_recorder": AuditRecorder(audit_log),
         }
     )

@@ -13,8 +13,7 @@ from features.runs.application.event_stream import RunEventStreams
 from features.runs.application.live_runs import LiveRuns
 from features.runs.application.retries import Cancellations, Retries
 from features.runs.application.run_queries import RunQueries
-from features.runs.controllers.refund_policy import RefundPolicyController
-from features.runs.controllers.runs import RunsController
+from features.runs.controllers.runs import RefundPolicyController, RunsController
 from infrastructure.database.listener import Listener
 from infrastructure.database.runs.run_queries import PostgresMeasurements, PostgresRetries, PostgresRunQueries
 from infrastructure.database.runs.runs import PostgresRuns

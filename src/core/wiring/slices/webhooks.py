@@ -10,9 +10,8 @@ from features.operations.domain.retention import RetentionRule
 from features.webhooks.application.deliveries import Deliveries
 from features.webhooks.application.endpoints import Endpoints
 from features.webhooks.application.send_delivery import SendDelivery
-from features.webhooks.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.webhooks.controllers.deliveries import DeliveriesController
 from features.webhooks.controllers.endpoints import EndpointsController
-from features.webhooks.controllers.secrets import SecretsController
 from features.webhooks.domain.signature import SigningSecrets
 from infrastructure.database.webhooks.deliveries import PostgresDeliveries
 from infrastructure.database.webhooks.endpoints import PostgresEndpoints
@@ -68,7 +67,7 @@ def _secrets(settings: Settings) -> SigningSecrets:
 
 WEBHOOKS = Slice(
     name="webhooks",
-    controllers=(EndpointsController, SecretsController, DeliveriesController, EndpointDeliveriesController),
+    controllers=(EndpointsController, DeliveriesController),
     retention={"daily-cleanup": (RetentionRule("public.webhook_messages", timedelta(days=30)),)},
     api=_api,
     worker=_worker,

@@ -20,7 +20,7 @@ class StartAnalysis:
 
 
 def payer_of(caller: Caller) -> RunPayer:
-    """Raises KeyNeverSpends."""
+    """Raises KeyCannotSpend."""
     if caller.is_test:
         raise KeyCannotSpend
     assert caller.chosen_account is not None, "a caller with write permission has one account"
