@@ -111,6 +111,6 @@ async def providers_ms(world: World, username: str, analysis_type: AnalysisType)
     prompts = prompts_for(analysis_type, UNDESCRIBED, facts, fit, excerpt, spender)
     began_s = time.perf_counter()
     await asyncio.gather(
-        *(application.resources.providers.gateway.answer(prompt) for prompt in prompts.values())
+        *(application.resources.providers.gateway.complete(prompt) for prompt in prompts.values())
     )
     return (lasted_s + time.perf_counter() - began_s) * 1_000

@@ -50,7 +50,7 @@ class World:
         return StructuredPrompt(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
 
     async def ask(self) -> None:
-        await self.application.resources.providers.gateway.answer(self.question())
+        await self.application.resources.providers.gateway.complete(self.question())
 
     async def take_ms(self, routes: Mapping[str, int]) -> None:
         """Sets a fixed latency for these routes."""

@@ -59,7 +59,7 @@ def live(application):
 @pytest.fixture
 async def hearing(live):
     """The LiveRuns cache, once it receives database notifications."""
-    await until(lambda: live.is_hearing)
+    await until(lambda: live.is_listening)
     return live
 
 

@@ -177,7 +177,7 @@ async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, bo
         )
     ).caller
     run = await book.begun()
-    view = await views.look(caller, run.id)
+    view = await views.get(caller, run.id)
     tasks: dict[int, asyncio.Task[bool]] = {}
 
     def all_wait():

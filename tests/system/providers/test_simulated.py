@@ -37,7 +37,7 @@ async def test_completions_and_their_rows_are_marked_simulated(local, spender, o
         task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender
     )
 
-    answers = [await local.gateway.answer(question) for _ in range(2)]
+    answers = [await local.gateway.complete(question) for _ in range(2)]
     texts = await local.gateway.embed(["a loom"], spender)
 
     rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", spender.run_id)

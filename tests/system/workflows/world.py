@@ -82,8 +82,8 @@ class HaltingSource:
         self._source = source
         self._halts = halts
 
-    async def look(self, username, *, posts_max, spender):
-        found = await self._source.look(username, posts_max=posts_max, spender=spender)
+    async def fetch(self, username, *, posts_max, spender):
+        found = await self._source.fetch(username, posts_max=posts_max, spender=spender)
         await self._halts.at(spender.run_id, "inside:scrape")
         return found
 
@@ -99,7 +99,7 @@ class HaltingAnalyst:
         self.asked = []
         self.interrupted = []
 
-    async def answer(self, question):
+    async def complete(self, question):
         self.asked.append(question.task)
         if error := self.refusals.get(question.task):
             await until(lambda: set(self.asked) >= self.held)
@@ -107,7 +107,7 @@ class HaltingAnalyst:
         try:
             if question.task in self.held:
                 await asyncio.Event().wait()
-            answer = await self._gateway.answer(question)
+            answer = await self._gateway.complete(question)
             await self._halts.at(question.spender.run_id, f"inside:{question.task.rpartition('.')[2]}")
         except asyncio.CancelledError:
             self.interrupted.append(question.task)
@@ -144,7 +144,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
         )
         looked_up = outside.profiles(slot_wait_s=60.0, **limits)
         profiles = ProfileReader(
-            HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
+            HaltingSource(looked_up.source, halts), looked_up.cache, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         stored = save_result(database)

@@ -53,7 +53,9 @@ def _listener(resources: Resources, live: LiveRuns) -> Listener:
         return (await current_addresses(resources.runtime, resources.addresses)).admin
 
     notifications = RunNotifications(live)
-    return Listener(admin_url, CHANNELS, hear=notifications.hear, hear_state=notifications.hear_state)
+    return Listener(
+        admin_url, CHANNELS, hear=notifications.on_notification, hear_state=notifications.on_connection_change
+    )
 
 
 RUNS = Slice(

@@ -44,11 +44,11 @@ class StalledRunJob:
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
         if is_dry_run:
-            return Report(counts={"runs_closed": await self.forecast.stalled_runs()})
+            return Report(counts={"runs_failed": await self.forecast.stalled_runs()})
         closed = 0
         while batch := await self.runs.fail_stalled():
             closed += batch
-        return Report(counts={"runs_closed": closed, "cron_runs_closed": await self.cron_runs.fail_stalled()})
+        return Report(counts={"runs_failed": closed, "cron_runs_failed": await self.cron_runs.fail_stalled()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +73,4 @@ class ProgressExpiry:
         forgotten = 0
         while not is_dry_run and (batch := await self.runs.purge_ended()):
             forgotten += batch
-        return Report(counts={**report.counts, "works_forgotten": forgotten})
+        return Report(counts={**report.counts, "checkpoints_purged": forgotten})

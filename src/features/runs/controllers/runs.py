@@ -123,7 +123,7 @@ class RunsController(Controller):
         """
         if wait is not None and not 1 <= wait <= WAIT_S_MAX:
             raise WaitInvalid(limit=WAIT_S_MAX)
-        view = await run_views.look(request.user, RunId(run_id))
+        view = await run_views.get(request.user, RunId(run_id))
         if wait and (if_none_match is None or is_current(if_none_match, view.tag)):
             view = await run_views.wait(request.user, view, wait)
         if is_current(if_none_match, view.tag):
@@ -156,7 +156,7 @@ class RunsController(Controller):
         """
         caller = request.user
         run_streams.check_room(caller)
-        view = await run_views.look(caller, RunId(run_id))
+        view = await run_views.get(caller, RunId(run_id))
         views = run_streams.follow(caller, view, seen_version=seen_version(last_event_id))
         return Stream(
             frames(view, views),
