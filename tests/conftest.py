@@ -16,7 +16,7 @@ import pytest
 from core.app import create_app
 from core.engine.schema import GRANTS, migrate_engine
 from core.wiring.application import build
-from core.wiring.bootstrap import DatabaseUrls, local_issuer, runtime
+from core.wiring.bootstrap import DatabaseUrls, local_issuer, read_runtime
 from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
@@ -141,7 +141,7 @@ async def owner(addresses):
 @pytest.fixture(scope="session")
 def place(addresses, tmp_path_factory):
     """A local environment on the test database."""
-    return runtime(
+    return read_runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": addresses.owner,

@@ -221,7 +221,7 @@ class World:
         return {semaphore._value for semaphore in slots.values()}  # noqa: SLF001
 
     async def ask(self, text="How good?", *, task="write", spender=ALICE, **options):
-        return await self.gateway.answer(question(text, task=task, spender=spender, **options))
+        return await self.gateway.complete(question(text, task=task, spender=spender, **options))
 
     async def outcome(self, *args, **options):
         """The completion or the error."""

@@ -18,7 +18,7 @@ class FakeSource(ProfileSource):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def look(self, username, *, posts_max, spender):
+    async def fetch(self, username, *, posts_max, spender):
         self.looks.append((username, posts_max, spender))
         try:
             await self.gate.wait()
@@ -40,10 +40,10 @@ class FakeKnown(ProfileCache):
         ]
         return max(found, key=lambda look: look.scraped_at, default=None)
 
-    async def keep(self, username, scrape):
+    async def save(self, username, scrape):
         self.entries[username, depth_of(scrape.posts_asked)] = scrape
 
-    async def forget(self, username):
+    async def delete(self, username):
         self.entries = {key: look for key, look in self.entries.items() if key[0] != username}
 
     def depths(self, username="ann"):

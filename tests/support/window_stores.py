@@ -3,7 +3,7 @@
 import time
 
 from infrastructure.database.http.rate_limits import PostgresWindows
-from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.windows import MemoryWindows
 from shared.middleware.rate_limits import Limit
 from tests.support import until
 

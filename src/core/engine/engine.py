@@ -137,20 +137,20 @@ class Engine:
         while True:
             await asyncio.sleep(STALLED_INTERVAL_S)
             with suppress(Unavailable):
-                while count := await self._config.executions.close_lost():
+                while count := await self._config.executions.fail_stalled():
                     log.error("stalled_runs_failed", count=count)
 
     async def _expire_paused(self) -> None:
         while True:
             await asyncio.sleep(STALLED_INTERVAL_S)
             with suppress(Unavailable):
-                while count := await self._config.executions.tend_paused():
+                while count := await self._config.executions.maintain_paused():
                     log.info("paused_runs_expired", count=count)
 
     async def _purge_ended(self) -> None:
         while True:
             with suppress(Unavailable):
-                while count := await self._config.executions.forget_ended():
+                while count := await self._config.executions.purge_ended():
                     log.info("ended_workflows_purged", count=count)
             await asyncio.sleep(PURGE_INTERVAL_S)
 

@@ -63,7 +63,7 @@ class Gateway(CompletionProvider):
         self._cache = CompletionCache(completions, takes_simulated=takes_simulated)
         self._embedder = Embedder(catalog, embedding_providers, self._shared)
 
-    async def answer(self, question: StructuredPrompt[T]) -> Completion[T]:
+    async def complete(self, question: StructuredPrompt[T]) -> Completion[T]:
         prompt = Prompt(question, self._providers)
         candidates = self._catalog.candidates(question.task, self._clocks.now().date())
         request = _Request(

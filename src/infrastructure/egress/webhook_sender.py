@@ -8,7 +8,7 @@ from infrastructure.egress.client import EgressClient
 from infrastructure.egress.ssrf_guard import EgressFailed
 from shared.clock import Clock
 from shared.ids import AccountId
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 
 
 class WebhookSender(Sender):

@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from features.costs.application.ports import CallLog
+from features.costs.application.ports import CallLog, RunBreakdowns, RunLedger
+from features.costs.domain.breakdown import CostBreakdown, Sale, breakdown
 from features.costs.domain.provider_calls import CallOutcome, ModelCall, ScrapeCall
 from shared.cancellation import run_uncancelled
 from shared.clock import Clock
@@ -66,19 +67,21 @@ class ScrapeCost(NamedTuple):
     is_estimated: bool = False
 
 
-class CostTracker:
+class CostTracker(RunBreakdowns):
     """All methods complete even if the caller is cancelled, because the money is already spent."""
 
     def __init__(
         self,
         calls: CallLog,
         prices: Prices,
+        ledger: RunLedger | None = None,
         *,
         now: Clock = lambda: datetime.now(UTC),
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._calls = calls
         self._prices = prices
+        self._ledger = ledger
         self._now = now
         self._monotonic_s = monotonic_s
         self._unpriced: set[tuple[str, str]] = set()  # bounded by the number of models
@@ -155,6 +158,13 @@ class CostTracker:
             provider_run_id=run_id,
         )
         await run_uncancelled(self._calls.record_scrape(call))
+
+    async def get_breakdown(self, run_id: UUID, *, credit_nanodollars: int) -> CostBreakdown:
+        """Costs of the run's recorded calls, also when another process made them."""
+        assert self._ledger is not None
+        spending = await self._ledger.spending(run_id)
+        sale = Sale(credits_charged=spending.credits_charged, credit_nanodollars=credit_nanodollars)
+        return breakdown(spending.scrapes, spending.model_calls, sale)
 
     def price_of(self, provider: str, unit: str, count: float) -> int | None:
         return self._prices.of_units(provider, unit, count, self._now())

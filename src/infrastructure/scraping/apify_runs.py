@@ -16,7 +16,7 @@ from apify_client.http_clients import ImpitHttpClientAsync
 from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.apify_scrape import ActorRun, ActorRunRequest, ActorRuns, DatasetItems
 from infrastructure.scraping.errors import ErrorKind, ScrapeError
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 
 API_URL = "https://api.apify.com"
 CALL_TIMEOUT_S = 15.0

@@ -30,7 +30,7 @@ from infrastructure.scraping.web_profile_mapping import POSTS_MAX, read_web_prof
 from infrastructure.tls import default_ssl_context
 from shared.clock import Clock
 from shared.llm import CostOwner
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 
 PROVIDER = "scraperapi"
 API_URL = "https://api.scraperapi.com"
@@ -72,7 +72,7 @@ class ScraperApiProfiles(ProfileSource):
         self._jitter = jitter
         self._transport: httpx.AsyncHTTPTransport | None = None
 
-    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
+    async def fetch(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
         assert posts_max <= POSTS_MAX, "it cannot show more"
         endpoint = await self._resolve_endpoint()
         request = ScrapeRequest(PROVIDER, username, posts_max, spender, endpoint.is_simulated)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
+from litestar.types import HTTPScope, Scope
+
 from shared.errors import RateLimited
-from shared.middleware.request_context import RequestContext
+from shared.middleware.client_address import client_address
+from shared.middleware.request_context import RequestContext, context_of
 
 
 @dataclass(frozen=True, eq=False)  # compared by identity, which is cheapest: each row is loaded once
@@ -52,6 +55,7 @@ class TooManyRequests(RateLimited):
 
 
 FREE = "free"
+UNKNOWN_ROUTE = "unknown_route"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +84,24 @@ class RateLimits:
             retry_after_seconds=retry_after_s,
             retry_after_s=retry_after_s,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRateLimit:
+    """Rate limit per client address for rejected requests: unsigned webhooks and unknown routes."""
+
+    rate_limits: RateLimits
+    proxy_hops: int
+
+    async def count(self, scope: HTTPScope, route_class: str) -> None:
+        """Count the request against the client address. Raises TooManyRequests."""
+        address = client_address(scope, self.proxy_hops)
+        await self.rate_limits.count(context_of(scope), address, FREE, route_class)
+
+    async def count_unknown_route(self, _error: Exception, scope: Scope) -> None:
+        """Count a request that Litestar cannot route, because it does not reach RequestPipeline.
+
+        Litestar calls this hook. HttpBoundary converts TooManyRequests to a response.
+        """
+        if scope["type"] == "http" and "route_handler" not in scope:
+            await self.count(scope, UNKNOWN_ROUTE)

@@ -26,7 +26,7 @@ def fetched_elsewhere(application, name):
 
     async def keep(**facts):
         scrape = msgspec.structs.replace(look_at(name, **facts), scraped_at=datetime.now(UTC))
-        await application.profiles.known.keep(name, scrape)
+        await application.resources.providers.profiles.cache.save(name, scrape)
 
     return keep
 

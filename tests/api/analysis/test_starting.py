@@ -92,7 +92,7 @@ async def test_repeated_start_with_the_same_run_id_returns_the_run(
     application, caller_of, owner, business, runs_of
 ):
     """Even if the price has changed and the business is deleted."""
-    starts, caller, order = application.beginnings.starts, *caller_of
+    starts, caller, order = application.dependencies["analysis_starts"], *caller_of
     run_id = uuid.uuid4()
     first = await starts.start(caller, run_id, order)
     await owner.execute("update business_profiles set deleted_at = now() where id = $1", uuid.UUID(business))

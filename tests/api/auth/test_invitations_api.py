@@ -40,8 +40,8 @@ def empty(postbox):
 
 @pytest.fixture(scope="module")
 async def client(application, postbox):
-    invitations = dataclasses.replace(application.invitations, mail=postbox)
-    async with client_for(dataclasses.replace(application, invitations=invitations)) as client:
+    invitations = dataclasses.replace(application.dependencies["invitations"], mail=postbox)
+    async with client_for(application.replacing(invitations=invitations)) as client:
         yield client
 
 

@@ -49,8 +49,8 @@ async def test_response_matches_its_documented_schema(client, headers, save, is_
         for path, name in (
             (f"{ANALYSES}/{made.id}", "AnalysisResponse"),
             (f"/v1/leads/{lead_id}", "LeadDetails"),
-            (f"/v1/leads/{lead_id}/analyses", "LeadAnalysesResponse"),
-            ("/v1/leads", "LeadsResponse"),
+            (f"/v1/leads/{lead_id}/analyses", "LeadAnalysisPage"),
+            ("/v1/leads", "LeadPage"),
         ):
             assert is_documented(name, await client.get(path, headers=headers)), name
 

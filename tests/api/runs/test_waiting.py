@@ -170,12 +170,14 @@ async def test_long_poll_ends_on_timeout(book, get, poll):
 
 
 async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, book):
-    views = application.runs.views
+    views = application.dependencies["run_views"]
     caller = (
-        await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+        await application.dependencies["authenticator"].authenticate(
+            book.headers["Authorization"].encode(), None
+        )
     ).caller
     run = await book.begun()
-    view = await views.look(caller, run.id)
+    view = await views.get(caller, run.id)
     tasks: dict[int, asyncio.Task[bool]] = {}
 
     def all_wait():
@@ -194,9 +196,9 @@ async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, bo
 
 
 async def test_shutdown_ends_long_polls_and_streams(application, client_of, book):
-    views = dataclasses.replace(application.runs.views, live=LiveRuns(application.runs.views.now))
-    runs = dataclasses.replace(application.runs, live=views.live, views=views, streams=RunEventStreams(views))
-    app = dataclasses.replace(application, runs=runs)
+    queries = application.dependencies["run_views"]
+    views = dataclasses.replace(queries, live=LiveRuns(queries.now))
+    app = application.replacing(live_runs=views.live, run_views=views, run_streams=RunEventStreams(views))
     run = await book.begun()
     client = client_of(app)
     seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
@@ -257,10 +259,9 @@ async def test_stream_of_an_ended_run_sends_only_the_end(client, book):
 
 
 async def test_stream_sends_heartbeats_and_ends_when_access_is_lost(application, stream, owner, book):
-    streams = RunEventStreams(application.runs.views, heartbeat_s=0.05)
-    runs = dataclasses.replace(application.runs, streams=streams)
+    streams = RunEventStreams(application.dependencies["run_views"], heartbeat_s=0.05)
     run = await book.begun()
-    opened = stream(run.id, create_app(dataclasses.replace(application, runs=runs)))
+    opened = stream(run.id, create_app(application.replacing(run_streams=streams)))
     await until(lambda: ": alive" in opened.events)
 
     await owner.execute("delete from memberships where account_id = $1", book.account_id)

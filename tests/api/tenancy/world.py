@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-from core.wiring.resources import Resources
+from core.wiring.slice import Resources
 from features.auth.domain.roles import Scope
 from infrastructure.database.leads.leads import PostgresAnalysisResults
 from infrastructure.identity.tokens import user_id_of
@@ -76,7 +76,7 @@ class Mailbox:
 class Till:
     """Resources for paying with the simulated Stripe."""
 
-    foundation: Resources
+    resources: Resources
     control: httpx.AsyncClient
 
 
@@ -165,7 +165,7 @@ class World:
         """Creates the billing state that some operations need."""
         account_id = uuid.UUID(tenant.ids["account"])
         customer = Customer(
-            self.client, tenant.headers, account_id, self.till.foundation, self.till.control, self.owner
+            self.client, tenant.headers, account_id, self.till.resources, self.till.control, self.owner
         )
         if kind == "invoice":
             key = uuid.uuid4().hex

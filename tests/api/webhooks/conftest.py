@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from core.wiring.webhooks import courier_on
+from core.wiring.slices.webhooks import delivery_worker
 from tests.support.scripted_server import ScriptedServer
 
 ENDPOINTS = "/v1/webhooks/endpoints"
@@ -57,10 +57,10 @@ def tenant(somebody):
 
 
 @asynccontextmanager
-async def carrying(foundation):
-    courier = replace(courier_on(foundation), poll_interval_s=0.02)
+async def carrying(resources):
+    courier = replace(delivery_worker(resources), poll_interval_s=0.02)
     stopping = asyncio.Event()
-    attending = asyncio.create_task(courier.attend(stopping))
+    attending = asyncio.create_task(courier.run(stopping))
     try:
         yield
     finally:
@@ -72,5 +72,5 @@ async def carrying(foundation):
 async def courier(application, owner):
     """A running delivery worker; pending deliveries of other tests are failed first."""
     await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
-    async with carrying(application.foundation):
+    async with carrying(application.resources):
         yield

@@ -11,7 +11,7 @@ from datetime import timedelta
 import pytest
 from standardwebhooks.webhooks import Webhook
 
-from core.wiring.webhooks import courier_on
+from core.wiring.slices.webhooks import delivery_worker
 from tests.api.webhooks.conftest import DELIVERIES, ENDPOINTS, carrying
 from tests.support import until
 from tests.support.scripted_server import ScriptedServer, http, stall
@@ -190,10 +190,10 @@ async def test_expired_lease_of_a_dead_worker_is_taken_over(application, tenant,
     await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
     receiver.script(http(200))
     await tenant.on(await tenant.add(receiver.url), "test", 202)
-    outbox = application.notices.deliveries.store._session  # noqa: SLF001  claim of a dying worker
+    outbox = application.dependencies["webhook_deliveries"].store._session  # noqa: SLF001  claim of a dying worker
     await outbox.fetch("select * from webhooks.claim(20, 5, $1)", timedelta(milliseconds=50))
 
-    async with carrying(application.foundation):
+    async with carrying(application.resources):
         (delivery,) = await settled(tenant)
 
     assert (delivery["status"], len(receiver.asked)) == ("delivered", 1)
@@ -212,7 +212,7 @@ async def test_stopped_worker_finishes_its_claimed_deliveries(application, tenan
         receiver.script(waits)
         await tenant.on(await tenant.add(receiver.url), "test", 202)
         stopping = asyncio.Event()
-        attending = asyncio.create_task(courier_on(application.foundation).attend(stopping))
+        attending = asyncio.create_task(delivery_worker(application.resources).run(stopping))
         await asked.wait()
         stopping.set()
         stopped, _ = await asyncio.wait({attending}, timeout=0.1)

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infrastructure.ai.providers.errors import code_of, requested_wait_s
-from shared.retry_after import RETRY_AFTER_MAX_S
+from shared.retry import RETRY_AFTER_MAX_S
 
 
 @pytest.mark.parametrize(

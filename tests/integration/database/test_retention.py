@@ -2,7 +2,7 @@
 
 import pytest
 
-from infrastructure.database.runs.runs import WORK_KEPT_FOR
+from infrastructure.database.runs.runs import WORKFLOW_RETENTION
 from tests.integration.database.runs.run_rows import new_run
 
 ENDED_AT = """
@@ -49,11 +49,11 @@ def left(owner):
 
 
 async def test_engine_records_of_a_run_that_ended_long_ago_are_purged(runs, worked, left):
-    kept_days = WORK_KEPT_FOR.days
+    kept_days = WORKFLOW_RETENTION.days
     old, young = await worked(kept_days + 1), await worked(kept_days - 1)
     unended = await worked(kept_days + 1, is_ended=False)
 
-    while await runs.forget_ended():
+    while await runs.purge_ended():
         pass
 
     assert await left(old.engine_id) == set()
@@ -65,14 +65,14 @@ async def test_records_written_after_their_workflow_was_purged_are_purged_too(ru
     for name, days in (("gone long ago", 8), ("gone just now", 0)):
         await owner.execute(STEP, name, days)
 
-    await runs.forget_ended()
+    await runs.purge_ended()
 
     assert [await left(name) for name in ("gone long ago", "gone just now")] == [set(), {"steps"}]
     await owner.execute("delete from dbos.operation_outputs where workflow_uuid = 'gone just now'")
 
 
 async def test_records_are_purged_in_batches(runs, owner, worked):
-    while await runs.forget_ended():
+    while await runs.purge_ended():
         pass
     for _ in range(3):
         await worked(30)

@@ -33,7 +33,7 @@ def made_post(number, **changes):
 
 
 async def look(profiles, posts_max=12, username="nasa"):
-    return await profiles.look(username, posts_max=posts_max, spender=SPENDER)
+    return await profiles.fetch(username, posts_max=posts_max, spender=SPENDER)
 
 
 def test_fake_runs_match_the_models_of_apifys_client():

@@ -121,7 +121,7 @@ async def test_run_without_an_engine_workflow_is_closed_as_lost(cron, cron_owner
         "update cron_runs set claimed_at = now() - interval '2 hours' where job in ($1, $2)", job_name, other
     )
 
-    await cron.close_lost()
+    await cron.fail_stalled()
 
     lost, kept = await cron.find(job_name, lost.id), await cron.find(other, kept.id)
     assert (lost.status, lost.error) == ("failed", "lost")

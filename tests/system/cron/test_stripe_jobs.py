@@ -4,10 +4,10 @@ import uuid
 
 import pytest
 
-from core.wiring.cron import job_handlers
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 from tests.conftest import make_tenant
 from tests.fakes.stripe import DAY, PRICES, FakeStripe, now
+from tests.support.cron_jobs import job_handlers
 
 KNOW_PRICES = """
 insert into billing_prices (stripe_price_id, plan, price_cents, currency)
@@ -34,7 +34,7 @@ async def stripe(cron_owner):
 @pytest.fixture
 def carry_out(cron_database, stripe):
     async def run(name, *, is_dry_run=False):
-        report = await job_handlers(cron_database, stripe, stripe)[name].carry_out(is_dry_run=is_dry_run)
+        report = await job_handlers(cron_database, stripe, stripe)[name](is_dry_run=is_dry_run)
         return report.counts, {(finding.kind, finding.subject) for finding in report.findings}
 
     return run
@@ -248,6 +248,6 @@ async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stri
 @pytest.mark.parametrize("name", ["renewal-sweep", "subscription-sync", "invoice-reconciliation"])
 async def test_jobs_without_stripe_have_no_findings(cron_database, stripe, name):
     del stripe
-    report = await job_handlers(cron_database)[name].carry_out(is_dry_run=False)
+    report = await job_handlers(cron_database)[name](is_dry_run=False)
 
     assert report.findings == ()

@@ -22,17 +22,19 @@ COMPLETED = RunResult(RunEnd(status="completed", outcome="completed", credits_ch
 
 class Busy(Unavailable):
     code = "busy"
+    text = "Not now."
 
     def __str__(self):
         return "Come back later."
 
 
 def own_failure(code):
-    return type("OwnFailure", (Unavailable,), {"code": code})
+    return type("OwnFailure", (Unavailable,), {"code": code, "text": "Not now."})
 
 
 class NotToday(Invalid):
     code = "not_today"
+    text = "Not now."
 
     def __str__(self):
         return "Not today."

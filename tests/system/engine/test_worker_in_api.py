@@ -104,6 +104,6 @@ async def test_serve_command_answers_before_the_engine_starts_and_stops_both(eng
     process.terminate()
     _, rest = await process.communicate()
 
-    assert "this process is about to" in page["bindings"]["engine"]["detail"]
+    assert "the worker of this process is starting" in page["bindings"]["engine"]["detail"]
     assert process.returncode == 0
     assert b"engine_stopped" in rest

@@ -105,9 +105,10 @@ async def send(application):
     async def secrets():
         return (NEW, OLD)
 
-    receiver = dataclasses.replace(application.webhooks.receiver, secrets=secrets, now_s=lambda: float(NOW))
-    webhooks = dataclasses.replace(application.webhooks, receiver=receiver)
-    async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
+    receiver = dataclasses.replace(
+        application.dependencies["receiver"], secrets=secrets, now_s=lambda: float(NOW)
+    )
+    async with client_for(application.replacing(receiver=receiver)) as client:
 
         async def call(header, body, content_type="application/json; charset=utf-8", copies=1):
             signatures = [] if header is None else [("Stripe-Signature", header.encode())] * copies

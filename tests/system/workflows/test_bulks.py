@@ -142,10 +142,10 @@ async def test_bulk_paused_for_seven_days_expires(at_work, make_desk):
     desk = await make_desk(credits_granted=1)
     bulk_id = await desk.start_bulk(await some(desk, 2))
     await until(paused(desk, bulk_id))
-    assert await desk.runs.tend_paused() == 0
+    assert await desk.runs.maintain_paused() == 0
     await desk.owner.execute("update runs set paused_at = now() - interval '7 days' where id = $1", bulk_id)
 
-    assert await desk.runs.tend_paused() == 1
+    assert await desk.runs.maintain_paused() == 1
 
     bulk = await desk.find(bulk_id)
     assert (bulk.status, bulk.outcome, bulk.error) == ("failed", "expired", "expired")

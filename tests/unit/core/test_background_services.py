@@ -6,6 +6,7 @@ from shared.errors import Unavailable
 
 class Away(Unavailable):
     code = "away"
+    text = "Not available."
 
 
 async def test_failed_service_is_restarted_and_services_run_until_stopped(monkeypatch):

@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.windows import MemoryWindows
 from shared.middleware.rate_limits import Limit
 from tests.support.window_stores import limit_of
 

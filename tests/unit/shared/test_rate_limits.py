@@ -1,6 +1,6 @@
 import pytest
 
-from infrastructure.rate_limits.memory import MemoryWindows
+from infrastructure.rate_limits.windows import MemoryWindows
 from shared.middleware.rate_limits import Limit, RateLimits, TooManyRequests
 from shared.middleware.request_context import RequestContext
 

@@ -3,7 +3,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
+from shared.retry import RETRY_AFTER_MAX_S, retry_after_s
 from tests.support import NOON
 
 UNREADABLE = [

@@ -11,7 +11,7 @@ import click
 import httpx
 import msgspec
 
-from shared.retry_after import retry_after_s
+from shared.retry import retry_after_s
 from shared.text import plain
 
 T = TypeVar("T")

@@ -3,7 +3,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.costs.domain.breakdown import CallCosts
+from features.costs.domain.breakdown import CallCosts, CostBreakdown
 from features.costs.domain.provider_calls import ModelCall, ScrapeCall
 from features.costs.domain.reports import (
     AccountSpendings,
@@ -39,6 +39,12 @@ class RunLedger(Protocol):
     """Recorded costs of a run, independent of the process that executed it."""
 
     async def spending(self, run_id: UUID) -> RunSpending: ...
+
+
+class RunBreakdowns(Protocol):
+    """Implemented by the cost tracker."""
+
+    async def get_breakdown(self, run_id: UUID, *, credit_nanodollars: int) -> CostBreakdown: ...
 
 
 class CostFigures(Protocol):

@@ -50,7 +50,7 @@ class CronExecutions(Protocol):
         """Returns False if another attempt has begun or the run had already ended."""
         ...
 
-    async def close_lost(self) -> int: ...
+    async def fail_stalled(self) -> int: ...
 
 
 class CronHistory(Protocol):
@@ -71,7 +71,7 @@ class CronHistory(Protocol):
 
 class AuditLogReader(Protocol):
     async def page(
-        self, only: AuditLogFilter, *, before: Cursor | None, acts_max: int
+        self, only: AuditLogFilter, *, before: Cursor | None, entries_max: int
     ) -> list[StoredAuditEntry]:
         """Newest first."""
         ...
@@ -90,17 +90,17 @@ class Retention(Protocol):
 class StalledRuns(Protocol):
     """Runs that no worker will finish. Implemented by the runs slice."""
 
-    async def close_lost(self) -> int: ...
+    async def fail_stalled(self) -> int: ...
 
-    async def forget_ended(self) -> int: ...
+    async def purge_ended(self) -> int: ...
 
 
 class RetentionPreview(Protocol):
     """Counts for dry runs of the jobs."""
 
-    async def lost_runs(self) -> int: ...
+    async def stalled_runs(self) -> int: ...
 
-    async def lapsed_lots(self) -> tuple[int, int]:
+    async def expired_lots(self) -> tuple[int, int]:
         """Returns the numbers of accounts and of credits."""
         ...
 

@@ -44,11 +44,11 @@ class StalledRunJob:
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
         if is_dry_run:
-            return Report(counts={"runs_closed": await self.forecast.lost_runs()})
+            return Report(counts={"runs_failed": await self.forecast.stalled_runs()})
         closed = 0
-        while batch := await self.runs.close_lost():
+        while batch := await self.runs.fail_stalled():
             closed += batch
-        return Report(counts={"runs_closed": closed, "cron_runs_closed": await self.cron_runs.close_lost()})
+        return Report(counts={"runs_failed": closed, "cron_runs_failed": await self.cron_runs.fail_stalled()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class LotExpiryJob:
     forecast: RetentionPreview
 
     async def carry_out(self, *, is_dry_run: bool) -> Report:
-        accounts, credits_lapsed = await (self.forecast.lapsed_lots() if is_dry_run else self.lots.expire())
+        accounts, credits_lapsed = await (self.forecast.expired_lots() if is_dry_run else self.lots.expire())
         return Report(counts={"accounts": accounts, "credits_expired": credits_lapsed})
 
 
@@ -71,6 +71,6 @@ class ProgressExpiry:
     async def carry_out(self, *, is_dry_run: bool) -> Report:
         report = await self.traces.carry_out(is_dry_run=is_dry_run)
         forgotten = 0
-        while not is_dry_run and (batch := await self.runs.forget_ended()):
+        while not is_dry_run and (batch := await self.runs.purge_ended()):
             forgotten += batch
-        return Report(counts={**report.counts, "works_forgotten": forgotten})
+        return Report(counts={**report.counts, "checkpoints_purged": forgotten})

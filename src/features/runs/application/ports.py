@@ -88,17 +88,17 @@ class Executions(Protocol):
         """
         ...
 
-    async def close_lost(self) -> int:
+    async def fail_stalled(self) -> int:
         """Ends a batch of runs without a worker. Returns their number, 0 when none are left."""
         ...
 
-    async def tend_paused(self) -> int:
+    async def maintain_paused(self) -> int:
         """Ends a batch of runs that were paused too long and resumes those that can be paid. Returns the
         number of ended runs, 0 when none are left.
         """
         ...
 
-    async def forget_ended(self) -> int:
+    async def purge_ended(self) -> int:
         """Deletes the engine's data of a batch of runs that ended long ago and returns their number, 0 when
         none are left. Does not delete the runs.
         """
@@ -144,7 +144,7 @@ class RunQueryStore(Protocol):
     async def find(self, caller: Caller, run_id: RunId) -> RunSnapshot | None: ...
 
     async def list(
-        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+        self, caller: Caller, filters: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
         """Newest first, starting after the cursor."""
         ...

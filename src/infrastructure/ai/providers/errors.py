@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from infrastructure.ai.providers.base import ErrorKind, ProviderError
-from shared.retry_after import RETRY_AFTER_MAX_S, retry_after_s
+from shared.retry import RETRY_AFTER_MAX_S, retry_after_s
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ join public.completion_cache as a using (account_id, completion_key)
 where a.expires_at > statement_timestamp()
 """
 # Ordered by key, so that concurrent writers cannot deadlock. Rows of deleted accounts are skipped.
-KEEP: LiteralString = """
+PUT: LiteralString = """
 insert into public.completion_cache (
     account_id, completion_key, completion, is_compressed, provider, model, is_simulated, expires_at
 )
@@ -36,54 +36,54 @@ on conflict (account_id, completion_key) do update set
     model = excluded.model, is_simulated = excluded.is_simulated,
     created_at = statement_timestamp(), expires_at = excluded.expires_at
 """
-REMEMBERED_FOR_S = 24 * 3600.0
+RETENTION_S = 24 * 3600.0
 COMPRESSED_ABOVE_BYTES = 1_000
 TEXT_BYTES_MAX = 1_000_000
 
 
 class _Key(NamedTuple):
     account_id: AccountId
-    answer_key: bytes
+    completion_key: bytes
 
 
 class PostgresCompletionCache(CompletionStore):
     """Cache of completions; concurrent reads and writes are micro-batched."""
 
-    def __init__(self, database: Database, *, remembered_for_s: float = REMEMBERED_FOR_S) -> None:
-        self._session = database.admin("remembered answers")
+    def __init__(self, database: Database, *, remembered_for_s: float = RETENTION_S) -> None:
+        self._session = database.admin("completion cache")
         self._remembered_for_s = remembered_for_s
-        self._finding: MicroBatcher[_Key, CachedCompletion | None] = MicroBatcher(self._find_all)
-        self._keeping: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._keep_all)
+        self._finds: MicroBatcher[_Key, CachedCompletion | None] = MicroBatcher(self._find_all)
+        self._puts: MicroBatcher[tuple[_Key, CachedCompletion], None] = MicroBatcher(self._put_all)
 
     async def find(self, account_id: AccountId, completion_key: bytes) -> CachedCompletion | None:
-        return await self._finding.ask(_Key(account_id, completion_key))
+        return await self._finds.ask(_Key(account_id, completion_key))
 
     async def put(self, account_id: AccountId, completion_key: bytes, completion: CachedCompletion) -> None:
-        await self._keeping.ask((_Key(account_id, completion_key), completion))
+        await self._puts.ask((_Key(account_id, completion_key), completion))
 
     async def _find_all(self, keys: list[_Key]) -> list[CachedCompletion | None]:
         asked = list(set(keys))
         rows = await self._session.fetch(
-            FIND, [key.account_id for key in asked], [key.answer_key for key in asked]
+            FIND, [key.account_id for key in asked], [key.completion_key for key in asked]
         )
         found = {_Key(row["account_id"], row["completion_key"]): _stored(row) for row in rows}
         return [found.get(key) for key in keys]
 
-    async def _keep_all(self, answers: list[tuple[_Key, CachedCompletion]]) -> list[None]:
-        kept = dict(answers)  # the latest per key, because one statement cannot write a row twice
-        texts = [_packed(answer.text) for answer in kept.values()]
+    async def _put_all(self, completions: list[tuple[_Key, CachedCompletion]]) -> list[None]:
+        kept = dict(completions)  # the latest per key, because one statement cannot write a row twice
+        texts = [_packed(completion.text) for completion in kept.values()]
         await self._session.fetch(
-            KEEP,
+            PUT,
             [key.account_id for key in kept],
-            [key.answer_key for key in kept],
+            [key.completion_key for key in kept],
             [body for body, _ in texts],
             [is_compressed for _, is_compressed in texts],
-            [answer.provider for answer in kept.values()],
-            [answer.model for answer in kept.values()],
-            [answer.is_simulated for answer in kept.values()],
+            [completion.provider for completion in kept.values()],
+            [completion.model for completion in kept.values()],
+            [completion.is_simulated for completion in kept.values()],
             self._remembered_for_s,
         )
-        return [None] * len(answers)
+        return [None] * len(completions)
 
 
 def _packed(text: str) -> tuple[bytes, bool]:

@@ -12,7 +12,7 @@ from shared.ids import AccountId, UserId
 from shared.pagination import Cursor
 
 FIRST_SIGHT: LiteralString = "select private.sign_up_if_new($1, $2, $3, $4)"
-STANDING: LiteralString = "select * from caller.membership($1, $2)"
+MEMBERSHIP: LiteralString = "select * from caller.membership($1, $2)"
 
 MINE: LiteralString = """
 select a.id, a.name, a.plan, m.role, a.created_at, a.deleted_at
@@ -95,7 +95,7 @@ class PostgresMemberships(ports.Memberships):
         self._database = database
 
     async def find(self, caller: Caller) -> Membership | None:
-        (row,) = await self._database.user(caller.claims).call(STANDING, caller.chosen_account)
+        (row,) = await self._database.user(caller.claims).call(MEMBERSHIP, caller.chosen_account)
         return Membership(**row) if row["account_id"] else None
 
 

@@ -21,7 +21,7 @@ from shared.caller import Caller, no_account
 from shared.ids import AccountId
 from shared.pagination import Cursor
 
-STANDING: LiteralString = "select * from caller.subscription($1, $2)"
+SUBSCRIPTION: LiteralString = "select * from caller.subscription($1, $2)"
 CHECKOUT: LiteralString = "select * from caller.checkout($1, $2, $3)"
 INVOICES: LiteralString = "select * from caller.invoices($1, $2, $3, $4, $5)"
 
@@ -58,7 +58,7 @@ CUSTOMER: LiteralString = "select stripe_customer_id from public.billing_custome
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('checkouts:' || $1::uuid, 0))"
 OWN: LiteralString = "select * from public.checkouts where account_id = $1 and id = $2"
 # Stripe keeps idempotency keys for a day, so a checkout in status opening can be continued for that long.
-AT_THE_TILL: LiteralString = """
+UNFINISHED: LiteralString = """
 select * from public.checkouts
 where account_id = $1 and plan is not null and status in ('opening', 'open')
     and coalesce(expires_at, created_at + interval '23 hours') > clock_timestamp()
@@ -124,7 +124,7 @@ class PostgresOrders(Orders):
             await self._session.fetch(LOCK, order.account_id)
             rows = await self._session.fetch(OWN, order.account_id, order.id)
             if not rows and order.plan is not None:
-                rows = await self._session.fetch(AT_THE_TILL, order.account_id)
+                rows = await self._session.fetch(UNFINISHED, order.account_id)
             if not rows:
                 rows = await self._session.fetch(
                     BEGIN,
@@ -156,7 +156,7 @@ class PostgresBillingQueries(BillingQueries):
         self._database = database
 
     async def billing(self, caller: Caller) -> AccountBilling:
-        rows = await self._database.user(caller.claims).call(STANDING, caller.chosen_account)
+        rows = await self._database.user(caller.claims).call(SUBSCRIPTION, caller.chosen_account)
         if not rows:
             raise no_account(caller)
         row = rows[0]

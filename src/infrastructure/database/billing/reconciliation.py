@@ -6,7 +6,7 @@ from features.billing.application.maintenance_ports import AccountStatus, Reconc
 from infrastructure.database.clients import AdminClient
 from shared.ids import AccountId
 
-STANDING: LiteralString = "select deleted_at is null as is_active from public.accounts where id = $1"
+IS_ACTIVE: LiteralString = "select deleted_at is null as is_active from public.accounts where id = $1"
 ROW: LiteralString = "select id from public.subscriptions where stripe_subscription_id = $1"
 CURRENT: LiteralString = """
 select stripe_subscription_id from public.subscriptions
@@ -24,7 +24,7 @@ class PostgresReconciliationQueries(ReconciliationQueries):
         self._session = session
 
     async def status_of(self, account_id: AccountId) -> AccountStatus:
-        rows = await self._session.fetch(STANDING, account_id)
+        rows = await self._session.fetch(IS_ACTIVE, account_id)
         if not rows:
             return "gone"
         return "active" if rows[0]["is_active"] else "deleted"

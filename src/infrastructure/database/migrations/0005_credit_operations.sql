@@ -530,8 +530,8 @@ begin
 end;
 $$;
 
--- Newest first; null means no bound. The first row is a header that exists when the account is visible,
--- so that an empty statement and a foreign account are told apart in the same round trip.
+-- Newest first; null means no limit. The first row is a header that exists if the account is visible, so that an
+-- empty list and an account of others differ in the same round trip.
 create function caller.credit_entries(
     claims text, chosen uuid, only_kind text, since timestamptz, until timestamptz,
     before_position bigint, entries_max integer
@@ -545,7 +545,7 @@ begin
         return;
     end if;
     return next row(account, 0, '', '', '', 0, 0, 0, 0, null, null, null, null)::public.credit_entries;
-    -- An account's entries are in order of time, so times become positions: any page costs the same.
+    -- Entries are in order of time, so times become positions and every page costs the same.
     if since is not null then
         select e.position into first_position from public.credit_entries as e
         where e.account_id = account and e.created_at >= since

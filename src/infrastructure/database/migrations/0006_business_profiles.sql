@@ -47,7 +47,7 @@ call private.protect_table('public.business_profiles', 'select, insert, update, 
         tone, outreach_goal, language, followers_min, followers_max, engagement_rate_min_hundredths, niches,
         content_themes, geographies, exclusions, updated_at, deleted_at)');
 
--- No row: the account cannot be seen. A row without an id: the account has no such profile.
+-- No row: the account is not visible. A row without an id: the account has no such profile.
 create function caller.business_profile(claims text, chosen uuid, profile uuid)
 returns setof public.business_profiles language plpgsql set search_path = '' as $$
 declare
@@ -61,8 +61,8 @@ begin
 end;
 $$;
 
--- Newest first, from behind a place; without a place from the first. Rows as above. With a length of
--- time instead of null: those that were deleted no longer ago than that.
+-- Newest first, after the cursor if there is one. Rows as above. With deleted_within: profiles that were deleted
+-- within this time.
 create function caller.business_profiles(
     claims text, chosen uuid, deleted_within interval, before_at timestamptz, before_id uuid,
     profiles_max integer

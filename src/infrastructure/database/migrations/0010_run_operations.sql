@@ -455,8 +455,7 @@ begin
 end;
 $$;
 
--- Newest first, from behind a place; without a place from the first. Children only where their parent is
--- named. Rows as above.
+-- Newest first, after the cursor if there is one. Children only if their parent is given. Rows as above.
 create function caller.runs(
     claims text, chosen uuid, only_status text, only_kind text, parent uuid, since_at timestamptz,
     until_at timestamptz, before_at timestamptz, before_id uuid, runs_max integer

@@ -172,9 +172,9 @@ create type caller.analysis_entry as (
     created_at timestamptz
 );
 
--- From behind a place, in one of the orders below; null means no bound. No row: the account cannot be seen.
--- A row without an id: there are none. With a length of time: those that were deleted no longer ago.
--- sort and its column are ours, never a client's; it is planned anew each time, for what is asked for.
+-- After the cursor, in one of the orders below; null means no condition. No row: the account is not visible. A
+-- row without an id: no lead matches. With deleted_within: leads that were deleted within this time. sort is
+-- chosen by our code, never by a client; the query is planned for the given conditions each time.
 create function caller.leads(
     claims text, chosen uuid, of_business uuid, tiers text[], score_min integer, score_max integer,
     of_niche text, words text, of_type text, deleted_within interval, sort text, after_value text,
@@ -219,8 +219,8 @@ begin
 end;
 $$;
 
--- The lead, its last analysis, and what two analyses are compared by: the last one's, and that of the one
--- before it. No row: the account cannot be seen. No lead in it: there is none, or it is deleted.
+-- The lead, its last analysis, and the snapshots of the last two analyses for comparison. No row: the account is
+-- not visible. A row without a lead: it does not exist or is deleted.
 create function caller.lead(claims text, chosen uuid, wanted uuid)
 returns table (lead public.leads, latest caller.analysis_entry, after jsonb, before jsonb)
 language plpgsql set search_path = '' as $$
@@ -258,8 +258,8 @@ begin
 end;
 $$;
 
--- Newest first, from behind a place, as far back as the account's plan goes. known_lead tells whether the
--- lead asked for is there. Rows as above. Planned anew each time: with a lead and without are two ways.
+-- Newest first, after the cursor, within the history of the account's plan. known_lead is null if the lead does
+-- not exist. Rows as above. Planned each time: with and without a lead need different plans.
 create function caller.analyses(
     claims text, chosen uuid, of_lead uuid, of_business uuid, of_type text, before_at timestamptz,
     before_id uuid, analyses_max integer
@@ -298,7 +298,7 @@ begin
 end;
 $$;
 
--- Rows as above; however old it is.
+-- Rows as above, without a limit of age.
 create function caller.analysis(claims text, chosen uuid, wanted uuid)
 returns table (id uuid, lead_id uuid, created_at timestamptz, result jsonb)
 language plpgsql set search_path = '' as $$
@@ -316,7 +316,7 @@ $$;
 
 -- Deletion and restoration by callers -------------------------------------------------------------
 
--- Hides the lead and its analyses. No row: the account cannot be seen.
+-- Soft-deletes the lead and its analyses. No row: the account is not visible.
 create function caller.delete_lead(claims text, chosen uuid, wanted uuid)
 returns table (is_deleted boolean) language plpgsql set search_path = '' as $$
 #variable_conflict use_column
@@ -330,15 +330,15 @@ begin
     update public.leads as l set deleted_at = at, updated_at = at, version = l.version + 1
     where l.account_id = account and l.id = wanted and l.deleted_at is null;
     delete_lead.is_deleted := found;
-    -- A statement of its own: it sees what was saved while the one above waited for the lead.
+    -- A separate statement, which sees analyses that were saved while the one above waited for the lead.
     update public.analyses as s set deleted_at = at
     where delete_lead.is_deleted and s.account_id = account and s.lead_id = wanted;
     return next;
 end;
 $$;
 
--- outcome: done (also when it was not deleted) | unknown (or its time is over) | taken (another lead has its
--- place). No row: the account cannot be seen.
+-- outcome: done (also if it was not deleted) | unknown (or its retention has ended) | taken (another lead has
+-- its key). No row: the account is not visible.
 create function caller.restore_lead(claims text, chosen uuid, wanted uuid, deleted_within interval)
 returns table (outcome text, lead public.leads) language plpgsql set search_path = '' as $$
 #variable_conflict use_column

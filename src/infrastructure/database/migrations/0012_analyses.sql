@@ -202,8 +202,8 @@ $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
--- What holds for an analysis that was not started: a quote needs no more than this. Without an account_id
--- the account cannot be seen; without a business_profile_id it has no such business.
+-- The facts that a quote needs. Without an account_id the account is not visible; without a business_profile_id
+-- it has no such profile.
 create function caller.analysis_terms(
     claims text, chosen uuid, business_profile uuid, dedup_key text,
     out account_id uuid, out plan text, out runs_at_once integer, out light_per_hour integer,
@@ -234,9 +234,9 @@ begin
 end;
 $$;
 
--- What the account's own runs found out about a profile in the last 24 hours, the newest first. A quote uses
--- this instead of the profile cache, which all accounts share. An analysis has its facts; a run that was
--- refused has its outcome only, and a violation counts for the same business while that is unchanged.
+-- Results of the account's own runs for a profile in the last 24 hours, the newest first. A quote uses them
+-- instead of the profile cache, which all accounts share. An analysis has its facts; a rejected run has only its
+-- outcome, and a violation counts for the same business profile while that is unchanged.
 create function caller.profile_fetches(
     claims text, chosen uuid, business_profile uuid, of_username text
 ) returns table (analysis_type text, outcome text, scraped_at timestamptz, facts jsonb)
@@ -267,8 +267,8 @@ begin
 end;
 $$;
 
--- A bulk run with a page of its items, from behind a position, each as its own run says. Without an
--- account_id the account cannot be seen; without a run_id it has no such bulk run.
+-- A bulk run with a page of its items after a position, each with the status of its own run. Without an
+-- account_id the account is not visible; without a run_id it has no such bulk run.
 create function caller.bulk_analysis(
     claims text, chosen uuid, bulk uuid, after_position integer, items_max integer,
     out account_id uuid, out run_id uuid, out status text, out progress smallint, out current_step text,
@@ -291,7 +291,7 @@ begin
         select i.position, i.username, i.item_run_id as run_id,
             case
                 when r.ended_at is not null then r.status
-                -- A bulk run that was cancelled before it began has noted nothing.
+                -- A bulk run that was cancelled before it began has recorded nothing.
                 when i.status = 'waiting' and bulk_analysis.status = 'cancelled' then 'cancelled'
                 when i.status = 'waiting' and bulk_analysis.ended_at is not null then 'skipped'
                 else i.status

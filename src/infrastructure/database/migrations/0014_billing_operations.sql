@@ -445,7 +445,7 @@ $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
--- No row: the account cannot be seen.
+-- No row: the account is not visible.
 create function caller.subscription(claims text, chosen uuid)
 returns table (
     account_id uuid, plan_in_force text, stripe_customer_id text, plan text, status text, clock text,
@@ -472,7 +472,7 @@ begin
 end;
 $$;
 
--- No row: the account cannot be seen. A row without an id: the account has no such checkout.
+-- No row: the account is not visible. A row without an id: the account has no such checkout.
 create function caller.checkout(claims text, chosen uuid, checkout uuid)
 returns setof public.checkouts language plpgsql set search_path = '' as $$
 declare
@@ -485,7 +485,7 @@ begin
 end;
 $$;
 
--- Newest first, from behind a place; without a place from the first. Rows as above.
+-- Newest first, after the cursor if there is one. Rows as above.
 create function caller.invoices(
     claims text, chosen uuid, before_at timestamptz, before_id uuid, invoices_max integer
 ) returns table (

@@ -374,7 +374,7 @@ $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
--- No row: the account cannot be seen. A row without an id: the account has no such endpoint.
+-- No row: the account is not visible. A row without an id: the account has no such endpoint.
 create function caller.webhook_endpoint(claims text, chosen uuid, endpoint uuid)
 returns setof public.webhook_endpoints language plpgsql set search_path = '' as $$
 declare
@@ -387,7 +387,7 @@ begin
 end;
 $$;
 
--- Newest first, from behind a place; without a place from the first. Rows as above.
+-- Newest first, after the cursor if there is one. Rows as above.
 create function caller.webhook_endpoints(
     claims text, chosen uuid, before_at timestamptz, before_id uuid, endpoints_max integer
 ) returns setof public.webhook_endpoints language plpgsql set search_path = '' as $$

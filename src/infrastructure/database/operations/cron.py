@@ -23,8 +23,8 @@ CLAIM: LiteralString = (
     "select a.outcome as result, (a.run).* from scheduling.claim($1, $2, $3, $4, $5, $6) as a"
 )
 BEGIN: LiteralString = "select a.outcome as result, (a.run).* from scheduling.begin($1, $2, $3, $4) as a"
-FINISH: LiteralString = "select scheduling.finish($1, $2, $3, $4, $5, $6, $7) as is_mine"
-CLOSE_LOST: LiteralString = "select scheduling.fail_stalled() as closed"
+FINISH: LiteralString = "select scheduling.finish($1, $2, $3, $4, $5, $6, $7) as is_ended"
+FAIL_STALLED: LiteralString = "select scheduling.fail_stalled() as failed"
 NOW: LiteralString = "select clock_timestamp() as now"
 FIND: LiteralString = "select * from public.cron_runs where job = $1 and id = $2"
 LAST_RUNS: LiteralString = """
@@ -74,11 +74,11 @@ class PostgresCron(CronClaims, CronExecutions, CronHistory):
             msgspec.json.encode(report.findings).decode(),
             error,
         )
-        return row["is_mine"]
+        return row["is_ended"]
 
-    async def close_lost(self) -> int:
-        (row,) = await self._session.fetch(CLOSE_LOST)
-        return row["closed"]
+    async def fail_stalled(self) -> int:
+        (row,) = await self._session.fetch(FAIL_STALLED)
+        return row["failed"]
 
     async def now(self) -> datetime:
         (row,) = await self._session.fetch(NOW)

@@ -7,8 +7,8 @@ from infrastructure.database.runs.runs import LOST_AFTER, STUCK_AFTER
 
 PURGE: LiteralString = "select scheduling.purge($1, $2, $3) as purged"
 COUNT: LiteralString = "select scheduling.count_purgeable($1, $2) as found"
-LOST_RUNS: LiteralString = "select scheduling.count_stalled_runs($1, $2) as found"
-LAPSED_LOTS: LiteralString = "select accounts, credits from scheduling.count_expired_lots()"
+STALLED_RUNS: LiteralString = "select scheduling.count_stalled_runs($1, $2) as found"
+EXPIRED_LOTS: LiteralString = "select accounts, credits from scheduling.count_expired_lots()"
 
 
 class PostgresRetention(Retention, RetentionPreview):
@@ -23,10 +23,10 @@ class PostgresRetention(Retention, RetentionPreview):
         (row,) = await self._session.fetch(COUNT, rule.table, rule.retention)
         return row["found"]
 
-    async def lost_runs(self) -> int:
-        (row,) = await self._session.fetch(LOST_RUNS, LOST_AFTER, STUCK_AFTER)
+    async def stalled_runs(self) -> int:
+        (row,) = await self._session.fetch(STALLED_RUNS, LOST_AFTER, STUCK_AFTER)
         return row["found"]
 
-    async def lapsed_lots(self) -> tuple[int, int]:
-        (row,) = await self._session.fetch(LAPSED_LOTS)
+    async def expired_lots(self) -> tuple[int, int]:
+        (row,) = await self._session.fetch(EXPIRED_LOTS)
         return row["accounts"], row["credits"]

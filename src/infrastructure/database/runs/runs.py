@@ -31,16 +31,16 @@ BEGIN: LiteralString = "select a.outcome as result, (a.run).* from runs.begin($1
 PROGRESS: LiteralString = "select a.outcome as result from runs.progress($1, $2, $3, $4, $5) as a"
 PAUSE: LiteralString = "select a.outcome as result from runs.pause($1, $2, $3, $4, $5, $6) as a"
 FINISH: LiteralString = "select a.outcome as result from runs.finish($1, $2, $3, $4, $5, $6, $7) as a"
-CLOSE_LOST: LiteralString = "select runs.fail_stalled($1, $2, $3) as closed"
-TEND_PAUSED: LiteralString = "select runs.maintain_paused($1, $2) as ended"
+FAIL_STALLED: LiteralString = "select runs.fail_stalled($1, $2, $3) as failed"
+MAINTAIN_PAUSED: LiteralString = "select runs.maintain_paused($1, $2) as ended"
 PAUSED_FOR_MAX = timedelta(days=7)
 LOST_AFTER = timedelta(minutes=1)
 STUCK_AFTER = timedelta(minutes=15)  # C-12: last resort; heartbeats detect a lost worker within seconds
 LOST_MAX = 100  # per batch, because the credits of the accounts are locked meanwhile
-FORGET_ENDED: LiteralString = "select runs.purge_ended($1, $2) as forgotten"
+PURGE_ENDED: LiteralString = "select runs.purge_ended($1, $2) as purged"
 # Retries reuse the stored results of steps; the retention is short, because they are tenants' data.
-WORK_KEPT_FOR = timedelta(days=7)
-WORKS_MAX = 500
+WORKFLOW_RETENTION = timedelta(days=7)
+WORKFLOWS_MAX = 500
 
 
 class PostgresRuns(RunStarts, Executions):
@@ -115,17 +115,17 @@ class PostgresRuns(RunStarts, Executions):
                 await deliver()
         return row["result"]
 
-    async def close_lost(self) -> int:
-        (row,) = await self._session.fetch(CLOSE_LOST, LOST_AFTER, STUCK_AFTER, LOST_MAX)
-        return row["closed"]
+    async def fail_stalled(self) -> int:
+        (row,) = await self._session.fetch(FAIL_STALLED, LOST_AFTER, STUCK_AFTER, LOST_MAX)
+        return row["failed"]
 
-    async def tend_paused(self) -> int:
-        (row,) = await self._session.fetch(TEND_PAUSED, PAUSED_FOR_MAX, LOST_MAX)
+    async def maintain_paused(self) -> int:
+        (row,) = await self._session.fetch(MAINTAIN_PAUSED, PAUSED_FOR_MAX, LOST_MAX)
         return row["ended"]
 
-    async def forget_ended(self) -> int:
-        (row,) = await self._session.fetch(FORGET_ENDED, WORK_KEPT_FOR, WORKS_MAX)
-        return row["forgotten"]
+    async def purge_ended(self) -> int:
+        (row,) = await self._session.fetch(PURGE_ENDED, WORKFLOW_RETENTION, WORKFLOWS_MAX)
+        return row["purged"]
 
 
 def run_of(row: Record) -> Run | None:

@@ -206,7 +206,7 @@ async def test_raised_plan_limit_applies_within_a_minute(desk, account_on, owner
     await desk.order(tenant, 4)
     await owner.execute("update plans set runs_at_once = 3 where name = $1", name)
 
-    await runs.close_lost()
+    await runs.fail_stalled()
 
     assert await owner.fetchval(AT_WORK, tenant.account_id) == 3
 
@@ -310,7 +310,7 @@ async def the_rivals(desk, tenant, *, rounds):
                 await look()
                 await runs.finish(run, paid(run))
             if number % 8 == 1:
-                await runs.close_lost()
+                await runs.fail_stalled()
 
     await asyncio.gather(*(rival(number) for number in range(16)))
     while run := await desk.take():
@@ -368,7 +368,7 @@ async def the_tangle(desk, tenant, registry, *, rounds):
             *(runs.request_cancel(tenant.account_id, run_id) for run_id in reversed(children)),
             *(runs.finish(run, DONE) for run in begun[1:]),
             *(registry.deregister(name) for name in (executor, executor)),
-            runs.close_lost(),
+            runs.fail_stalled(),
         )
         for run_id in (parent, *children):
             _, run = await runs.begin(tenant.account_id, run_id, executor=desk.executor, attempts_max=9)

@@ -45,7 +45,7 @@ async def test_a_paused_run_is_neither_lost_nor_stuck(runs, owner, pause, now):
     await owner.execute("delete from dbos.workflow_status where workflow_uuid = $1", str(run.id))
     await make_older(owner, run, minutes=60)
 
-    await runs.close_lost()
+    await runs.fail_stalled()
 
     assert (await now(run)).status == "paused"
     assert await owner.fetchval("select scheduling.count_stalled_runs('1 minute', '15 minutes')") == 0
@@ -100,7 +100,7 @@ async def test_a_paused_run_that_credits_did_not_resume_is_found_later(runs, own
         await owner.execute(GRANT, tenant.account_id, 1)
     assert (await now(run)).status == "paused"
 
-    assert await runs.tend_paused() == 0
+    assert await runs.maintain_paused() == 0
 
     assert (await now(run)).status == "queued"
 
@@ -130,7 +130,7 @@ async def test_a_run_expires_after_seven_days_of_pause_and_not_before(runs, owne
             run.id,
         )
 
-    assert sum(await asyncio.gather(*(runs.tend_paused() for _ in range(4)))) == 1
+    assert sum(await asyncio.gather(*(runs.maintain_paused() for _ in range(4)))) == 1
 
     assert [(await now(run)).outcome for run in (young, old)] == [None, "expired"]
     items = await owner.fetch(
@@ -155,9 +155,9 @@ async def test_racing_grants_pauses_and_cancellations_lose_no_run(runs, owner, s
     await asyncio.gather(
         *(session.fetch(GRANT, tenant.account_id, 1) for _ in range(8)),
         *(runs.request_cancel(tenant.account_id, run.id) for run in paused[:6]),
-        *(runs.tend_paused() for _ in range(4)),
+        *(runs.maintain_paused() for _ in range(4)),
     )
-    await runs.tend_paused()
+    await runs.maintain_paused()
 
     statuses = [(await now(run)).status for run in paused]
     assert statuses[:6] == ["cancelled"] * 6

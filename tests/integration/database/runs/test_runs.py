@@ -114,7 +114,7 @@ async def race(runs, run):
     """Runs ends, cancellations and the purge of lost runs concurrently; returns the outcomes of the ends."""
     ends = [runs.finish(run, ending) for ending in (DONE, STOPPED, BROKEN) for _ in range(16)]
     others = [runs.request_cancel(run.account_id, run.id) for _ in range(15)]
-    return (await asyncio.gather(*ends, *others, runs.close_lost()))[: len(ends)]
+    return (await asyncio.gather(*ends, *others, runs.fail_stalled()))[: len(ends)]
 
 
 async def one_end_each(runs, owner, rich, executor, *, races):
@@ -257,7 +257,7 @@ async def test_run_lost_by_the_engine_ends_and_costs_nothing(runs, owner, rich, 
     )
     await make_older(owner, lost, minutes=5)
 
-    await runs.close_lost()
+    await runs.fail_stalled()
 
     ended = await runs.find(lost.account_id, lost.id)
     assert (ended.status, ended.error, ended.credits_charged) == ("failed", "lost", 0)
@@ -274,7 +274,7 @@ async def test_run_without_progress_for_fifteen_minutes_ends_once_and_costs_noth
     for run, minutes in ((stuck, 16), (slow, 14), (paused, 60)):
         await make_older(owner, run, minutes=minutes)
 
-    closed = await asyncio.gather(*(runs.close_lost() for _ in range(4)))
+    closed = await asyncio.gather(*(runs.fail_stalled() for _ in range(4)))
 
     ended = await runs.find(stuck.account_id, stuck.id)
     assert sum(closed) == 1
@@ -294,7 +294,7 @@ async def the_sweep_against_the_end(runs, owner, rich, executor, *, races):
         async def deliver(delivered=delivered):
             delivered.append(True)
 
-        sweeps = [runs.close_lost() for _ in range(2)]
+        sweeps = [runs.fail_stalled() for _ in range(2)]
         outcome, *_ = await asyncio.gather(runs.finish(run, DONE, deliver), *sweeps)
         after = await runs.find(run.account_id, run.id)
         ends = {
@@ -336,7 +336,7 @@ async def test_a_run_that_waits_for_its_children_is_not_stuck(runs, owner, rich,
     )
     await owner.execute("alter table runs enable trigger mark_change")
 
-    await runs.close_lost()
+    await runs.fail_stalled()
 
     ended = await runs.find(stuck.account_id, stuck.id)
     assert (ended.status, ended.outcome) == ("failed", "timeout")

@@ -3,7 +3,7 @@
 import pytest
 
 from core.settings.settings import SECRETS, InvalidSettings, read_settings
-from core.wiring.webhooks import egress_policy
+from core.wiring.slices.webhooks import egress_policy
 from infrastructure.egress.ip_policy import IpPolicy
 from infrastructure.secrets.local_key import local_key
 from tests.unit.core.settings.test_settings import SERVER

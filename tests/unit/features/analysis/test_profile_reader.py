@@ -61,7 +61,7 @@ def record():
 
 @pytest.fixture
 def profiles(source, known, record, now):
-    return ProfileReader(source=source, known=known, record=record, now=now)
+    return ProfileReader(source=source, cache=known, record=record, now=now)
 
 
 async def turns(number=10):
@@ -241,7 +241,7 @@ async def test_disappeared_profile_is_not_served_from_another_depth(profiles, so
 
 
 async def test_scrape_from_the_future_costs_only_one_fetch(profiles, source, known, record):
-    await known.keep("ann", look_at(age=-timedelta(days=400)))
+    await known.save("ann", look_at(age=-timedelta(days=400)))
 
     await profiles.read("ann", "light", spender=ANN)
     await profiles.read("ann", "light", spender=ANN)

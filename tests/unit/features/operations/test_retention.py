@@ -2,7 +2,11 @@
 
 from features.leads.domain.leads import RESTORABLE_FOR
 from features.operations.application.retention import Purge
-from features.operations.domain.retention import CACHES, RECORDS, REQUEST_RECORDS
+from tests.support.cron_jobs import JobResources
+
+RECORDS, CACHES, REQUEST_RECORDS = (
+    JobResources(None).retention(job) for job in ("daily-cleanup", "cache-expiry", "progress-expiry")
+)
 
 
 class FakeRows:
