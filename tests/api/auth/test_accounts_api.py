@@ -68,9 +68,9 @@ async def test_number_of_owned_accounts_is_limited_for_concurrent_requests(ada, 
     ("role", "status"), [("owner", 200), ("admin", 200), ("member", 403), ("viewer", 403)]
 )
 async def test_only_owners_and_admins_rename(ada, join, role, status):
-    somebody = await join(ada.account_id, role)
+    joined = await join(ada.account_id, role)
 
-    answer = await somebody.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"})
+    answer = await joined.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"})
 
     assert answer.status_code == status
     assert (await ada.get(f"/v1/accounts/{ada.account_id}")).json()["name"] == (
@@ -87,9 +87,9 @@ async def test_invalid_name_is_rejected(ada, name):
 
 @pytest.mark.parametrize("role", ["admin", "member", "viewer"])
 async def test_only_owners_delete(ada, join, role):
-    somebody = await join(ada.account_id, role)
+    joined = await join(ada.account_id, role)
 
-    assert_problem(await somebody.delete(f"/v1/accounts/{ada.account_id}"), 403, "permission_missing")
+    assert_problem(await joined.delete(f"/v1/accounts/{ada.account_id}"), 403, "permission_missing")
     assert (await ada.get("/v1/credits/balance")).status_code == 200
 
 
@@ -143,8 +143,8 @@ async def test_only_an_owner_restores(ada, join, stranger):
     admin = await join(ada.account_id, "admin")
     await ada.delete(f"/v1/accounts/{ada.account_id}")
 
-    for somebody in (admin, stranger):
-        answer = await somebody.post(f"/v1/accounts/{ada.account_id}/restore")
+    for joined in (admin, stranger):
+        answer = await joined.post(f"/v1/accounts/{ada.account_id}/restore")
         assert_problem(answer, 404, "account_not_found")
 
 

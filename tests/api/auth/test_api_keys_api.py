@@ -199,15 +199,15 @@ async def test_number_of_valid_keys_is_limited_for_concurrent_requests(ada, owne
 
 @pytest.mark.parametrize("role", ["member", "viewer"])
 async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
-    somebody, key = await join(ada.account_id, role), await key_of(ada)
+    joined, key = await join(ada.account_id, role), await key_of(ada)
 
     for answer in (
-        await somebody.get("/v1/api-keys"),
-        await somebody.get(f"/v1/api-keys/{key.user_id}"),
-        await somebody.post("/v1/api-keys", BODY),
-        await somebody.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
-        await somebody.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
-        await somebody.delete(f"/v1/api-keys/{key.user_id}"),
+        await joined.get("/v1/api-keys"),
+        await joined.get(f"/v1/api-keys/{key.user_id}"),
+        await joined.post("/v1/api-keys", BODY),
+        await joined.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
+        await joined.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
+        await joined.delete(f"/v1/api-keys/{key.user_id}"),
     ):
         assert_problem(answer, 403, "permission_missing")
 

@@ -18,9 +18,9 @@ async def world(application, place, owner, stripe_control):
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         document = (await client.get("/schema/openapi.json")).json()
         operations = {
-            told["operationId"]: (method, path, told)
+            documented["operationId"]: (method, path, documented)
             for path, methods in document["paths"].items()
-            for method, told in methods.items()
+            for method, documented in methods.items()
         }
         schemas = document["components"]["schemas"]
         till = Till(application.resources, stripe_control)

@@ -30,7 +30,7 @@ insert into public.invoices (
     account_id, stripe_invoice_id, status, due_cents, paid_cents, currency, created_at, seen_at
 ) values ($1, 'in_' || $2::text, 'paid', 2900, 2900, 'usd', now(), now())
 """
-NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
+NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'no_worker')"
 CRON_JOB = "cache-expiry"
 NEW_CRON_RUN = f"""
 select (run).id from scheduling.claim(

@@ -42,7 +42,7 @@ class Tenant:
 
 
 @pytest.fixture
-async def somebody(client: httpx.AsyncClient, bearer):
+async def new_tenant(client: httpx.AsyncClient, bearer):
     """Returns a function that creates a tenant."""
 
     def make():
@@ -52,8 +52,8 @@ async def somebody(client: httpx.AsyncClient, bearer):
 
 
 @pytest.fixture
-def tenant(somebody):
-    return somebody()
+def tenant(new_tenant):
+    return new_tenant()
 
 
 @asynccontextmanager

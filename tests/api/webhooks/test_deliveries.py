@@ -41,7 +41,7 @@ async def test_ended_run_is_delivered_with_a_valid_signature(tenant, receiver, o
     endpoint = await tenant.add(receiver.url + "/hook?x=1")
     account_id, run_id = await account_of(tenant), uuid.uuid4()
     await owner.execute(
-        "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')", account_id, run_id
+        "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'no_worker')", account_id, run_id
     )
     await owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
 
@@ -137,8 +137,8 @@ async def test_stored_url_with_a_forbidden_address_is_not_requested(tenant, rece
 
 
 @pytest.mark.usefixtures("courier")
-async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody, receiver):
-    other = somebody()
+async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, new_tenant, receiver):
+    other = new_tenant()
     receiver.script(http(200))
     async with ScriptedServer() as slow:
         slow.script(stall)
@@ -171,10 +171,10 @@ def stuck_lookups(monkeypatch):
     gate.set()
 
 
-async def test_stuck_dns_lookups_do_not_block_provider_threads(courier, stuck_lookups, somebody):
+async def test_stuck_dns_lookups_do_not_block_provider_threads(courier, stuck_lookups, new_tenant):
     del courier  # the fixture keeps it running
     for number in range(4):
-        tenant = somebody()
+        tenant = new_tenant()
         endpoint = await tenant.add(f"http://tenant{number}.stuck.example/hook")
         for _ in range(5):
             await tenant.on(endpoint, "test", 202)
@@ -226,7 +226,7 @@ async def test_stopped_worker_finishes_its_claimed_deliveries(application, tenan
 
 @pytest.mark.usefixtures("courier")
 async def test_logs_contain_neither_secret_nor_body(tenant, receiver, logs):
-    receiver.script(http(410, b"somebody's words"))
+    receiver.script(http(410, b"receiver text"))
     endpoint = await tenant.add(receiver.url)
     await tenant.on(endpoint, "test", 202)
     await settled(tenant)
@@ -234,4 +234,4 @@ async def test_logs_contain_neither_secret_nor_body(tenant, receiver, logs):
 
     assert line["reason"] == "gone"
     assert endpoint["secret"].removeprefix("whsec_")[:10] not in str(logs)
-    assert "somebody's words" not in str(logs)
+    assert "receiver text" not in str(logs)
