@@ -152,11 +152,8 @@ async def test_patch_changes_only_the_sent_fields(ada, key_of):
     assert (renamed.json()["name"], renamed.json()["scopes"]) == ("Renamed", ["credits:read"])
 
 
-@pytest.mark.parametrize("days", [-1, 0, 5 * 366 + 1])
-async def test_expiry_in_the_past_or_after_five_years_is_rejected(ada, days):
-    expires_at = (datetime.now(UTC) + timedelta(days=days)).isoformat()
-
-    answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": expires_at})
+async def test_expiry_in_the_past_is_rejected(ada):
+    answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": datetime.now(UTC).isoformat()})
 
     assert_problem(answer, 422, "expiry_invalid")
 
@@ -197,17 +194,16 @@ async def test_number_of_valid_keys_is_limited_for_concurrent_requests(ada, owne
     assert_problem(next(one for one in answers if one.status_code == 402), 402, "api_keys_limit")
 
 
-@pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
-    joined, key = await join(ada.account_id, role), await key_of(ada)
+async def test_member_cannot_access_keys(ada, join, key_of):
+    member, key = await join(ada.account_id, "member"), await key_of(ada)
 
     for answer in (
-        await joined.get("/v1/api-keys"),
-        await joined.get(f"/v1/api-keys/{key.user_id}"),
-        await joined.post("/v1/api-keys", BODY),
-        await joined.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
-        await joined.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
-        await joined.delete(f"/v1/api-keys/{key.user_id}"),
+        await member.get("/v1/api-keys"),
+        await member.get(f"/v1/api-keys/{key.user_id}"),
+        await member.post("/v1/api-keys", BODY),
+        await member.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
+        await member.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
+        await member.delete(f"/v1/api-keys/{key.user_id}"),
     ):
         assert_problem(answer, 403, "permission_missing")
 
