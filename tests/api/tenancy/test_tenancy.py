@@ -74,9 +74,9 @@ def expected(rule, actor, where):
     """403 if role or scope forbid the operation for any id, otherwise 404."""
     if rule.needs == "operators_only" or (rule.needs == "users_only" and actor.name in KEYS):
         return 403
-    if where == "account" or actor.name == "nobody":
+    if where == "account" or actor.name == "outsider":
         return 404
-    if actor.name == "nobody who chooses":
+    if actor.name == "outsider who chooses":
         return 404 if rule.account == "path" else 422
     return 404 if rule.allows(actor.name) else 403
 
