@@ -115,7 +115,7 @@ async def test_quote_shows_the_run_in_progress(analyse, name):
 
 async def test_too_expensive_analysis_is_affordable_only_while_already_paid_for(analyse, name):
     for number in range(4):
-        await analyse(f"somebody{number}")
+        await analyse(f"profile{number}")
     await analyse(name)
 
     assert (await analyse("nasa", query=DRY)).json()["is_affordable"] is False

@@ -66,9 +66,9 @@ async def test_number_of_owned_accounts_is_limited_for_concurrent_requests(ada, 
 
 @pytest.mark.parametrize(("role", "status"), [("admin", 200), ("member", 403)])
 async def test_only_owners_and_admins_rename(ada, join, role, status):
-    somebody = await join(ada.account_id, role)
+    joined = await join(ada.account_id, role)
 
-    answer = await somebody.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"})
+    answer = await joined.patch(f"/v1/accounts/{ada.account_id}", {"name": "Renamed"})
 
     assert answer.status_code == status
     assert (await ada.get(f"/v1/accounts/{ada.account_id}")).json()["name"] == (

@@ -138,8 +138,8 @@ async def test_withdrawn_expired_and_unknown_links_are_not_found(ada, person, po
     answer = await ada.delete(f"{invitations_of(ada)}/{withdrawn['id']}")
 
     assert answer.status_code == 204
-    for somebody, token in ((grace, postbox.token(0)), (alan, postbox.token(1)), (grace, "invented")):
-        assert_problem(await accept(somebody, token), 404, "invitation_not_found")
+    for joined, token in ((grace, postbox.token(0)), (alan, postbox.token(1)), (grace, "invented")):
+        assert_problem(await accept(joined, token), 404, "invitation_not_found")
     assert_problem(await ada.delete(f"{invitations_of(ada)}/{withdrawn['id']}"), 404, "invitation_not_found")
 
 
@@ -179,9 +179,9 @@ async def test_inviting_a_member_is_a_conflict(ada, join):
     ("role", "invited_as", "code"), [("admin", "member", None), ("admin", "owner", "owners_only")]
 )
 async def test_role_of_the_inviter_limits_the_invited_role(ada, join, postbox, role, invited_as, code):
-    somebody = await join(ada.account_id, role)
+    joined = await join(ada.account_id, role)
 
-    answer = await somebody.post(
+    answer = await joined.post(
         invitations_of(ada), {"email": f"{uuid.uuid4().hex}@example.com", "role": invited_as}
     )
 

@@ -86,7 +86,7 @@ async def test_unfinished_and_foreign_ids_give_the_same_response(client, bearer,
     run_id = uuid.uuid4()
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", key.account_id)
     await owner.execute(
-        "select runs.start($1, $2, 'light_analysis', '{}', 1, 'analysis', 'nobody_listens')",
+        "select runs.start($1, $2, 'light_analysis', '{}', 1, 'analysis', 'no_worker')",
         *(key.account_id, run_id),
     )
     made, _ = await save()

@@ -57,12 +57,12 @@ async def test_audit_entry_has_the_operation_path_reason_and_body_hash(entries, 
 async def test_every_operator_route_is_recorded_without_its_own_code(client, operator, entries, document):
     asked = []
     for path, methods in document["paths"].items():
-        for method, told in methods.items():
-            if told["x-access"] != "operators_only" or told["operationId"] in SHOW_NO_TENANT:
+        for method, documented in methods.items():
+            if documented["x-access"] != "operators_only" or documented["operationId"] in SHOW_NO_TENANT:
                 continue
             url = re.sub(r"\{\w+\}", str(uuid.uuid4()), path)
             answer = await client.request(method, url, headers=operator)
-            asked.append((told["operationId"], answer.headers["X-Request-Id"], answer.status_code))
+            asked.append((documented["operationId"], answer.headers["X-Request-Id"], answer.status_code))
 
     written = {(entry["operation"], entry["request_id"], entry["status"]) for entry in await entries()}
     listed = [one for one in asked if one[0] == "listAuditLog"]
@@ -73,10 +73,10 @@ async def test_every_operator_route_is_recorded_without_its_own_code(client, ope
 
 async def test_only_reads_without_tenant_data_are_not_recorded(document):
     unwritten = {
-        (method, told["operationId"])
+        (method, documented["operationId"])
         for methods in document["paths"].values()
-        for method, told in methods.items()
-        if told["operationId"] in SHOW_NO_TENANT
+        for method, documented in methods.items()
+        if documented["operationId"] in SHOW_NO_TENANT
     }
 
     assert unwritten == {("get", operation) for operation in SHOW_NO_TENANT}

@@ -31,7 +31,7 @@ class Book:
             "subject": {"username": "ada"},
             "credits_held": 5,
             "transaction_type": "analysis",
-            "queue": "nobody_listens",
+            "queue": "no_worker",
         }
         started = await self.runs.start(NewRun(**values | changes))
         assert started.outcome == "started"

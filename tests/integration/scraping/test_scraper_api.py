@@ -180,7 +180,7 @@ FAULTS = {  # each with whether it may be charged
     "503": (lambda: Fault(503, b""), False),
     "truncated": (lambda: Fault(how="truncated"), True),
     "wrong schema": (lambda: Fault(200, {"data": {"user": [1]}}), True),
-    "somebody else": (lambda: Fault(200, natgeo(username="nasa")), True),
+    "another profile": (lambda: Fault(200, natgeo(username="nasa")), True),
     "empty": (lambda: Fault(200, b""), True),
     "html": (lambda: Fault(200, b"<html>Login - Instagram</html>", headers=TEXT), True),
     "drip": (lambda: Fault(how="drip"), True),

@@ -32,7 +32,7 @@ def _api(resources: Resources) -> ApiParts:
 def _worker(resources: Resources) -> WorkerParts:
     session = resources.database.admin("cron")
     expiry = LotExpiryJob(CreditMaintenance(PostgresLedger(session)), PostgresRetention(session))
-    return WorkerParts(job_handlers={"lot-expiry": expiry.carry_out})
+    return WorkerParts(job_handlers={"lot-expiry": expiry.run})
 
 
 CREDITS = Slice(

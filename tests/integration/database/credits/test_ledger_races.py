@@ -120,7 +120,7 @@ async def test_clients_killed_in_a_transaction_leave_a_consistent_ledger(address
         os.kill(client.pid, signal.SIGKILL)
         await client.wait()
 
-    await until(lambda: _nobody_else_is_connected(owner))
+    await until(lambda: _is_only_connection(owner))
     assert (await ledger.audit()) == []
     assert (await hold(ledger, tenant, "after")).repeated is False
 
@@ -129,7 +129,7 @@ async def _more_than(count, number):
     return await count() > number
 
 
-async def _nobody_else_is_connected(owner):
+async def _is_only_connection(owner):
     return not await owner.fetchval(
         "select exists (select from pg_stat_activity where application_name = 'killed_client')"
     )

@@ -53,12 +53,12 @@ LEAD = Lead(
 )
 
 
-def snapshot(anybody, at, *, is_xray=False, **opinion):
-    facts = facts_of(anybody, at)
+def snapshot(profile_, at, *, is_xray=False, **opinion):
+    facts = facts_of(profile_, at)
     score = score_of(
         "xray" if is_xray else "light",
         facts,
-        fit_of(anybody, BUSINESS.ideal_customer),
+        fit_of(profile_, BUSINESS.ideal_customer),
         judgement=changed(COMMERCIAL if is_xray else LIGHT, **opinion),
         psychographic=PSYCHOGRAPHIC if is_xray else None,
         post_ids={"p1": "1", "p2": "2"},
