@@ -101,7 +101,7 @@ async def test_unavailable_issuer_gives_503_and_fails_the_health_check(place, as
 
     assert_problem(answer, 503, "identity_unavailable")
     assert (identity.ok, readiness.status) == (False, "degraded")
-    assert identity.detail == "signing keys not loaded: ConnectError; no token can be checked"
+    assert identity.detail == "signing keys not loaded: ConnectError; no token can be verified"
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256", "HS256"])

@@ -37,8 +37,8 @@ async def test_completions_and_their_rows_are_marked_simulated(local, spender, o
         task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender
     )
 
-    answers = [await local.gateway.complete(question) for _ in range(2)]
-    texts = await local.gateway.embed(["a loom"], spender)
+    answers = [await local.resources.providers.gateway.complete(question) for _ in range(2)]
+    texts = await local.resources.providers.gateway.embed(["a loom"], spender)
 
     rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", spender.run_id)
     assert [(answer.cache, answer.is_simulated) for answer in answers] == [("none", True), ("exact", True)]
@@ -47,7 +47,9 @@ async def test_completions_and_their_rows_are_marked_simulated(local, spender, o
 
 
 async def test_profiles_and_their_rows_are_marked_simulated(local, spender, owner):
-    reads = [await local.profiles.read("ada.lovely", "deep", spender=spender) for _ in range(2)]
+    reads = [
+        await local.resources.providers.profiles.read("ada.lovely", "deep", spender=spender) for _ in range(2)
+    ]
 
     rows = await owner.fetch("select * from scrape_logs where run_id = $1", spender.run_id)
     assert [(read.is_cached, read.is_simulated) for read in reads] == [(False, True), (True, True)]
