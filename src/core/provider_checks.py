@@ -30,8 +30,8 @@ async def check_providers(application: Application) -> AsyncGenerator[ProviderCh
         yield _check(model.provider, model.name, kind, began_s, is_answered=kind == "answered")
         began_s = time.monotonic()
     yield await _tried("openai", "embeddings", application.gateway.embed(["check"], CostOwner()))
-    look = application.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
-    yield await _tried("apify", f"profile @{USERNAME}", look)
+    read = application.profiles.read(USERNAME, "light", cost_owner=CostOwner(), is_bypassed=True)
+    yield await _tried("apify", f"profile @{USERNAME}", read)
     payments = application.foundation.payments
     if payments.stripe_reader is not None:
         yield await _tried("stripe", "prices", payments.api.get("/v1/prices", limit=1))

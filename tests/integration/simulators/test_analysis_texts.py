@@ -8,8 +8,10 @@ import pytest
 
 from core.cli.client.businesses import EXAMPLE
 from features.analysis.domain.profile.facts import facts_of
+from features.analysis.domain.prompting.excerpts import excerpt_of
 from features.analysis.domain.prompting.output_sanitizer import allowed_words, clean_answer
-from features.analysis.domain.prompting.prompts import questions
+from features.analysis.domain.prompting.prompts import prompts_for
+from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED, Business, IdealCustomer
 from features.business.domain.profile import ProfileContent
 from features.business.domain.prompt import prompt_prefix
@@ -31,12 +33,14 @@ KINDS = ("slow.kitchen", "ada.lovely", "hostile.one", "nonlatin.one", "empty.one
 def completions(username, analysis_type, business=BUSINESS):
     """Typed outputs by name."""
     profile = read_profile([profile_item(username, 50, NOW)], username, now=NOW).profile
-    prompts = questions(analysis_type, business, profile, facts_of(profile, NOW), CostOwner())
+    facts, fit = facts_of(profile, NOW), fit_of(profile, business.ideal_customer)
+    excerpt = excerpt_of(analysis_type, profile, facts, fit)
+    prompts = prompts_for(analysis_type, business, facts, fit, excerpt, CostOwner())
     outputs = {}
     for name, prompt in prompts.items():
-        (schema,), parts = msgspec.json.schema_components([prompt.answer], ref_template="#/$defs/{name}")
-        value = Completions(prompt.stable, prompt.question).value({**schema, "$defs": parts})
-        outputs[name] = msgspec.convert(value, prompt.answer)
+        (schema,), parts = msgspec.json.schema_components([prompt.output_type], ref_template="#/$defs/{name}")
+        value = Completions(prompt.cached_prefix, prompt.user_message).value({**schema, "$defs": parts})
+        outputs[name] = msgspec.convert(value, prompt.output_type)
     return outputs
 
 
