@@ -25,19 +25,20 @@ async def check_providers(application: Application) -> AsyncGenerator[ProviderCh
     """Yields one check after another as they complete. The calls to models and scrapers cost money and are
     recorded like any other call; Stripe's is free.
     """
+    providers, payments = application.resources.providers, application.resources.payments
+    gateway = providers.gateway
     began_s = time.monotonic()
-    async for model, kind in application.gateway.check():
+    async for model, kind in gateway.check():
         yield _check(model.provider, model.name, kind, began_s, is_answered=kind == "answered")
         began_s = time.monotonic()
-    yield await _tried("openai", "embeddings", application.gateway.embed(["check"], CostOwner()))
-    read = application.profiles.read(USERNAME, "light", cost_owner=CostOwner(), is_bypassed=True)
-    yield await _tried("apify", f"profile @{USERNAME}", read)
-    payments = application.foundation.payments
+    yield await _checked("openai", "embeddings", gateway.embed(["check"], CostOwner()))
+    look = providers.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
+    yield await _checked("apify", f"profile @{USERNAME}", look)
     if payments.stripe_reader is not None:
-        yield await _tried("stripe", "prices", payments.api.get("/v1/prices", limit=1))
+        yield await _checked("stripe", "prices", payments.api.get("/v1/prices", limit=1))
 
 
-async def _tried(provider: str, what: str, call: Awaitable[Any]) -> ProviderCheck:
+async def _checked(provider: str, what: str, call: Awaitable[Any]) -> ProviderCheck:
     began_s = time.monotonic()
     try:
         answer = await call

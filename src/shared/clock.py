@@ -1,8 +1,12 @@
-"""Port for the current time."""
+"""Current time."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
     def __call__(self) -> datetime: ...
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)

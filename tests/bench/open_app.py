@@ -17,9 +17,9 @@ from litestar.middleware import DefineMiddleware
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from core.api.health import HealthController
-from core.app import given
+from core.app import provide
 from core.wiring.application import Application, build
-from core.wiring.bootstrap import local_issuer, runtime
+from core.wiring.bootstrap import local_issuer, read_runtime
 from features.credits.controllers.credits import CreditsController
 from shared.caller import Caller
 from shared.http.strict_body import StrictRequest
@@ -41,14 +41,14 @@ class NoDoor:
 
 
 async def serve(port: int, principals: int) -> None:
-    place = runtime(os.environ)
+    place = read_runtime(os.environ)
     async with build(place) as application:
         issuer = local_issuer(place.settings)
         tokens = [
             issuer.token(f"bench-{number}@example.com", lifetime=timedelta(hours=1))
             for number in range(principals)
         ]
-        authenticate = application.authenticator.authenticate
+        authenticate = application.dependencies["authenticator"].authenticate
         callers = [(await authenticate(f"Bearer {token}".encode(), None)).caller for token in tokens]
         server = server_of(open_app(application, callers), port)
         loop = asyncio.get_running_loop()
@@ -61,11 +61,11 @@ def open_app(application: Application, callers: list[Caller]) -> ASGIApp:
     litestar = Litestar(
         [HealthController, CreditsController],
         dependencies={
-            "health": given(application.health),
-            "authenticator": given(application.authenticator),
-            "readiness_limits": given(FailureRateLimit(application.poll_limits, 0)),
-            "balances": given(application.balances),
-            "statements": given(application.statements),
+            "health": provide(application.health),
+            "authenticator": provide(application.dependencies["authenticator"]),
+            "readiness_limits": provide(FailureRateLimit(application.poll_limits, 0)),
+            "balances": provide(application.dependencies["balances"]),
+            "statements": provide(application.dependencies["statements"]),
         },
         middleware=[DefineMiddleware(NoDoor, callers=callers)],
         request_class=StrictRequest,

@@ -11,7 +11,7 @@ from pathlib import Path
 import asyncpg
 
 from core.settings.settings import SECRETS, Settings
-from core.wiring.bootstrap import DatabaseUrls, apply_migrations, database_addresses, runtime, start_logs
+from core.wiring.bootstrap import DatabaseUrls, apply_migrations, database_addresses, read_runtime, start_logs
 
 PROJECT = Path(__file__).parents[2]
 
@@ -39,10 +39,10 @@ async def open_place() -> AsyncGenerator[Place]:
     parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         environ = _clean_environment(Path(folder))
-        settings = runtime(environ).settings
+        settings = read_runtime(environ).settings
         start_logs(settings, level=logging.WARNING)
         async with database_addresses(settings) as addresses:
-            await apply_migrations(settings, addresses)
+            await apply_migrations(settings, addresses, {})
             owner = await asyncpg.connect(addresses.owner)
             try:
                 await _check_durability(owner)

@@ -135,7 +135,7 @@ async def _runs_at_work(place: Place, customers: list[Customer], address: str) -
         open_database(place) as database,
     ):
         session, executor = database.admin("benchmark"), str(uuid4())
-        await PostgresWorkerRegistry(session).enlist(executor, host="bench", queues=[])
+        await PostgresWorkerRegistry(session).register(executor, host="bench", queues=[])
         runs = PostgresRuns(session)
         begun: list[tuple[Customer, UUID]] = []
         for customer in customers:

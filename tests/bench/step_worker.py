@@ -3,17 +3,18 @@
 import dataclasses
 import logging
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 import uvloop
 from runs import KIND
 
 from core.engine.run_context import RunContext
 from core.engine.workflow import RunResult, Workflow
-from core.processes.worker import Duties, work
-from core.wiring.bootstrap import Runtime, runtime, start_logs
-from core.wiring.engine import opened_duties
+from core.processes.signals import termination
+from core.processes.worker import run_engine
+from core.wiring.bootstrap import Runtime, read_runtime, start_logs
+from core.wiring.engine import engine_config
+from core.wiring.resources import open_resources
+from core.wiring.slice import WorkerParts
 from features.runs.domain.run import RunEnd
 
 
@@ -25,7 +26,7 @@ async def no_clients() -> None:
     """Prepares no provider clients, because they would be measured although no run uses them."""
 
 
-async def carry_out(work: RunContext) -> RunResult:
+async def execute(work: RunContext) -> RunResult:
     steps = work.run.subject["steps"]
     for number in range(steps):
         await work.step(f"step_{number}", nothing, returns=int, percent=100 * number // steps)
@@ -33,13 +34,13 @@ async def carry_out(work: RunContext) -> RunResult:
     return RunResult(ending)
 
 
-@asynccontextmanager
-async def duties(place: Runtime) -> AsyncGenerator[Duties]:
-    async with opened_duties(place) as (opened, _):
-        yield dataclasses.replace(opened, workflows=(Workflow(KIND, carry_out),), warm_up=no_clients), {}
+async def run_worker(runtime: Runtime) -> None:
+    async with open_resources(runtime) as resources:
+        config = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, execute),)))
+        await run_engine(dataclasses.replace(config, warm_up=no_clients), {}, termination())
 
 
 if __name__ == "__main__":
-    here = runtime(os.environ)
+    here = read_runtime(os.environ)
     start_logs(here.settings, level=logging.WARNING)
-    uvloop.run(work(duties(here)))
+    uvloop.run(run_worker(here))

@@ -11,7 +11,7 @@ from place import Place
 from tenants import ENTRIES_FEW, make_tenant
 
 from core.wiring.application import Application, build
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from shared.ids import AccountId
 from shared.llm import CostOwner, StructuredPrompt
 from simulators.supervisor import Simulators
@@ -56,7 +56,7 @@ class World:
         )
 
     async def ask(self) -> None:
-        await self.application.gateway.complete(self.prompt())
+        await self.application.resources.providers.gateway.complete(self.question())
 
     async def take_ms(self, routes: Mapping[str, int]) -> None:
         """Sets a fixed latency for these routes."""
@@ -85,7 +85,7 @@ async def open_world(place: Place, **environ: str) -> AsyncGenerator[World]:
     }
     try:
         async with (
-            build(runtime(given)) as application,
+            build(read_runtime(given)) as application,
             httpx.AsyncClient(base_url=address, timeout=30) as http,
         ):
             yield World(application, http, CostOwner(account_id=AccountId(account_id)), given)

@@ -18,8 +18,8 @@ class FakeSource(ProfileSource):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def fetch_profile(self, username, *, posts_max, cost_owner):
-        self.fetches.append((username, posts_max, cost_owner))
+    async def fetch(self, username, *, posts_max, spender):
+        self.looks.append((username, posts_max, spender))
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -42,11 +42,11 @@ class FakeKnown(ProfileCache):
         ]
         return max(found, key=lambda scrape: scrape.scraped_at, default=None)
 
-    async def put(self, username, scrape):
+    async def save(self, username, scrape):
         self.entries[username, depth_of(scrape.posts_asked)] = scrape
 
     async def delete(self, username):
-        self.entries = {key: scrape for key, scrape in self.entries.items() if key[0] != username}
+        self.entries = {key: look for key, look in self.entries.items() if key[0] != username}
 
     def depths(self, username="ann"):
         return sorted(depth for name, depth in self.entries if name == username)

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from core.app import create_app
 from core.wiring.application import build
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from tests.conftest import PROJECT, client_for, copy_of
-from tests.support import answers, free_port, somebody_works, until
+from tests.support import answers, free_port, register_worker, until
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def kept_logging(monkeypatch):
 @pytest.fixture(scope="session")
 async def stripe_control(application):
     """Client of the simulator's control API: payments, declined cards and passing time at Stripe."""
-    address = await application.foundation.simulators.address()
+    address = await application.resources.simulators.address()
     async with httpx.AsyncClient(base_url=f"{address}/_stripe", timeout=30) as http:
         yield http
 
@@ -135,7 +135,7 @@ async def counting_addresses(cluster, template):
     """Database for tests of rate limits, with a copy of the default limits."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
-        await somebody_works(connection)
+        await register_worker(connection)
         await connection.execute("create table oslira.delivered_limits as table rate_limits")
         await connection.close()
         yield addresses
@@ -171,7 +171,7 @@ async def open_client(limited_addresses, place):
                 "OSLIRA_DATA_DIR": str(place.settings.data_dir),
                 **environ,
             }
-            application = await stack.enter_async_context(build(runtime(settings)))
+            application = await stack.enter_async_context(build(read_runtime(settings)))
             transport = httpx.ASGITransport(
                 create_app(application), raise_app_exceptions=False, client=(peer, 1)
             )

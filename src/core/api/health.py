@@ -5,27 +5,31 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from litestar import Controller, Request, Response, get
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
 
 from features.auth.application.authentication import Authenticator
 from shared.errors import Unavailable
+from shared.http.responses import ok
 from shared.http.route_policy import PUBLIC, UNCOUNTED
 from shared.middleware.rate_limits import FailureRateLimit
 
 VERSION = "0.1.0"
-PROBE_TIMEOUT_S = 5.0
-REMEMBERED_FOR_S = 1.0
+CHECK_TIMEOUT_S = 5.0
+CACHED_FOR_S = 1.0
 LIMITS_TIMEOUT_S = 1.0
 
 Mode = Literal["real", "local", "simulated", "absent"]
-Probe = Callable[[], Awaitable[str]]
-"""Returns a short description of the binding's state; raises if the binding does not work."""
+
+
+class HealthCheck(NamedTuple):
+    """``check`` returns a short description of the binding's state; raises if the binding does not work."""
+
+    mode: Mode
+    check: Callable[[], Awaitable[str]]
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,41 +55,44 @@ class Liveness(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(slots=True)
 class Health:
     environment: str
-    probes: Mapping[str, tuple[Mode, Probe]]
+    checks: Mapping[str, HealthCheck]
     essential: frozenset[str]  # no request succeeds without these; most succeed without the others
     _last: tuple[float, Readiness] | None = None
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _checking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def readiness(self) -> Readiness:
-        """Runs all health checks. The result is cached for REMEMBERED_FOR_S, so frequent calls are cheap."""
-        async with self._asking:
-            if self._last and time.monotonic() - self._last[0] < REMEMBERED_FOR_S:
+        """Runs all health checks. The result is cached for CACHED_FOR_S, so frequent calls are cheap."""
+        async with self._checking:
+            if self._last and time.monotonic() - self._last[0] < CACHED_FOR_S:
                 return self._last[1]
-            bindings = await asyncio.gather(*(_ask(mode, probe) for mode, probe in self.probes.values()))
-            found = dict(zip(self.probes, bindings, strict=True))
+            results = await asyncio.gather(*(_run(mode, check) for mode, check in self.checks.values()))
+            bindings = dict(zip(self.checks, results, strict=True))
             readiness = Readiness(
-                status=self._status(found), environment=self.environment, version=VERSION, bindings=found
+                status=self._status(bindings),
+                environment=self.environment,
+                version=VERSION,
+                bindings=bindings,
             )
             self._last = (time.monotonic(), readiness)
             return readiness
 
     def _status(self, bindings: Mapping[str, Binding]) -> Literal["ready", "degraded", "not_ready"]:
-        broken = {name for name, binding in bindings.items() if not binding.ok}
-        if broken & self.essential:
+        failed = {name for name, binding in bindings.items() if not binding.ok}
+        if failed & self.essential:
             return "not_ready"
-        return "degraded" if broken else "ready"
+        return "degraded" if failed else "ready"
 
 
-async def _ask(mode: Mode, probe: Probe) -> Binding:
+async def _run(mode: Mode, check: Callable[[], Awaitable[str]]) -> Binding:
     try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
-            return Binding(ok=True, mode=mode, detail=await probe())
+        async with asyncio.timeout(CHECK_TIMEOUT_S):
+            return Binding(ok=True, mode=mode, detail=await check())
     except Exception as error:  # noqa: BLE001  any error is a failed check
         # Shows only the type of the error, because its text may contain an address with a password.
-        return Binding(ok=False, mode=mode, detail=_named(error))
+        return Binding(ok=False, mode=mode, detail=_description(error))
 
 
-def _named(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     cause = error.__cause__
     if isinstance(error, HealthCheckFailed):
         return str(error)
@@ -96,54 +103,36 @@ class HealthCheckFailed(RuntimeError):
     """A failed health check whose text is safe to show."""
 
 
-LIVENESS_EXAMPLE = {"status": "ok", "version": VERSION}
-READINESS_EXAMPLE = {
-    "status": "ready",
-    "environment": "local",
-    "version": VERSION,
-    "bindings": {"database": {"ok": True, "mode": "local", "detail": "PostgreSQL 18.4"}},
-}
-
-
 class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
     opt = PUBLIC | UNCOUNTED  # the shared rate limits need the database, which may be down
     security = ({},)
 
-    @get(
-        "/",
-        operation_id="getHealth",
-        summary="Liveness",
-        sync_to_thread=False,
-        responses={
-            200: ResponseSpec(Liveness, description="It answers", examples=[Example(value=LIVENESS_EXAMPLE)])
-        },
-    )
-    def liveness(self) -> Liveness:
-        """Whether the process answers at all. Restart it when this fails."""
+    @get("/", sync_to_thread=False)
+    def get_health(self) -> Liveness:
+        """Check that the process responds; restart it if this fails."""
         return Liveness(status="ok", version=VERSION)
 
     @get(
         "/ready",
-        operation_id="getReadiness",
-        summary="Readiness",
         responses={
-            200: ResponseSpec(Readiness, description="Ready", examples=[Example(value=READINESS_EXAMPLE)]),
-            503: ResponseSpec(Readiness, description="A binding that every request needs does not work"),
+            200: ok(Readiness, "Ready or degraded"),
+            503: ok(Readiness, "A dependency of every request does not work"),
         },
     )
-    async def ready(
+    async def get_readiness(
         self,
         request: Request[Any, Any, Any],
         health: NamedDependency[Health],
         authenticator: NamedDependency[Authenticator],
         readiness_limits: NamedDependency[FailureRateLimit],
     ) -> Response[Readiness]:
-        """Whether this process can do its work. With an operator's token also each binding: whether it works,
-        and whether it is real, local, simulated or absent.
+        """Check whether this process can handle requests.
 
-        Send no traffic while this answers 503. `degraded` means that most requests can be answered.
+        Send it no traffic while the status is 503. `degraded` means that most requests succeed. With an
+        operator's token the response lists each dependency (`bindings`): whether it works, and whether it is
+        real, local, simulated or absent.
         """
         with suppress(Unavailable, TimeoutError):  # readiness does not depend on the rate limits
             async with asyncio.timeout(LIMITS_TIMEOUT_S):

@@ -2,40 +2,54 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 import structlog
 
+from features.billing.domain.job_summary import JobSummary
 from features.operations.application.ports import CronExecutions
-from features.operations.domain.jobs import FINDINGS_MAX, CronRun, Job, Report
+from features.operations.domain.jobs import FINDINGS_MAX, CronRun, Job, JobFinding, Report
 from shared.errors import DomainError, Unavailable
 from shared.retry import RetryPolicy, until_database_answers
 
+MINUTE_S, HOUR_S = 60.0, 3_600.0
 # Counts crashes and deployments.
 ATTEMPTS_MAX = 10
-PATIENCE = RetryPolicy(attempts_max=4, wait_s_first=2.0)
+RETRY = RetryPolicy(attempts_max=4, wait_s_first=2.0)
 NOTHING = Report(counts={})
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("cron")
 
 
-class JobHandler(Protocol):
-    """Code of a job. Must be idempotent, also after a partial execution. A dry run counts without changes."""
+JobHandler = Callable[..., Awaitable[Report]]
+"""Code of a job; receives the keyword ``is_dry_run``. A dry run counts without changes. A job may be executed
+twice, and by two processes concurrently, so its handler must be idempotent, also after a partial execution.
+"""
 
-    async def carry_out(self, *, is_dry_run: bool) -> Report: ...
+
+def summarized(handler: Callable[..., Awaitable[JobSummary]]) -> JobHandler:
+    """Return a handler that reports the billing slice's ``JobSummary``."""
+
+    async def run(*, is_dry_run: bool) -> Report:
+        summary = await handler(is_dry_run=is_dry_run)
+        return Report(
+            counts=dict(summary.counts),
+            findings=tuple(JobFinding(kind=one.kind, subject=one.subject) for one in summary.discrepancies),
+        )
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunner:
     jobs: Mapping[str, Job]
-    chores: Mapping[str, JobHandler]
+    handlers: Mapping[str, JobHandler]
     executions: CronExecutions
-    patience: RetryPolicy = PATIENCE
+    retry: RetryPolicy = RETRY
 
-    async def carry_out(self, executor: str, job: str, slot: str) -> str:
+    async def run(self, executor: str, job: str, slot: str) -> str:
         """Body of a SystemWorkflow. Raises CancelledError if this worker was fenced."""
         outcome, run = await until_database_answers(
             lambda: self.executions.begin(
@@ -46,9 +60,11 @@ class JobRunner:
             raise asyncio.CancelledError(outcome)
         if run is None or outcome == "ended":
             return outcome
-        report, error = (NOTHING, "attempts_exhausted") if outcome == "exhausted" else await self._do(run)
-        kept = Report(counts=report.counts, findings=report.findings[:FINDINGS_MAX])
-        is_mine = await until_database_answers(lambda: self.executions.finish(run, kept, error=error))
+        report, error = (
+            (NOTHING, "attempts_exhausted") if outcome == "exhausted" else await self._execute(run)
+        )
+        stored = Report(counts=report.counts, findings=report.findings[:FINDINGS_MAX])
+        is_mine = await until_database_answers(lambda: self.executions.finish(run, stored, error=error))
         self._log_end(run, report, error)
         return "done" if is_mine else "ended"
 
@@ -67,29 +83,29 @@ class JobRunner:
             counts=dict(report.counts),
         )
 
-    async def _do(self, run: CronRun) -> tuple[Report, str | None]:
-        job, chore = self.jobs.get(run.job), self.chores.get(run.job)
-        if job is None or chore is None:
+    async def _execute(self, run: CronRun) -> tuple[Report, str | None]:
+        job, handler = self.jobs.get(run.job), self.handlers.get(run.job)
+        if job is None or handler is None:
             return NOTHING, "job_unknown"
         try:
             async with asyncio.timeout(job.time_limit_s):
-                return await self._patiently(chore, is_dry_run=run.is_dry_run), None
+                return await self._with_retries(handler, is_dry_run=run.is_dry_run), None
         except TimeoutError:
             return NOTHING, "time_limit"
         except DomainError as error:
             return NOTHING, error.code
         except Exception:
-            log.exception("job_broken", job=run.job)
+            log.exception("job_handler_failed", job=run.job)
             return NOTHING, "internal_error"
 
-    async def _patiently(self, chore: JobHandler, *, is_dry_run: bool) -> Report:
+    async def _with_retries(self, handler: JobHandler, *, is_dry_run: bool) -> Report:
         """Retry on ``Unavailable``; safe because handlers are idempotent."""
         attempt = 0
         while True:
             try:
-                return await chore.carry_out(is_dry_run=is_dry_run)
+                return await handler(is_dry_run=is_dry_run)
             except Unavailable as failure:
                 attempt += 1
-                if attempt >= self.patience.attempts_max:
+                if attempt >= self.retry.attempts_max:
                     raise
-                await asyncio.sleep(self.patience.wait_s(attempt - 1, failure.retry_after_s))
+                await asyncio.sleep(self.retry.wait_s(attempt - 1, failure.retry_after_s))

@@ -9,11 +9,10 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 import structlog
-from apscheduler.schedulers.asyncio import AsyncIOScheduler
-from apscheduler.triggers.interval import IntervalTrigger
 
 from core.cron.cron_expressions import CronSchedule
 from features.operations.application.ports import Claim, CronClaims
@@ -34,14 +33,14 @@ class Scheduler:
     """Background service that claims due slots, see ``core.processes.background``."""
 
     def __init__(
-        self, jobs: Iterable[Job], claims: CronClaims, now: Clock, timetable: CronSchedule | None = None
+        self, jobs: Iterable[Job], claims: CronClaims, now: Clock, schedule: CronSchedule | None = None
     ) -> None:
         self._jobs = tuple(jobs)
         self._claims = claims
         self._now = now
-        self._timetable = timetable or CronSchedule()
+        self._schedule = schedule or CronSchedule()
 
-    async def attend(self, stopping: asyncio.Event) -> None:
+    async def run(self, stopping: asyncio.Event) -> None:
         """Claim missed slots first, then each slot when it is due, until ``stopping`` is set."""
         # Our own log already has an entry for each claimed slot.
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
@@ -49,17 +48,17 @@ class Scheduler:
         scheduler.start()
         try:
             for job in self._jobs:
-                await self.offer(job, "catch_up")
+                await self.claim_due(job, "catch_up")
             await stopping.wait()
         finally:
             scheduler.shutdown(wait=False)
 
-    async def offer(self, job: Job, trigger: Trigger) -> datetime | None:
+    async def claim_due(self, job: Job, trigger: Trigger) -> datetime | None:
         """Claim the most recent due slot and return it. Returns None when there is none, when it is claimed
         already, or when it was missed and its job skips missed slots. Earlier slots are never executed.
         """
         now = self._now()
-        slot = self._timetable.latest_until(job, now)
+        slot = self._schedule.latest_until(job, now)
         if slot is None or (job.missed == "skip" and now - slot > MISSED_AFTER):
             return None
         outcome, _ = await self._claims.claim(Claim(job=job.name, slot=slot, id=uuid4(), trigger=trigger))
@@ -69,14 +68,18 @@ class Scheduler:
         return slot
 
     async def fire(self, job: Job) -> None:
-        await until_database_answers(lambda: self.offer(job, "schedule"))
+        await until_database_answers(lambda: self.claim_due(job, "schedule"))
 
-    def _scheduler(self) -> AsyncIOScheduler:
+    def _scheduler(self) -> Any:  # noqa: ANN401  APScheduler has no type stubs
+        # The import takes a quarter of a second, which other processes should not pay.
+        from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415
+        from apscheduler.triggers.interval import IntervalTrigger  # noqa: PLC0415
+
         scheduler = AsyncIOScheduler(timezone=UTC)
         for job in self._jobs:
             scheduler.add_job(
                 self.fire,
-                self._timetable.trigger(job),
+                self._schedule.trigger(job),
                 args=(job,),
                 id=job.name,
                 # Always fire: the job's own rule decides whether a slot is too late.

@@ -58,8 +58,8 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Stored result of a step."""
 
     value: Any = None
-    # Code and text; ``runs.retry`` in SQL reads the stored name.
-    failure: tuple[str, str] | None = msgspec.field(name="refusal", default=None)
+    # Code and text; ``runs.copy_steps`` in SQL reads the name of this field.
+    failure: tuple[str, str] | None = None
     is_cancelled: bool = False
 
 

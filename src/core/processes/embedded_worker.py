@@ -3,35 +3,34 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from core.wiring.resources import Resources
+from core.processes.background import run_services
+from core.wiring.slice import Resources
+from core.wiring.slices.operations import scheduler
 
 SideTask = Callable[[Resources, asyncio.Event], Awaitable[None]]
 """Additional task of a server process; runs until the event is set."""
 
 
-async def run_worker_in_api(foundation: Resources, stopping: asyncio.Event) -> None:
+async def run_worker_in_api(resources: Resources, stopping: asyncio.Event) -> None:
     """Run the worker until ``stopping`` is set. The engine is imported in a thread, because the import takes
-    seconds and the server must answer requests meanwhile.
+    seconds and the server must respond meanwhile.
     """
-    foundation.place.report_step("Starting the worker and the scheduler")
-    foundation.engine.is_wanted = True
-    work = await asyncio.to_thread(_work, foundation)
-    await work(stopping)
+    resources.engine.is_wanted = True
+    resources.runtime.report_step("Starting the worker and the scheduler")
+    run = await asyncio.to_thread(_import_engine, resources)
+    await run(stopping)
 
 
-def _work(foundation: Resources) -> Callable[[asyncio.Event], Awaitable[None]]:
+def _import_engine(resources: Resources) -> Callable[[asyncio.Event], Awaitable[None]]:
     from core.engine.supervisor import supervise_engine  # noqa: PLC0415
-    from core.processes.background import run_services  # noqa: PLC0415
-    from core.wiring.attendants import attendants_on  # noqa: PLC0415
-    from core.wiring.engine import parts_on  # noqa: PLC0415
-    from core.wiring.scheduler import scheduler_on  # noqa: PLC0415
+    from core.wiring.engine import engine_config, worker_parts  # noqa: PLC0415
 
-    parts = parts_on(foundation)
-    attendants = {**attendants_on(foundation), "scheduler": scheduler_on(foundation)}
+    parts = worker_parts(resources)
+    config = engine_config(resources, parts)
 
-    async def work(stopping: asyncio.Event) -> None:
+    async def run(stopping: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(supervise_engine(parts, stopping, foundation.engine))
-            group.create_task(run_services(attendants, stopping))
+            group.create_task(supervise_engine(config, stopping, resources.engine))
+            group.create_task(run_services({**parts.services, "scheduler": scheduler(resources)}, stopping))
 
-    return work
+    return run

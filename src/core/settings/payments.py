@@ -23,9 +23,9 @@ def read_webhook_secrets(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
 def unsafe_webhook_secrets(secrets: tuple[str, ...], *, is_stripe_real: bool) -> list[str]:
     wrongs: list[str] = []
     if is_stripe_real and not secrets:
-        wrongs.append(f"{SECRETS_VARIABLE}: without it nobody could tell Stripe's messages from forged ones.")
+        wrongs.append(f"{SECRETS_VARIABLE}: without it forged events could not be detected.")
     if LOCAL_SECRET in secrets:
-        wrongs.append(f"{SECRETS_VARIABLE}: the simulator's is known to everybody.")
+        wrongs.append(f"{SECRETS_VARIABLE}: the simulator's secret is public.")
     if any(_is_weak(secret.removeprefix(PREFIX)) for secret in secrets if secret != LOCAL_SECRET):
         wrongs.append(
             f"{SECRETS_VARIABLE}: too short or too simple to be Stripe's. Copy what it shows beside the"

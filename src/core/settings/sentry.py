@@ -17,7 +17,7 @@ def read_sentry_dsn(lookup: Lookup, wrongs: list[str]) -> str:
 
 def unsafe_sentry_dsn(dsn: str) -> list[str]:
     if dsn and not dsn.startswith("https://"):
-        return ["SENTRY_DSN: without https:// everybody on the way reads along."]
+        return ["SENTRY_DSN: without https:// the events are sent unencrypted."]
     return []
 
 

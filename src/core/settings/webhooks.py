@@ -36,8 +36,7 @@ def read_notices(lookup: Lookup, wrongs: list[str], *, is_local: bool) -> Webhoo
     ]
     if given and not is_local:
         wrongs.append(
-            "OSLIRA_EGRESS_ALLOW: whoever has an account could reach those networks; it is for a local"
-            " environment."
+            "OSLIRA_EGRESS_ALLOW: every customer could reach these networks; it is for a local environment."
         )
     return WebhookSettings(signing_key=key, egress_allow=(given or LOOPBACK) if is_local else ())
 

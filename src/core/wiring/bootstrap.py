@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from core.engine.schema import migrate_engine
 from core.settings.settings import SECRETS, InvalidSettings, Lookup, Settings, read_settings
@@ -35,7 +36,7 @@ class Runtime:
     report_step: Callable[[str], None] = ignore_step
 
 
-def runtime(environ: Mapping[str, str]) -> Runtime:
+def read_runtime(environ: Mapping[str, str]) -> Runtime:
     """Read the settings. Raises InvalidSettings with the complete list of variables to set."""
     prefix = environ.get("OSLIRA_SECRETS_PREFIX", "")
     try:
@@ -101,35 +102,39 @@ async def database_addresses(settings: Settings) -> AsyncGenerator[DatabaseUrls]
         )
 
 
-async def apply_migrations(settings: Settings, addresses: DatabaseUrls) -> tuple[list[str], int]:
+async def apply_migrations(
+    settings: Settings, addresses: DatabaseUrls, slice_folders: Mapping[str, Path]
+) -> tuple[list[str], int]:
     """Returns the names of the applied migrations and the number of new prices. Our schema is migrated first,
     because it creates the roles that the engine's schema is granted to.
     """
-    names = await migrate(addresses.owner, set_passwords=not settings.database_user_url)
+    names = await migrate(
+        addresses.owner, set_passwords=not settings.database_user_url, slice_folders=slice_folders
+    )
     engine = await migrate_engine(addresses.owner)
     prices_count = await load_prices(addresses.owner, read_price_list())
     return (names if engine is None else [*names, engine]), prices_count
 
 
-async def current_addresses(place: Runtime, addresses: DatabaseUrls) -> DatabaseUrls:
+async def current_addresses(runtime: Runtime, addresses: DatabaseUrls) -> DatabaseUrls:
     """Reads the settings for each connection, because the secret may have been rotated."""
-    if place.secrets is None or place.settings.embedded_database:
+    if runtime.secrets is None or runtime.settings.embedded_database:
         return addresses
-    return _configured_addresses(await asyncio.to_thread(read_settings, place.lookup))
+    return _configured_addresses(await asyncio.to_thread(read_settings, runtime.lookup))
 
 
 @asynccontextmanager
-async def open_database(place: Runtime, addresses: DatabaseUrls) -> AsyncGenerator[Database]:
+async def open_database(runtime: Runtime, addresses: DatabaseUrls) -> AsyncGenerator[Database]:
     async def user_url() -> str:
-        return (await current_addresses(place, addresses)).user
+        return (await current_addresses(runtime, addresses)).user
 
     async def admin_url() -> str:
-        return (await current_addresses(place, addresses)).admin
+        return (await current_addresses(runtime, addresses)).admin
 
     async with connect(
         user_url=user_url,
         admin_url=admin_url,
-        pool_size=place.settings.database_pool_size,
-        statement_cache=place.settings.database_pooler == "session",
+        pool_size=runtime.settings.database_pool_size,
+        statement_cache=runtime.settings.database_pooler == "session",
     ) as database:
         yield database

@@ -1,74 +1,65 @@
-"""Configuration of the durable engine: our database, workflows and queues."""
+"""Configuration of the durable engine: our database, and the workflows, queues and jobs of all slices."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from core.cron.job_runner import JobRunner
 from core.engine.configuration import EngineDatabase
 from core.engine.engine import EngineConfig
-from core.engine.workflow import Queue, Workflow
-from core.processes.background import BackgroundService
-from core.wiring.attendants import attendants_on
-from core.wiring.bootstrap import Runtime, current_addresses
-from core.wiring.cron import cron_routine
-from core.wiring.resources import Resources, open_foundation
-from core.wiring.workflows import workflows_of
+from core.engine.workflow import Queue, SystemWorkflow
+from core.wiring.bootstrap import current_addresses
+from core.wiring.slice import Resources, WorkerParts, merged, queues_of
 from features.runs.application.ports import WorkerRegistry
 from infrastructure.database.clients import AdminClient
+from infrastructure.database.operations.cron import PostgresCron
 from infrastructure.database.pool import open_pool
 from infrastructure.database.runs.runs import PostgresRuns
 from infrastructure.database.runs.workers import PostgresWorkerRegistry
 
-# A bulk run only waits for its runs, so a worker can hold many of them and poll for them less often.
-QUEUES = (
-    Queue(name="runs", poll_interval_s=0.1, worker_concurrency=20),
-    Queue(name="bulk", poll_interval_s=0.5, worker_concurrency=50),
-    Queue(name="cron", poll_interval_s=1.0, worker_concurrency=1),
-)
 # Part of the drain time that is reserved for releasing unfinished workflows to other workers.
-HAND_ON_S = 2.0
+REASSIGN_S = 2.0
 
 
-def workflows_on(foundation: Resources) -> tuple[Workflow, ...]:
-    return workflows_of(foundation.database, foundation.books, foundation.providers)
+def worker_parts(resources: Resources) -> WorkerParts:
+    """The contributions of all slices to a worker."""
+    parts = [slice_.worker(resources) for slice_ in resources.slices]
+    return WorkerParts(
+        workflows=tuple(workflow for part in parts for workflow in part.workflows),
+        job_handlers=merged(part.job_handlers for part in parts),
+        services=merged(part.services for part in parts),
+    )
 
 
-@asynccontextmanager
-async def opened_duties(
-    place: Runtime, *, listens_to: tuple[str, ...] | None = None
-) -> AsyncGenerator[tuple[EngineConfig, dict[str, BackgroundService]]]:
-    """Engine configuration and background services of a process that is only a worker."""
-    async with open_foundation(place) as foundation:
-        yield parts_on(foundation, listens_to=listens_to), attendants_on(foundation)
-
-
-def parts_on(
-    foundation: Resources,
+def engine_config(
+    resources: Resources,
+    parts: WorkerParts,
     *,
-    workflows: tuple[Workflow, ...] | None = None,
-    queues: tuple[Queue, ...] = QUEUES,
+    queues: tuple[Queue, ...] | None = None,
     listens_to: tuple[str, ...] | None = None,
 ) -> EngineConfig:
-    """``workflows`` defaults to all workflows, ``listens_to`` (names of queues) to all queues."""
-    place, addresses = foundation.place, foundation.addresses
-    pools_transactions = place.settings.database_pooler == "transaction"
-    drain_s = place.settings.drain_s
-
-    async def admin_url() -> str:
-        return (await current_addresses(place, addresses)).admin
+    """``queues`` defaults to those of the slices, ``listens_to`` (names of queues) to all of them."""
+    settings, database = resources.runtime.settings, resources.database
+    queues = queues_of(resources.slices) if queues is None else queues
+    jobs = JobRunner(resources.jobs, parts.job_handlers, PostgresCron(database.admin("cron")))
+    pools_transactions = settings.database_pooler == "transaction"
 
     @asynccontextmanager
     async def open_registry() -> AsyncGenerator[WorkerRegistry]:
+        async def admin_url() -> str:
+            return (await current_addresses(resources.runtime, resources.addresses)).admin
+
         async with open_pool(admin_url, size_max=1, statement_cache=not pools_transactions) as pool:
             yield PostgresWorkerRegistry(AdminClient(pool, "worker registry"))
 
     return EngineConfig(
-        database=EngineDatabase(addresses.admin, pools_transactions),
+        database=EngineDatabase(resources.addresses.admin, pools_transactions),
         open_registry=open_registry,
-        executions=PostgresRuns(foundation.database.admin("runs")),
-        workflows=workflows_on(foundation) if workflows is None else workflows,
+        executions=PostgresRuns(database.admin("runs")),
+        workflows=parts.workflows,
         queues=queues,
         listens_to=tuple(queue.name for queue in queues) if listens_to is None else listens_to,
-        drain_s=max(drain_s - HAND_ON_S, drain_s / 2),
-        warm_up=foundation.providers.prepare,
-        system_workflows=(cron_routine(foundation),),
+        drain_s=max(settings.drain_s - REASSIGN_S, settings.drain_s / 2),
+        warm_up=resources.providers.prepare,
+        # ``scheduling.claim`` enqueues under this name.
+        system_workflows=(SystemWorkflow("cron_job", jobs.run),),
     )

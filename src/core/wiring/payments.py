@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.processes.listen_address import ListenAddress
 from core.wiring.bootstrap import Runtime
-from core.wiring.provider_endpoints import ProviderEndpoints
+from core.wiring.providers import ProviderEndpoints
 from features.billing.application.ports import StripeReader, SubscriptionLocks
 from infrastructure.database.billing.subscription_locks import LeasedSubscriptionLocks
 from infrastructure.database.clients import Database
@@ -29,9 +29,9 @@ class Payments:
 
 @asynccontextmanager
 async def open_payments(
-    place: Runtime, database: Database, simulators: Simulators, serving: ListenAddress
+    runtime: Runtime, database: Database, simulators: Simulators, listen_address: ListenAddress
 ) -> AsyncGenerator[Payments]:
-    where = _stripe(ProviderEndpoints(place, simulators), serving)
+    where = _stripe(ProviderEndpoints(runtime, simulators), listen_address)
     api = StripeApi(where)
     slots = PostgresSemaphore(database, jitter=min)  # a user waits, so poll at the shortest interval
     try:
@@ -40,21 +40,23 @@ async def open_payments(
         await api.close()
 
 
-def _stripe(outside: ProviderEndpoints, serving: ListenAddress) -> EndpointResolver | None:
+def _stripe(outside: ProviderEndpoints, listen_address: ListenAddress) -> EndpointResolver | None:
     where = outside.where("stripe")
-    return _introduced(where, serving) if where is not None and outside.is_simulated("stripe") else where
+    return (
+        _registered(where, listen_address) if where is not None and outside.is_simulated("stripe") else where
+    )
 
 
-def _introduced(where: EndpointResolver, serving: ListenAddress) -> EndpointResolver:
+def _registered(where: EndpointResolver, listen_address: ListenAddress) -> EndpointResolver:
     """Registers our webhook URL with the simulator before the first call, so that no event is lost. Stripe
     itself has the URL from its dashboard.
     """
     registration = Registration()
 
-    async def introduced() -> ProviderEndpoint:
+    async def registered() -> ProviderEndpoint:
         access = await where()
-        if serving.address is not None:
-            await registration.ensure(access.url, serving.address + EVENTS_PATH)
+        if listen_address.address is not None:
+            await registration.ensure(access.url, listen_address.address + EVENTS_PATH)
         return access
 
-    return introduced
+    return registered

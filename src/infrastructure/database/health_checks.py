@@ -6,7 +6,7 @@ from typing import LiteralString
 import msgspec
 
 from infrastructure.database.clients import Database
-from infrastructure.database.migrate import APPLIED, read_migrations
+from infrastructure.database.migrate import APPLIED, Migration
 
 VERSION: LiteralString = "select current_setting('server_version') as version"
 WHO: LiteralString = """
@@ -26,7 +26,7 @@ select count(*) as queued_count,
 from public.runs as r where r.status = 'queued' and r.admitted_at is not null
 """
 SILENT_AFTER = timedelta(seconds=10)
-NOBODY = "{}"
+NO_CLAIMS = "{}"
 
 
 class BacklogFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,8 @@ class BacklogFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatabaseHealthChecks:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, migrations: list[Migration]) -> None:
+        self._migrations = migrations
         self._database = database
         self._session = database.admin("health")
 
@@ -49,14 +50,13 @@ class DatabaseHealthChecks:
         Migrations of a newer version are harmless: it migrates before its processes replace ours.
         """
         applied = {row["name"]: row["checksum"] for row in await self._session.fetch(APPLIED)}
-        known = read_migrations()
-        waiting = [migration.name for migration in known if migration.name not in applied]
+        pending = [migration.name for migration in self._migrations if migration.name not in applied]
         changed = [
             migration.name
-            for migration in known
+            for migration in self._migrations
             if applied.get(migration.name, migration.checksum) != migration.checksum
         ]
-        return len(applied), waiting, changed
+        return len(applied), pending, changed
 
     async def work(self) -> BacklogFound:
         workers = await self._session.fetch(WORKERS, SILENT_AFTER)
@@ -65,7 +65,7 @@ class DatabaseHealthChecks:
 
     async def roles_are_separate(self) -> bool:
         """True when row level security applies to the user role only, and neither role is a superuser."""
-        caller = self._database.user(NOBODY)
+        caller = self._database.user(NO_CLAIMS)
         async with caller.transaction():
             (user,) = await caller.fetch(WHO)
         (admin,) = await self._session.fetch(WHO)

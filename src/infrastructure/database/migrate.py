@@ -3,8 +3,11 @@
 from __future__ import annotations  # asyncpg's classes are generic in their stubs only
 
 import hashlib
+import itertools
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import LiteralString
 
 import asyncpg
@@ -19,6 +22,7 @@ FILE_NAME = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 LOCK_KEY = 7_305_803_401
 LOCK_TIMEOUT_S = 30
 STATEMENT_TIMEOUT_S = 600
+NO_FOLDERS: Mapping[str, Path] = MappingProxyType({})
 
 RECORDS: LiteralString = """
 create schema if not exists oslira;
@@ -49,11 +53,21 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True):
     sql: str
 
     @property
+    def folder(self) -> str:
+        return self.name.rpartition("/")[0]
+
+    @property
     def checksum(self) -> str:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def read_migrations(folder: Path = FOLDER) -> list[Migration]:
+def read_migrations(folder: Path = FOLDER, slice_folders: Mapping[str, Path] = NO_FOLDERS) -> list[Migration]:
+    """Returns the common migrations, then those of each slice, whose names begin with the slice's name."""
+    own = (_read(folder, f"{name}/") for name, folder in slice_folders.items())
+    return [*_read(folder), *itertools.chain.from_iterable(own)]
+
+
+def _read(folder: Path, prefix: str = "") -> list[Migration]:
     paths = sorted(folder.glob("*.sql"))
     for number, path in enumerate(paths, start=1):
         match = FILE_NAME.fullmatch(path.name)
@@ -61,7 +75,7 @@ def read_migrations(folder: Path = FOLDER) -> list[Migration]:
             raise MigrationFailed(
                 f"{path.name} should be named {number:04d}_what_it_does.sql: files are applied in order."
             )
-    return [Migration(name=path.name, sql=path.read_text("utf-8")) for path in paths]
+    return [Migration(name=prefix + path.name, sql=path.read_text("utf-8")) for path in paths]
 
 
 def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migration]:
@@ -78,14 +92,21 @@ def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migrat
                 " into a new migration."
             )
     waiting = [migration for migration in migrations if migration.name not in applied]
-    if waiting and waiting != migrations[len(applied) :]:
-        raise MigrationFailed(f"{waiting[0].name} comes before one that is already applied.")
+    for first, second in itertools.pairwise(migrations):
+        if first.folder == second.folder and first in waiting and second.name in applied:
+            raise MigrationFailed(f"{first.name} comes before one that is already applied.")
     return waiting
 
 
-async def migrate(url: str, *, set_passwords: bool = True, folder: Path = FOLDER) -> list[str]:
+async def migrate(
+    url: str,
+    *,
+    set_passwords: bool = True,
+    folder: Path = FOLDER,
+    slice_folders: Mapping[str, Path] = NO_FOLDERS,
+) -> list[str]:
     """Applies the pending migrations and returns their names. Safe for concurrent processes."""
-    migrations = read_migrations(folder)
+    migrations = read_migrations(folder, slice_folders)
     try:
         # No statement cache: the owner's address may be that of a transaction pooler.
         connection = await asyncpg.connect(url, timeout=10, statement_cache_size=0)

@@ -48,7 +48,7 @@ class CachedProfiles(ProfileCache):
         found = await asyncio.gather(*(self._entry(username, depth) for depth in depths))
         return max((scrape for scrape in found if scrape), key=_scraped_at, default=None)
 
-    async def put(self, username: str, scrape: Scrape) -> None:
+    async def save(self, username: str, scrape: Scrape) -> None:
         depth = depth_of(scrape.posts_asked)
         if depth is None:
             return  # fewer posts than any analysis needs

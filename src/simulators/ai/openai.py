@@ -110,16 +110,6 @@ def _response(body: Document, text: str, thinking: int, *, tokens_in: int, token
     if limit is not None and is_cut:
         text = text.encode()[: (limit - thinking) * BYTES_PER_TOKEN].decode("utf-8", "ignore")
     status = "incomplete" if is_cut else "completed"
-    content: Value = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
-    message: Document = {
-        "type": "message",
-        "id": f"msg_{uuid.uuid4().hex}",
-        "status": status,
-        "role": "assistant",
-        "content": content,
-    }
-    thought: Document = {"type": "reasoning", "id": f"rs_{uuid.uuid4().hex}", "summary": []}
-    tokens_out = tokens_of(text) + thinking
     return {
         "id": f"resp_{uuid.uuid4().hex}",
         "object": "response",
@@ -132,7 +122,7 @@ def _response(body: Document, text: str, thinking: int, *, tokens_in: int, token
         "max_output_tokens": limit,
         "metadata": body.get("metadata") or {},
         "model": body["model"],
-        "output": [thought, message] if thinking else [message],
+        "output": _output(text, status, has_reasoning=thinking > 0),
         "parallel_tool_calls": True,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
@@ -145,14 +135,30 @@ def _response(body: Document, text: str, thinking: int, *, tokens_in: int, token
         "tools": [],
         "top_p": body.get("top_p", 1.0),
         "truncation": "disabled",
-        "usage": {
-            "input_tokens": tokens_in,
-            "input_tokens_details": {"cached_tokens": tokens_cached, "cache_write_tokens": 0},
-            "output_tokens": tokens_out,
-            "output_tokens_details": {"reasoning_tokens": thinking},
-            "total_tokens": tokens_in + tokens_out,
-        },
+        "usage": _usage(tokens_in, tokens_cached, tokens_of(text) + thinking, thinking),
         "user": None,
+    }
+
+
+def _output(text: str, status: str, *, has_reasoning: bool) -> list[Document]:
+    message: Document = {
+        "type": "message",
+        "id": f"msg_{uuid.uuid4().hex}",
+        "status": status,
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
+    }
+    reasoning: Document = {"type": "reasoning", "id": f"rs_{uuid.uuid4().hex}", "summary": []}
+    return [reasoning, message] if has_reasoning else [message]
+
+
+def _usage(tokens_in: int, tokens_cached: int, tokens_out: int, tokens_reasoning: int) -> Document:
+    return {
+        "input_tokens": tokens_in,
+        "input_tokens_details": {"cached_tokens": tokens_cached, "cache_write_tokens": 0},
+        "output_tokens": tokens_out,
+        "output_tokens_details": {"reasoning_tokens": tokens_reasoning},
+        "total_tokens": tokens_in + tokens_out,
     }
 
 

@@ -82,7 +82,7 @@ def kind_of(name: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def profile_of(name: str) -> SimulatedProfile:
-    kind, rng = kind_of(name), seeded_random("profile", name)
+    kind, rng = kind_of(name), seeded_random("person", name)
     niche = niche_of(name)
     followers = rng.randint(20_000_000, 90_000_000) if kind == "huge" else _followers(rng)
     posts_count = 0 if kind == "empty" else POSTS_MAX + int(rng.paretovariate(1.1) * 20)

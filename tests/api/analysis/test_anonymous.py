@@ -171,7 +171,7 @@ async def test_visitor_has_five_an_hour_and_all_visitors_share_the_limit_of_thei
     database = {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": spoilable_addresses.owner}
     client, elsewhere = await open_client(**database), await open_client("203.0.113.9", **database)
 
-    bodies = [{"username": f"somebody{number}"} for number in range(8)]
+    bodies = [{"username": f"profile{number}"} for number in range(8)]
     answers = [await client.post(ANONYMOUS, json=body) for body in bodies[:6]]
     others = [await elsewhere.post(ANONYMOUS, json=body) for body in bodies[6:]]
 

@@ -25,8 +25,8 @@ def fetched_elsewhere(application, name):
     """A function that caches the profile as if another account had just fetched it."""
 
     async def keep(**facts):
-        scrape = msgspec.structs.replace(scrape_of(name, **facts), scraped_at=datetime.now(UTC))
-        await application.profiles.cache.put(name, scrape)
+        scrape = msgspec.structs.replace(look_at(name, **facts), scraped_at=datetime.now(UTC))
+        await application.resources.providers.profiles.cache.save(name, scrape)
 
     return keep
 
@@ -115,7 +115,7 @@ async def test_quote_shows_the_run_in_progress(analyse, name):
 
 async def test_too_expensive_analysis_is_affordable_only_while_already_paid_for(analyse, name):
     for number in range(4):
-        await analyse(f"somebody{number}")
+        await analyse(f"profile{number}")
     await analyse(name)
 
     assert (await analyse("nasa", query=DRY)).json()["is_affordable"] is False

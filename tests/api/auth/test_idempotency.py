@@ -191,7 +191,7 @@ async def test_server_error_is_not_stored(ada, application, monkeypatch, error, 
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(application.accounts), "create", fail)
+        patch.setattr(type(application.dependencies["accounts"]), "create", fail)
         failed = await ada.post("/v1/accounts", BODY, headers=headers)
     again = await ada.post("/v1/accounts", BODY, headers=headers)
 
@@ -222,7 +222,7 @@ async def test_handler_that_exceeds_its_lock_is_stopped(ada, application, monkey
         await asyncio.Event().wait()
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(application.accounts), "create", dawdle)
+        patch.setattr(type(application.dependencies["accounts"]), "create", dawdle)
         stopped = await ada.post("/v1/accounts", BODY, headers=headers)
     monkeypatch.undo()
 

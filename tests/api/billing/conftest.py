@@ -12,7 +12,7 @@ async def customer(application, client, bearer, stripe_control, owner):
     headers = bearer()
     balance = (await client.get("/v1/credits/balance", headers=headers)).json()
     account_id = uuid.UUID(balance["account_id"])
-    return Customer(client, headers, account_id, application.foundation, stripe_control, owner)
+    return Customer(client, headers, account_id, application.resources, stripe_control, owner)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from core.wiring.resources import Resources
+from core.wiring.slice import Resources
 from infrastructure.database.billing.subscriptions import PostgresSubscriptionRepository
 
 BILLING = "/v1/billing"
@@ -19,17 +19,17 @@ class Customer:
     http: httpx.AsyncClient
     headers: dict[str, str]
     account_id: uuid.UUID
-    foundation: Resources
+    resources: Resources
     control: httpx.AsyncClient
     owner: Any
 
     @property
     def stripe_reader(self):
-        return self.foundation.payments.stripe_reader
+        return self.resources.payments.stripe_reader
 
     @property
     def repository(self):
-        return PostgresSubscriptionRepository(self.foundation.database.admin("tests"))
+        return PostgresSubscriptionRepository(self.resources.database.admin("tests"))
 
     async def get(self, path):
         return await self.http.get(f"{BILLING}{path}", headers=self.headers)

@@ -92,7 +92,7 @@ async def test_checkout_is_idempotent_by_key(customer):
 async def test_session_is_expired_at_stripe_if_its_checkout_was_closed_concurrently(
     application, customer, monkeypatch
 ):
-    orders = application.billing.checkouts.orders
+    orders = application.dependencies["checkouts"].orders
     opened, sessions = type(orders).opened, []
 
     async def rival(self, checkout, session):
@@ -138,7 +138,9 @@ async def test_customer_and_price_of_another_stripe_account_are_recreated(custom
 
 async def test_session_expired_at_stripe_is_replaced_by_a_new_one(application, customer):
     first = await customer.done("/checkout", {"plan": "growth"})
-    await application.billing.checkouts.checkout_provider.expire_checkout(await customer.session_of(first))
+    await application.dependencies["checkouts"].checkout_provider.expire_checkout(
+        await customer.session_of(first)
+    )
 
     second = await customer.done("/checkout", {"plan": "growth"})
 

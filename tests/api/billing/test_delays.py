@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from core.wiring.application import build
-from core.wiring.bootstrap import local_issuer, runtime
-from core.wiring.inbox import inbox_attendants
+from core.wiring.bootstrap import local_issuer, read_runtime
+from core.wiring.slices.billing import event_worker
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from simulators.stripe.events.events import SECRET
 from tests.api.billing.customers import Customer
@@ -51,7 +51,7 @@ async def delayed_owner(delayed_addresses):
 @pytest.fixture(scope="module")
 async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
     """The application with its Stripe event worker, connected to Stripe only through the proxy."""
-    place = runtime(
+    place = read_runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": delayed_addresses.owner,
@@ -64,9 +64,9 @@ async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
     async with build(place) as application, client_for(application) as client:
         stripe_proxy.application = client
         endpoint = {"url": stripe_proxy.url + EVENTS_PATH, "enabled_events": ["*"]}
-        await application.foundation.payments.api.post("/v1/webhook_endpoints", "endpoint", **endpoint)
+        await application.resources.payments.api.post("/v1/webhook_endpoints", "endpoint", **endpoint)
         stopping = asyncio.Event()
-        consumer = asyncio.create_task(inbox_attendants(application.foundation)["inbox"](stopping))
+        consumer = asyncio.create_task(event_worker(application.resources)["inbox"](stopping))
         yield application, client
         stopping.set()
         await consumer
@@ -95,7 +95,7 @@ class DelayedCustomer(Customer):
         """End the subscription, because later tests would renew it too."""
         subscription_id = await self.owner.fetchval(SUBSCRIBED, self.account_id)
         if subscription_id is not None:
-            await StripeSubscriptions(self.foundation.payments.api).cancel_now(subscription_id)
+            await StripeSubscriptions(self.resources.payments.api).cancel_now(subscription_id)
         await self.settle()
 
     async def plans(self):
@@ -126,7 +126,7 @@ async def delayed_customer(delayed, delayed_owner, simulator_process, stripe_pro
     async with httpx.AsyncClient(base_url=control_url, timeout=30) as control:
         customer = DelayedCustomer(
             *(client, headers, uuid.UUID(balance["account_id"])),
-            *(application.foundation, control, delayed_owner),
+            *(application.resources, control, delayed_owner),
         )
         yield customer
         stripe_proxy.delay(0, seed=0)

@@ -256,14 +256,12 @@ async def test_change_is_shown_although_an_event_is_processed_concurrently(
     application, client_of, customer, plan, steps, expected
 ):
     subscription_id = await customer.subscribe(plan)
-    changes = application.billing.changes
+    changes = application.dependencies["changes"]
     subscription_provider = ReadsBeforeWrites(
         changes.subscription_provider, lambda: customer.hear(subscription_id)
     )
-    billing = dataclasses.replace(
-        application.billing, changes=dataclasses.replace(changes, subscription_provider=subscription_provider)
-    )
-    customer.http = client_of(dataclasses.replace(application, billing=billing))
+    changes = dataclasses.replace(changes, subscription_provider=subscription_provider)
+    customer.http = client_of(application.replacing(changes=changes))
 
     for step in steps:
         name, _, target = step.partition(":")
@@ -292,12 +290,10 @@ async def test_retry_of_an_interrupted_upgrade_returns_the_new_plan(application,
     before = await subscriber.credits()
     preview = await subscriber.done("/change-plan/preview", {"plan": "pro"})
     body, key = {"plan": "pro", "preview_id": preview["preview_id"]}, {"Idempotency-Key": uuid.uuid4().hex}
-    changes = application.billing.changes
+    changes = application.dependencies["changes"]
     subscription_provider = ResponseLost(changes.subscription_provider)
-    billing = dataclasses.replace(
-        application.billing, changes=dataclasses.replace(changes, subscription_provider=subscription_provider)
-    )
-    subscriber.http = client_of(dataclasses.replace(application, billing=billing))
+    changes = dataclasses.replace(changes, subscription_provider=subscription_provider)
+    subscriber.http = client_of(application.replacing(changes=changes))
 
     answers = [await subscriber.post("/change-plan", body, **key) for _ in range(2)]
 
@@ -334,7 +330,7 @@ async def test_change_is_refused_when_stripes_price_is_not_the_previewed_one(cus
     preview = await customer.done("/change-plan/preview", {"plan": "agency"})
     prices = await customer.owner.fetchval("select stripe_price_id from billing_prices where plan = 'pro'")
     found = await customer.stripe_reader.subscription(subscription_id)
-    await customer.foundation.payments.api.post(
+    await customer.resources.payments.api.post(
         f"/v1/subscriptions/{subscription_id}",
         f"by hand {subscription_id}",
         items=[{"id": found.item_id, "price": prices}],

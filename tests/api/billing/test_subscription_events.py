@@ -6,21 +6,21 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from core.wiring.cron import job_handlers
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from tests.support import until
+from tests.support.cron_jobs import job_handlers
 
 
 @pytest.fixture
 async def hear_all(application, owner, database):
     """Function that fetches and processes all events in random order and returns those of an account."""
-    processor = stripe_event_processor(database.admin("tests"), application.foundation.payments.stripe_reader)
+    processor = stripe_event_processor(database.admin("tests"), application.resources.payments.stripe_reader)
     since = datetime.now(UTC) - timedelta(minutes=5)
 
     async def hear(account_id, seed=0):
         await owner.execute("delete from webhook_events where status in ('pending', 'parked')")
-        await application.webhooks.inbox.fetch_missing(since, datetime.now(UTC) + timedelta(days=1))
+        await application.dependencies["inbox"].fetch_missing(since, datetime.now(UTC) + timedelta(days=1))
         due = await owner.fetch("select stripe_event_id from webhook_events where status = 'pending'")
         ids = sorted(row["stripe_event_id"] for row in due)
         random.Random(seed).shuffle(ids)
@@ -58,7 +58,7 @@ async def test_second_subscription_is_cancelled_and_refunded(subscriber, applica
     """The second subscription is created by hand at Stripe. Its events are parked until subscription-sync
     ends it; then they are processed.
     """
-    payments = application.foundation.payments
+    payments = application.resources.payments
     await hear_all(subscriber.account_id)
     credits_before = await subscriber.credits()
     first = await subscriber.owner.fetchrow(
@@ -80,11 +80,11 @@ async def test_second_subscription_is_cancelled_and_refunded(subscriber, applica
     )
     assert "parked" in {row["status"] for row in waiting}
     sync = job_handlers(
-        application.foundation.database, payments.stripe_reader, StripeSubscriptions(payments.api)
+        application.resources.database, payments.stripe_reader, StripeSubscriptions(payments.api)
     )["subscription-sync"]
 
-    report = await sync.carry_out(is_dry_run=False)
-    again = await sync.carry_out(is_dry_run=False)
+    report = await sync(is_dry_run=False)
+    again = await sync(is_dry_run=False)
     heard = await hear_all(subscriber.account_id)
 
     assert second["id"] in {one.subject for one in report.findings if one.kind == "second_subscription"}

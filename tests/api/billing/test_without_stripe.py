@@ -6,17 +6,16 @@ import msgspec
 import pytest
 
 from core.api.health import HealthCheckFailed
-from core.wiring.billing import billing_on
-from core.wiring.health_checks import payment_probe
 from core.wiring.payments import Payments
+from core.wiring.slices.billing import health_check, purchases
 from infrastructure.payments.stripe_client import StripeApi
 
 
 @pytest.fixture
 def without_stripe(application, client_of):
-    payments = Payments(StripeApi(None), None, application.foundation.payments.locks)
-    foundation = dataclasses.replace(application.foundation, payments=payments)
-    return client_of(dataclasses.replace(application, billing=billing_on(foundation)))
+    payments = Payments(StripeApi(None), None, application.resources.payments.locks)
+    resources = dataclasses.replace(application.resources, payments=payments)
+    return client_of(application.replacing(**purchases(resources)))
 
 
 async def test_checkout_without_a_key_is_not_configured(without_stripe, bearer):
@@ -38,22 +37,22 @@ async def test_reads_work_without_a_key(without_stripe, bearer):
 @pytest.mark.parametrize(
     ("environment", "mode", "found"),
     [
-        ("local", "simulated", "set STRIPE_SECRET_KEY for the real one"),
-        ("production", "absent", "nothing can be bought; set STRIPE_SECRET_KEY"),
+        ("local", "simulated", "set STRIPE_SECRET_KEY to use the real provider"),
+        ("production", "absent", "purchases are disabled; set STRIPE_SECRET_KEY"),
     ],
 )
 async def test_health_check_reports_the_stripe_mode(place, environment, mode, found):
     settings = msgspec.structs.replace(place.settings, environment=environment)
 
-    told_mode, probe = payment_probe(settings, StripeApi(None))["stripe"]
+    check = health_check(settings, StripeApi(None))
 
-    assert (told_mode, await probe()) == (mode, found)
+    assert (check.mode, await check.check()) == (mode, found)
 
 
 async def test_health_check_reports_the_failure_of_the_last_call(place):
     api = StripeApi(None)
     api.failure = "key_refused"
-    _, probe = payment_probe(place.settings, api)["stripe"]
+    check = health_check(place.settings, api)
 
     with pytest.raises(HealthCheckFailed, match="the last call failed: key_refused"):
-        await probe()
+        await check.check()

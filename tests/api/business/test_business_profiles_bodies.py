@@ -144,9 +144,9 @@ async def test_body_matches_its_documented_schema(client):
 
 async def test_rejection_by_the_domain_stores_nothing(application, tenant):
     with pytest.raises(DomainError):
-        await application.business_profiles.create(
+        await application.dependencies["profiles"].create(
             tenant.caller, ProfileId(uuid.uuid4()), ProfileContent(name="\ud800")
         )
 
-    page = await application.business_profiles.page(tenant.caller, deleted=False, cursor=None, limit=1)
+    page = await application.dependencies["profiles"].page(tenant.caller, deleted=False, cursor=None, limit=1)
     assert page.items == []

@@ -72,12 +72,14 @@ async def test_free_plan_allows_one_of_concurrent_restores_and_creations(client,
 
 async def test_repeated_creation_is_idempotent(application, tenant):
     profile_id = ProfileId(uuid.uuid4())
-    create = application.business_profiles.create
+    create = application.dependencies["profiles"].create
 
     attempts = await asyncio.gather(
         *(create(tenant.caller, profile_id, ProfileContent(name=f"Attempt {number}")) for number in range(4))
     )
 
     assert all(attempt == attempts[0] for attempt in attempts)
-    page = await application.business_profiles.page(tenant.caller, deleted=False, cursor=None, limit=10)
+    page = await application.dependencies["profiles"].page(
+        tenant.caller, deleted=False, cursor=None, limit=10
+    )
     assert page.items == attempts[:1]

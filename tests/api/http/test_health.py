@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+from functools import partial
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -10,12 +11,11 @@ import pytest
 
 from core.api import health as health_module
 from core.api.health import Health, HealthCheckFailed
+from core.api.health_checks import check_engine
 from core.app import create_app
 from core.engine.workflow import EngineState
-from core.settings.settings import Settings
 from core.wiring.application import build
-from core.wiring.bootstrap import runtime
-from core.wiring.health_checks import engine_probe
+from core.wiring.bootstrap import read_runtime
 from infrastructure.database.health_checks import BacklogFound
 from tests.support.calls import statuses
 
@@ -70,7 +70,7 @@ async def test_a_process_that_answers_is_alive(client):
     assert answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("who", ["nobody", "tenant", "forged"])
+@pytest.mark.parametrize("who", ["anonymous", "tenant", "forged"])
 @pytest.mark.parametrize(
     ("probes", "status_code", "status"),
     [
@@ -83,7 +83,7 @@ async def test_a_process_that_answers_is_alive(client):
 async def test_readiness_shows_details_to_operators_only(ask, bearer, who, probes, status_code, status):
     operator = bearer("operator@example.com", is_operator=True)
     headers = {
-        "nobody": {},
+        "anonymous": {},
         "tenant": bearer(),
         "forged": {"Authorization": f"{operator['Authorization'][:-8]}AAAAAAAA"},
     }[who]
@@ -113,7 +113,7 @@ async def test_readiness_without_a_database_is_not_ready_and_tells_operators_why
         "DATABASE_URL": spoilable_addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(runtime(settings)) as application:
+    async with build(read_runtime(settings)) as application:
         await disconnect(owner, spoilable_addresses)
         app = create_app(application)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
@@ -189,7 +189,7 @@ async def test_only_the_type_of_an_unexpected_error_is_shown(ask, probe, detail)
 
 
 async def test_hanging_health_check_times_out_without_affecting_the_others(ask, monkeypatch):
-    monkeypatch.setattr(health_module, "PROBE_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(health_module, "CHECK_TIMEOUT_S", 0.01)
 
     answer = await ask(database=hangs, secrets=works)
 
@@ -210,7 +210,7 @@ async def test_concurrent_readiness_requests_share_one_health_check():
 
 
 async def test_cached_readiness_expires(monkeypatch):
-    monkeypatch.setattr(health_module, "REMEMBERED_FOR_S", 0.0)
+    monkeypatch.setattr(health_module, "CACHED_FOR_S", 0.0)
     probe = Counting()
     health = health_with(database=probe)
 
@@ -235,13 +235,13 @@ async def test_failed_binding_that_is_not_essential_makes_the_process_degraded(a
     ("change", "ok", "said"),
     [
         ("insert into oslira.migrations values ('9999_newer.sql', 'x')", True, "applied"),
-        ("delete from oslira.migrations where name like '0003%'", False, "waiting: 0003_accounts"),
+        ("delete from oslira.migrations where name like '0003%'", False, "pending: 0003_accounts"),
         ("update oslira.migrations set checksum = 'x' where name like '0002%'", False, "0002_plans_and"),
     ],
     ids=["a newer version's", "one waits", "one was changed"],
 )
 async def test_state_of_the_migrations_is_reported(spoilable_addresses, tmp_path, change, ok, said):
-    place = runtime(
+    place = read_runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": spoilable_addresses.owner,
@@ -261,7 +261,7 @@ async def test_state_of_the_migrations_is_reported(spoilable_addresses, tmp_path
 
 async def test_unwritable_object_folder_is_reported_with_its_reason(addresses, tmp_path):
     (tmp_path / "objects").write_bytes(b"a file")
-    place = runtime(
+    place = read_runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": addresses.owner, "OSLIRA_DATA_DIR": str(tmp_path)}
     )
     async with build(place) as application:
@@ -278,7 +278,7 @@ async def test_hosts_that_are_exempt_from_tls_are_listed(addresses, place):
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
         "OSLIRA_PLAINTEXT_HOSTS": "db, cache",
     }
-    async with build(runtime(environ)) as application:
+    async with build(read_runtime(environ)) as application:
         binding = (await application.health.readiness()).bindings["plaintext_hosts"]
 
     assert (binding.ok, binding.detail) == (True, "may be reached without encryption: db, cache")
@@ -302,36 +302,36 @@ ONE, OTHER = "11111111-aaaa", "22222222-bbbb"
 @pytest.mark.parametrize(
     ("work", "state", "expected"),
     [
-        (Work(), EngineState(), ("degraded", "nobody works: start oslira worker; 0 queued")),
+        (Work(), EngineState(), ("degraded", "no worker: start oslira worker; 0 queued")),
         (
             Work(),
             EngineState(is_wanted=True),
-            ("degraded", "nobody works: start oslira worker; this process is about to; 0 queued"),
+            ("degraded", "no worker: start oslira worker; the worker of this process is starting; 0 queued"),
         ),
-        (Work(ONE), EngineState(), ("ready", "at work: 11111111; 0 queued")),
+        (Work(ONE), EngineState(), ("ready", "workers: 11111111; 0 queued")),
         (
             Work(ONE, OTHER, queued_count=100, oldest_wait_s=180.0),
             EngineState(executor=OTHER),
             (
                 "ready",
-                "at work: 11111111, 22222222; this process is 22222222; 100 queued, the oldest for 180 s",
+                "workers: 11111111, 22222222; this process is 22222222; 100 queued, the oldest for 180 s",
             ),
         ),
         (
             Work(ONE, queued_count=101, oldest_wait_s=1.0),
             EngineState(),
-            ("degraded", "at work: 11111111; 101 queued, the oldest for 1 s"),
+            ("degraded", "workers: 11111111; 101 queued, the oldest for 1 s"),
         ),
         (
             Work(ONE, queued_count=1, oldest_wait_s=181.0),
             EngineState(),
-            ("degraded", "at work: 11111111; 1 queued, the oldest for 181 s"),
+            ("degraded", "workers: 11111111; 1 queued, the oldest for 181 s"),
         ),
     ],
-    ids=["nobody", "coming up", "one", "this one too", "too many", "too long"],
+    ids=["anonymous", "coming up", "one", "this one too", "too many", "too long"],
 )
 async def test_workers_and_queued_runs_are_reported(work, state, expected):
-    health = Health("local", engine_probe(Settings(), work, state), essential=frozenset())
+    health = Health("local", {"engine": ("local", partial(check_engine, work, state))}, essential=frozenset())
 
     readiness = await health.readiness()
 

@@ -1,6 +1,5 @@
 """Behaviour of every route: problem documents, and authentication by default."""
 
-import dataclasses
 import re
 import uuid
 
@@ -102,7 +101,7 @@ async def test_the_account_header_has_to_be_an_id(client, bearer, value):
 async def test_unhandled_error_is_a_problem_without_its_text(application, client_of, bearer, logs):
     balances = Balances(FailingReader(KeyError("canary")))
 
-    answer = await client_of(dataclasses.replace(application, balances=balances)).get(
+    answer = await client_of(application.replacing(balances=balances)).get(
         "/v1/credits/balance", headers=bearer()
     )
 
@@ -124,7 +123,7 @@ async def test_text_of_a_framework_exception_is_not_shown(
 ):
     balances = Balances(FailingReader(error))
 
-    answer = await client_of(dataclasses.replace(application, balances=balances)).get(
+    answer = await client_of(application.replacing(balances=balances)).get(
         "/v1/credits/balance", headers=bearer()
     )
 
@@ -135,7 +134,7 @@ async def test_text_of_a_framework_exception_is_not_shown(
 async def test_unavailable_database_gives_503_with_retry_after(application, client_of, bearer):
     balances = Balances(FailingReader(DatabaseUnavailable()))
 
-    answer = await client_of(dataclasses.replace(application, balances=balances)).get(
+    answer = await client_of(application.replacing(balances=balances)).get(
         "/v1/credits/balance", headers=bearer()
     )
 

@@ -13,7 +13,7 @@ import pytest
 from core.app import create_app
 from core.settings.settings import InvalidSettings
 from core.wiring.application import build
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from features.auth.domain.errors import InvitationNotSent
 from tests.conftest import PROJECT
 from tests.support import answers, free_port, until
@@ -43,7 +43,7 @@ def place(addresses, tmp_path):
     """Creates a runtime on the test database with the given variables."""
 
     def place(**environ):
-        return runtime(
+        return read_runtime(
             {
                 "OSLIRA_ENVIRONMENT": "local",
                 "DATABASE_URL": addresses.owner,
@@ -149,7 +149,7 @@ async def test_a_laptop_without_supabase_puts_invitations_into_its_outbox(place,
     async with build(place()) as application:
         before = await binding(application, "supabase")
         started_early = (tmp_path / "outbox.jsonl").exists()
-        await application.invitations.mail.send("ada@example.com", **INVITATION)
+        await application.dependencies["invitations"].mail.send("ada@example.com", **INVITATION)
 
     (line,) = (tmp_path / "outbox.jsonl").read_text().splitlines()
     assert (json.loads(line)["to"], json.loads(line)["link"]) == ("ada@example.com", INVITATION["link"])
@@ -161,7 +161,7 @@ async def test_failed_invitation_fails_the_health_check(place, issuer):
     url = issuer.url.rpartition("/")[0]
     async with build(place(SUPABASE_URL=url, SUPABASE_SERVICE_ROLE_KEY="key")) as application:
         with pytest.raises(InvitationNotSent):
-            await application.invitations.mail.send("ada@example.com", **INVITATION)
+            await application.dependencies["invitations"].mail.send("ada@example.com", **INVITATION)
         supabase = await binding(application, "supabase")
 
     assert issuer.paths[:1] == ["/auth/v1/invite?redirect_to=https%3A%2F%2Fapp.example%2Fjoin"]
@@ -173,7 +173,7 @@ async def test_a_server_without_supabase_says_that_it_cannot_invite(place, addre
     key = {"OSLIRA_JWT_PUBLIC_KEY": public_pem(smith.key).decode()}
     async with build(place(**{**SERVER, **key, "DATABASE_URL": addresses.owner})) as application:
         with pytest.raises(InvitationNotSent):
-            await application.invitations.mail.send("ada@example.com", **INVITATION)
+            await application.dependencies["invitations"].mail.send("ada@example.com", **INVITATION)
         supabase = await binding(application, "supabase")
 
     assert (supabase.ok, supabase.mode) == (False, "real")

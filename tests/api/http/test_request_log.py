@@ -85,7 +85,7 @@ async def test_error_without_a_problem_document_is_counted_by_its_status(client_
     async def fails():
         raise OSError
 
-    health = dataclasses.replace(application.health, probes={"database": ("real", fails)}, _last=None)
+    health = dataclasses.replace(application.health, checks={"database": ("real", fails)}, _last=None)
     client = client_of(dataclasses.replace(application, health=health))
     key = ("GET", "/health/ready", 503, "status_503")
     before = await owner.fetchval(COUNTED, *key)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.cron.jobs import JOBS
 from features.operations.domain.jobs import Report
 from infrastructure.database.operations.cron import PostgresCron
+from tests.support.cron_jobs import JOBS
 
 PATH = "/v1/admin/cron"
 

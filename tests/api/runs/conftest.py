@@ -31,7 +31,7 @@ class Book:
             "subject": {"username": "ada"},
             "credits_held": 5,
             "transaction_type": "analysis",
-            "queue": "nobody_listens",
+            "queue": "no_worker",
         }
         started = await self.runs.start(NewRun(**values | changes))
         assert started.outcome == "started"
@@ -53,20 +53,20 @@ class Book:
 
 @pytest.fixture
 def live(application):
-    return application.runs.live
+    return application.dependencies["live_runs"]
 
 
 @pytest.fixture
 async def hearing(live):
     """The LiveRuns cache, once it receives database notifications."""
-    await until(lambda: live.is_hearing)
+    await until(lambda: live.is_listening)
     return live
 
 
 @pytest.fixture
 async def executor(database):
     name = str(uuid.uuid4())
-    await PostgresWorkerRegistry(database.admin("tests")).enlist(name, host="here", queues=["tests"])
+    await PostgresWorkerRegistry(database.admin("tests")).register(name, host="here", queues=["tests"])
     return name
 
 

@@ -11,7 +11,7 @@ import pytest
 from core.app import create_app
 from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import build
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from infrastructure.rate_limits.windows import MemoryWindows
 from shared.middleware.rate_limits import RateLimits
 from tests.api.runs.conftest import DONE, RUNS
@@ -67,7 +67,7 @@ async def test_middleware_and_handler_send_the_same_304_headers(hearing, book, g
     run = await book.begun()
     seen = await get(run.id)
     quick = await poll(run.id, seen)
-    hearing.forget()
+    hearing.clear()
 
     slow = await poll(run.id, seen)
 
@@ -84,13 +84,13 @@ async def test_unchanged_run_is_answered_without_a_database_connection(addresses
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(runtime({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
+    async with build(read_runtime({**environ, "OSLIRA_DATABASE_POOL_SIZE": "1"})) as application:
         app = create_app(application)
-        await until(lambda: application.runs.live.is_hearing)
+        await until(lambda: application.dependencies["live_runs"].is_listening)
         run = await book.begun()
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
             seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
-            database = application.runs.views.reads._database  # noqa: SLF001  takes all connections
+            database = application.dependencies["run_views"].reads._database  # noqa: SLF001  takes all connections
             pools = (database._user_pool, database._admin_pool)  # noqa: SLF001
             lent = [(pool, await pool.acquire()) for pool in pools]
             headers = {**book.headers, "If-None-Match": seen.headers["etag"]}
@@ -242,20 +242,22 @@ async def test_notifications_resume_after_the_connection_is_killed(addresses, pl
         "DATABASE_URL": addresses.owner,
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
-    async with build(runtime(environ)) as application:
-        live, views = application.runs.live, application.runs.views
-        await until(lambda: live.is_hearing)
+    async with build(read_runtime(environ)) as application:
+        live, views = application.dependencies["live_runs"], application.dependencies["run_views"]
+        await until(lambda: live.is_listening)
         caller = (
-            await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+            await application.dependencies["authenticator"].authenticate(
+                book.headers["Authorization"].encode(), None
+            )
         ).caller
         run = await book.begun()
-        await views.look(caller, run.id)
+        await views.get(caller, run.id)
         kept = live.find(str(run.id))
 
         await owner.execute(KILL)
         await until(lambda: live.find(str(run.id)) is not kept)
-        await until(lambda: live.is_hearing)
-        view = await views.look(caller, run.id)
+        await until(lambda: live.is_listening)
+        view = await views.get(caller, run.id)
         waiting = asyncio.create_task(views.wait(caller, view, 20))
         await book.runs.progress(run, 40, step="core")
 
@@ -265,14 +267,16 @@ async def test_notifications_resume_after_the_connection_is_killed(addresses, pl
 
 async def test_without_notifications_entries_are_fresh_for_one_second(application, book):
     caller = (
-        await application.authenticator.authenticate(book.headers["Authorization"].encode(), None)
+        await application.dependencies["authenticator"].authenticate(
+            book.headers["Authorization"].encode(), None
+        )
     ).caller
     seconds = [100.0]
-    live = type(application.runs.live)(lambda: None, now_s=lambda: seconds[0])
-    views = dataclasses.replace(application.runs.views, live=live)
+    live = type(application.dependencies["live_runs"])(lambda: None, now_s=lambda: seconds[0])
+    views = dataclasses.replace(application.dependencies["run_views"], live=live)
     run = await book.begun()
 
-    await views.look(caller, run.id)
+    await views.get(caller, run.id)
 
     assert live.find(str(run.id)).fresh_until_s == 101.0
 
@@ -287,7 +291,7 @@ async def test_no_listener_is_opened_through_a_transaction_pooler(addresses, pla
     connection = await asyncpg.connect(addresses.owner)
     count = "select count(*) from pg_stat_activity where application_name = 'oslira-listener'"
     before = await connection.fetchval(count)
-    async with build(runtime(environ)) as application:
-        assert not application.runs.live.is_hearing
+    async with build(read_runtime(environ)) as application:
+        assert not application.dependencies["live_runs"].is_listening
         assert await connection.fetchval(count) == before
     await connection.close()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from core.wiring.webhooks import courier_on
+from core.wiring.slices.webhooks import delivery_worker
 from tests.support.scripted_server import ScriptedServer
 
 ENDPOINTS = "/v1/webhooks/endpoints"
@@ -42,7 +42,7 @@ class Tenant:
 
 
 @pytest.fixture
-async def somebody(client: httpx.AsyncClient, bearer):
+async def new_tenant(client: httpx.AsyncClient, bearer):
     """Returns a function that creates a tenant."""
 
     def make():
@@ -52,15 +52,15 @@ async def somebody(client: httpx.AsyncClient, bearer):
 
 
 @pytest.fixture
-def tenant(somebody):
-    return somebody()
+def tenant(new_tenant):
+    return new_tenant()
 
 
 @asynccontextmanager
-async def carrying(foundation):
-    courier = replace(courier_on(foundation), poll_interval_s=0.02)
+async def carrying(resources):
+    deliveries = replace(delivery_worker(resources), poll_interval_s=0.02)
     stopping = asyncio.Event()
-    attending = asyncio.create_task(courier.attend(stopping))
+    attending = asyncio.create_task(deliveries.run(stopping))
     try:
         yield
     finally:
@@ -69,8 +69,8 @@ async def carrying(foundation):
 
 
 @pytest.fixture
-async def courier(application, owner):
+async def deliveries(application, owner):
     """A running delivery worker; pending deliveries of other tests are failed first."""
     await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
-    async with carrying(application.foundation):
+    async with carrying(application.resources):
         yield

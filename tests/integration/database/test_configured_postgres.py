@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from core.wiring.application import build
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import MigrationFailed, migrate
 from infrastructure.database.urls import role_password, role_url
@@ -62,24 +62,24 @@ async def execute(url, statements):
 @needs_postgres
 async def test_whole_system_runs_on_a_configured_server(owner_url, tmp_path):
     await migrate(owner_url)
-    place = runtime(
+    place = read_runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": owner_url, "OSLIRA_DATA_DIR": str(tmp_path)}
     )
     user_id = UserId(uuid.uuid4())
     caller = Caller(id=user_id, claims=claims_of(user_id))
 
     async with build(place) as application:
-        await application.authenticator.sign_ups.sign_up_if_new(
+        await application.dependencies["authenticator"].sign_ups.sign_up_if_new(
             user_id, email="a@example.com", account_name="A", bonus_credits=25
         )
-        balance = await application.balances.current(caller)
+        balance = await application.dependencies["balances"].current(caller)
         readiness = await application.health.readiness()
 
         assert balance.credits_available == 25
         idle = {name for name, binding in readiness.bindings.items() if not binding.ok}
         assert idle == {"engine"}, readiness  # no worker runs yet
         assert readiness.bindings["database"].detail.startswith("PostgreSQL ")
-        assert await application.upkeep.audit() == []
+        assert await application.dependencies["upkeep"].audit() == []
 
 
 @needs_postgres

@@ -104,8 +104,8 @@ async def profiles(page, calls, prices, sleeps):
     await profiles.close()
 
 
-async def fetch(profiles, username="natgeo"):
-    return await profiles.fetch_profile(username, posts_max=12, cost_owner=CostOwner())
+async def look(profiles, username="natgeo"):
+    return await profiles.fetch(username, posts_max=12, spender=CostOwner())
 
 
 def natgeo(**changes):
@@ -180,7 +180,7 @@ FAULTS = {  # each with whether it may be charged
     "503": (lambda: Fault(503, b""), False),
     "truncated": (lambda: Fault(how="truncated"), True),
     "wrong schema": (lambda: Fault(200, {"data": {"user": [1]}}), True),
-    "somebody else": (lambda: Fault(200, natgeo(username="nasa")), True),
+    "another profile": (lambda: Fault(200, natgeo(username="nasa")), True),
     "empty": (lambda: Fault(200, b""), True),
     "html": (lambda: Fault(200, b"<html>Login - Instagram</html>", headers=TEXT), True),
     "drip": (lambda: Fault(how="drip"), True),
@@ -275,7 +275,7 @@ async def test_cancelled_request_is_recorded(profiles, page, calls):
 
 async def test_more_than_twelve_posts_raise_assertion_error(profiles):
     with pytest.raises(AssertionError):
-        await profiles.fetch_profile("natgeo", posts_max=50, cost_owner=CostOwner())
+        await profiles.fetch("natgeo", posts_max=50, spender=CostOwner())
 
 
 async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, capsys):

@@ -7,7 +7,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from core.settings.settings import InvalidSettings
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from infrastructure.secrets.aws import AwsSecrets
 
 NAMES = ("DATABASE_URL", "OPENAI_API_KEY")
@@ -177,7 +177,7 @@ def test_other_names_are_available_during_an_outage(secrets, outage):
 def test_settings_read_the_database_url_from_the_service(keep, prefix):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = runtime(
+    place = read_runtime(
         {
             "OSLIRA_SECRETS_PREFIX": prefix,
             "OSLIRA_ENVIRONMENT": "local",
@@ -192,7 +192,7 @@ def test_settings_read_the_database_url_from_the_service(keep, prefix):
 def test_without_a_prefix_the_service_is_not_used(keep):
     keep("DATABASE_URL", "postgresql://u:p@from-the-service/d")
 
-    place = runtime({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
+    place = read_runtime({"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": "postgresql://u:p@elsewhere/d"})
 
     assert place.settings.database_url == "postgresql://u:p@elsewhere/d"
     assert place.secrets is None
@@ -205,4 +205,4 @@ def test_missing_region_raises_invalid_settings(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
 
     with pytest.raises(InvalidSettings, match="AWS_DEFAULT_REGION"):
-        runtime({"OSLIRA_SECRETS_PREFIX": "oslira/"})
+        read_runtime({"OSLIRA_SECRETS_PREFIX": "oslira/"})

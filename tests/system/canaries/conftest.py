@@ -8,7 +8,7 @@ import pytest
 import structlog
 
 from core.wiring.application import build
-from core.wiring.bootstrap import local_issuer, runtime
+from core.wiring.bootstrap import local_issuer, read_runtime
 from infrastructure.monitoring.logs import configure_logs
 from tests.conftest import copy_of
 from tests.system.canaries.journey import Journey
@@ -74,9 +74,9 @@ async def journey(cluster, template, tmp_path_factory):
             **place,
             # An external Supabase project, but with tokens that the test can sign.
             "SUPABASE_URL": "https://project.test",
-            "OSLIRA_JWT_PUBLIC_KEY": local_issuer(runtime(place).settings).public_key,
+            "OSLIRA_JWT_PUBLIC_KEY": local_issuer(read_runtime(place).settings).public_key,
         }
-        journey.place = runtime(environ)
+        journey.place = read_runtime(environ)
         with real_logs() as stderr:
             async with build(journey.place) as journey.application:
                 await travel(journey, owner, cluster)

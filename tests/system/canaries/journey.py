@@ -59,7 +59,7 @@ class Journey:
         return {"Authorization": f"Bearer {token}"}
 
     def client(self, **changes):
-        invitations = dataclasses.replace(self.application.invitations, mail=self)
+        invitations = dataclasses.replace(self.application.dependencies["invitations"], mail=self)
         app = create_app(dataclasses.replace(self.application, invitations=invitations, **changes))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         hooks = {"response": [self.note]}

@@ -41,7 +41,7 @@ class Counting:
         self.raises = list(raises)
         self.calls = []
 
-    async def carry_out(self, *, is_dry_run):
+    async def __call__(self, *, is_dry_run):
         self.calls.append(is_dry_run)
         if self.raises:
             raise self.raises.pop(0)

@@ -22,7 +22,7 @@ async def keep_time(owner, user, admin, slots_min):
             rows = await session.fetch("select from public.cron_runs where job = 'every-second'")
             return len(rows) >= slots_min
 
-        attending = asyncio.create_task(scheduler.attend(stopping))
+        attending = asyncio.create_task(scheduler.run(stopping))
         await until(are_enough)
         stopping.set()
         await attending

@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 from core.cron.job_runner import JobRunner
 from core.engine.engine import running_engine
 from core.engine.workflow import Queue, SystemWorkflow
-from core.wiring.bootstrap import runtime
-from core.wiring.engine import parts_on
-from core.wiring.resources import open_foundation
+from core.wiring.bootstrap import read_runtime
+from core.wiring.engine import engine_config
+from core.wiring.resources import open_resources
+from core.wiring.slice import WorkerParts
 from features.operations.application.ports import Claim
 from features.operations.domain.errors import JobUnknown
 from features.operations.domain.jobs import JobFinding, Report
@@ -33,34 +34,35 @@ IMPATIENT = RetryPolicy(attempts_max=2, wait_s_first=0.0)
 
 class Away(Unavailable):
     code = "away"
+    text = "Not available."
 
 
 class Endless:
     def __init__(self):
         self.begun = asyncio.Event()
 
-    async def carry_out(self, *, is_dry_run):
+    async def __call__(self, *, is_dry_run):
         del is_dry_run
         self.begun.set()
         await asyncio.Event().wait()
 
 
 @pytest.fixture(scope="module")
-async def foundation(cron_addresses, tmp_path_factory):
+async def resources(cron_addresses, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cron")
-    place = runtime(
+    place = read_runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": cron_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
     )
-    async with open_foundation(place) as foundation:
-        yield foundation
+    async with open_resources(place) as resources:
+        yield resources
 
 
 @asynccontextmanager
-async def engine(foundation, chores, *, drain_s=5.0):
-    jobs = {name: job(name=name, time_limit_s=0.05 if name == "exec-slow" else 60.0) for name in chores}
-    execution = JobRunner(jobs, chores, PostgresCron(foundation.database.admin("tests")), IMPATIENT)
-    parts = parts_on(foundation, workflows=(), queues=(QUEUE,))
-    workflows = (SystemWorkflow("cron_job", execution.carry_out),)
+async def engine(resources, handlers, *, drain_s=5.0):
+    jobs = {name: job(name=name, time_limit_s=0.05 if name == "exec-slow" else 60.0) for name in handlers}
+    execution = JobRunner(jobs, handlers, PostgresCron(resources.database.admin("tests")), IMPATIENT)
+    parts = engine_config(resources, WorkerParts(), queues=(QUEUE,))
+    workflows = (SystemWorkflow("cron_job", execution.run),)
     parts = dataclasses.replace(parts, system_workflows=workflows, warm_up=nothing, drain_s=drain_s)
     async with running_engine(parts) as running:
         yield running
@@ -81,9 +83,9 @@ async def ended(cron, name, run_id):
     return await until(found)
 
 
-async def test_history_contains_the_result_of_every_job(foundation, cron):
+async def test_history_contains_the_result_of_every_job(resources, cron):
     found = Report(counts={"things": 3}, findings=(JobFinding(kind="odd", subject="sub_1"),))
-    chores = {
+    handlers = {
         "exec-fine": Counting(found),
         "exec-flaky": Counting(None, Away()),
         "exec-away": Counting(None, Away(), Away()),
@@ -91,10 +93,10 @@ async def test_history_contains_the_result_of_every_job(foundation, cron):
         "exec-broken": Counting(None, LookupError()),
         "exec-slow": Endless(),
     }
-    ids = {name: await claimed(cron, name) for name in (*chores, "exec-nobodys")}
+    ids = {name: await claimed(cron, name) for name in (*handlers, "exec-nobodys")}
     dry_id = await claimed(cron, "exec-dry", is_dry_run=True)
-    chores["exec-dry"] = Counting()
-    async with engine(foundation, chores):
+    handlers["exec-dry"] = Counting()
+    async with engine(resources, handlers):
         runs = {name: await ended(cron, name, run_id) for name, run_id in ids.items()}
         dry = await ended(cron, "exec-dry", dry_id)
 
@@ -109,8 +111,8 @@ async def test_history_contains_the_result_of_every_job(foundation, cron):
     }
     assert (runs["exec-fine"].counts, runs["exec-fine"].findings) == (found.counts, found.findings)
     assert runs["exec-fine"].duration_ms >= 0
-    assert len(chores["exec-flaky"].calls) == 2
-    assert chores["exec-dry"].calls == [True]
+    assert len(handlers["exec-flaky"].calls) == 2
+    assert handlers["exec-dry"].calls == [True]
     assert dry.is_dry_run
 
 
@@ -122,38 +124,38 @@ async def test_job_with_findings_logs_a_warning_whatever_its_counts_are_named(cr
     await cron_owner.execute(WORKER, "an-executor")
 
     with capture_logs() as logs:
-        outcome = await execution.carry_out("an-executor", "exec-found", SLOT.isoformat())
+        outcome = await execution.run("an-executor", "exec-found", SLOT.isoformat())
 
     (entry,) = [entry for entry in logs if entry["event"] == "job_completed"]
     assert (outcome, entry["job"], entry["log_level"]) == ("done", "exec-found", "warning")
     assert (entry["findings"], entry["counts"]) == (1, counts)
 
 
-async def test_job_of_a_stopped_process_completes_on_the_next(foundation, cron):
+async def test_job_of_a_stopped_process_completes_on_the_next(resources, cron):
     run_id, endless = await claimed(cron, "exec-moved"), Endless()
-    async with engine(foundation, {"exec-moved": endless}, drain_s=0.05):
+    async with engine(resources, {"exec-moved": endless}, drain_s=0.05):
         await endless.begun.wait()
     between = await cron.find("exec-moved", run_id)
-    async with engine(foundation, {"exec-moved": Counting()}):
+    async with engine(resources, {"exec-moved": Counting()}):
         run = await ended(cron, "exec-moved", run_id)
 
     assert between.status == "running"
     assert (run.status, run.attempts) == ("completed", 2)
 
 
-async def test_stopping_process_waits_for_its_active_job(foundation, cron, cron_owner):
+async def test_stopping_process_waits_for_its_active_job(resources, cron, cron_owner):
     run_id = await claimed(cron, "exec-last")
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     class Last:
-        async def carry_out(self, *, is_dry_run):
+        async def __call__(self, *, is_dry_run):
             del is_dry_run
             begun.set()
             await go_on.wait()
             run = await cron.find("exec-last", run_id)
             return Report(counts={"alive": await cron_owner.fetchval(IS_ALIVE, run.executor)})
 
-    async with engine(foundation, {"exec-last": Last()}):
+    async with engine(resources, {"exec-last": Last()}):
         await begun.wait()
         asyncio.get_running_loop().call_later(0.5, go_on.set)
 

@@ -5,11 +5,10 @@ import uuid
 
 import pytest
 
-from core.cron.jobs import JOBS
-from core.wiring.cron import job_handlers
 from features.operations.domain.jobs import Report
 from tests.conftest import make_tenant
 from tests.integration.database.rows import NEW_MODEL_CALL, NEW_PROFILE, new_analysis
+from tests.support.cron_jobs import JOBS, job_handlers
 
 DUE_ACCOUNTS = """
 with made as (
@@ -49,9 +48,9 @@ def both(cron_database, other_database, name):
     return [job_handlers(database)[name] for database in (cron_database, other_database)]
 
 
-async def at_once(chores, times=2):
+async def at_once(handlers, times=2):
     """Run the handlers concurrently and return the sums of their counts."""
-    reports = await asyncio.gather(*(chore.carry_out(is_dry_run=False) for chore in chores * times))
+    reports = await asyncio.gather(*(handler(is_dry_run=False) for handler in handlers * times))
     return {name: sum(report.counts.get(name, 0) for report in reports) for name in reports[0].counts}
 
 
@@ -61,7 +60,7 @@ async def test_renewal_grants_the_current_period_once_and_no_missed_periods(
     ids = await cron_owner.fetchval(DUE_ACCOUNTS)
     await cron_owner.execute(MAKE_DUE, ids)
     renewals = both(cron_database, other_database, "monthly-renewal")
-    foreseen = await renewals[0].carry_out(is_dry_run=True)
+    foreseen = await renewals[0](is_dry_run=True)
 
     first = await at_once(renewals)
     second = await at_once(both(cron_database, other_database, "renewal-sweep"))
@@ -83,14 +82,14 @@ async def test_renewal_grants_the_current_period_once_and_no_missed_periods(
 @pytest.fixture
 async def deleted(cron_owner, cron_database):
     """Three accounts: nothing deleted; a business with its leads deleted 31 days ago; account deleted."""
-    await job_handlers(cron_database)["daily-cleanup"].carry_out(is_dry_run=False)
+    await job_handlers(cron_database)["daily-cleanup"](is_dry_run=False)
     tenants = [await make_tenant(cron_owner) for _ in range(3)]
     for tenant in tenants:
         await cron_owner.execute(NEW_PROFILE, tenant.account_id)
         await new_analysis(cron_owner, tenant.account_id)
         await cron_owner.execute(NEW_MODEL_CALL, tenant.account_id, uuid.uuid4())
         await cron_owner.execute(
-            "select runs.start($1, gen_random_uuid(), 'x', '{}', 0, 'analysis', 'nobody_listens')",
+            "select runs.start($1, gen_random_uuid(), 'x', '{}', 0, 'analysis', 'no_worker')",
             tenant.account_id,
         )
     untouched, business, everything = (tenant.account_id for tenant in tenants)
@@ -117,7 +116,7 @@ async def test_rows_deleted_a_month_ago_are_purged_and_counted_by_table(
 ):
     untouched, business, everything = deleted
     cleanups = both(cron_database, other_database, "daily-cleanup")
-    foreseen = await cleanups[0].carry_out(is_dry_run=True)
+    foreseen = await cleanups[0](is_dry_run=True)
 
     removed = await at_once(cleanups)
     again = await at_once(cleanups)
@@ -157,12 +156,12 @@ async def test_deleted_account_with_an_active_subscription_is_not_purged(cron_ow
     await cron_owner.execute(DELETE_ACCOUNT, tenant.account_id)
     cleanup = job_handlers(cron_database)["daily-cleanup"]
 
-    await cleanup.carry_out(is_dry_run=False)
+    await cleanup(is_dry_run=False)
     kept = await rows_left(cron_owner, tenant.account_id)
     await cron_owner.execute(
         "update subscriptions set status = 'ended', ended_at = now() where account_id = $1", tenant.account_id
     )
-    await cleanup.carry_out(is_dry_run=False)
+    await cleanup(is_dry_run=False)
 
     assert kept["accounts"] == 1
     assert (await rows_left(cron_owner, tenant.account_id))["accounts"] == 0
@@ -175,7 +174,7 @@ async def test_expired_credits_are_written_off_once(cron_owner, cron_database, o
     )
     await cron_owner.execute(LAPSE, tenant.account_id)
     expiries = both(cron_database, other_database, "lot-expiry")
-    foreseen = await expiries[0].carry_out(is_dry_run=True)
+    foreseen = await expiries[0](is_dry_run=True)
 
     assert foreseen.counts == {"accounts": 1, "credits_expired": 7}
     assert await at_once(expiries) == {"accounts": 1, "credits_expired": 7}
@@ -190,7 +189,7 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
     await cron_owner.execute("select ledger.grant_credits($1, 5, 'g', 'admin_grant')", tenant.account_id)
     run_id = uuid.uuid4()
     await cron_owner.execute(
-        "select runs.start($1, $2, 'x', '{}', 5, 'analysis', 'nobody_listens')", tenant.account_id, run_id
+        "select runs.start($1, $2, 'x', '{}', 5, 'analysis', 'no_worker')", tenant.account_id, run_id
     )
     async with cron_owner.transaction():
         await cron_owner.execute("set local session_replication_role = 'replica'")
@@ -200,12 +199,12 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
             run_id,
         )
     cleanups = both(cron_database, other_database, "failed-analysis-cleanup")
-    foreseen = await cleanups[0].carry_out(is_dry_run=True)
+    foreseen = await cleanups[0](is_dry_run=True)
 
     counted = await at_once(cleanups)
 
-    assert foreseen.counts["runs_closed"] == counted["runs_closed"] == 1
-    assert (await at_once(cleanups))["runs_closed"] == 0
+    assert foreseen.counts["runs_failed"] == counted["runs_closed"] == 1
+    assert (await at_once(cleanups))["runs_failed"] == 0
     row = await cron_owner.fetchrow("select status, error from runs where id = $1", run_id)
     assert tuple(row) == ("failed", "timeout")
     credits_left = await cron_owner.fetchrow(
@@ -273,13 +272,13 @@ async def test_expired_rows_are_purged_once(
     tenant = await make_tenant(cron_owner)
     for hours in (-1, -2, 1):
         await cron_owner.execute(statement, tenant.account_id, hours)
-    chores = both(cron_database, other_database, name)
-    foreseen = await chores[0].carry_out(is_dry_run=True)
+    handlers = both(cron_database, other_database, name)
+    foreseen = await handlers[0](is_dry_run=True)
 
-    removed = await at_once(chores)
+    removed = await at_once(handlers)
 
     assert foreseen.counts[table] == removed[table] == 2
-    assert (await at_once(chores))[table] == 0
+    assert (await at_once(handlers))[table] == 0
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -287,7 +286,7 @@ async def test_dry_run_of_any_job_changes_nothing(cron_owner, cron_database, del
     del deleted
     before = await everything_in(cron_owner)
 
-    await job_handlers(cron_database)[name].carry_out(is_dry_run=True)
+    await job_handlers(cron_database)[name](is_dry_run=True)
 
     assert await everything_in(cron_owner) == before
 

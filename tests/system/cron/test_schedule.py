@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from core.cron.cron_expressions import CronSchedule
-from core.cron.jobs import JOBS
 from core.cron.scheduler import Scheduler
-from core.wiring.cron import job_handlers
 from shared.errors import Unavailable
 from tests.support import until
+from tests.support.cron_jobs import JOBS, job_handlers
 from tests.system.cron.jobs import Claims, EverySecond, at, job
 
 
@@ -47,16 +46,16 @@ def test_latest_and_next_slot_of_a_schedule(schedule, now, latest, following):
     assert timetable.next_after(job(schedule), at(now)) == at(following)
 
 
-def scheduler(claims, now, *jobs, timetable=None):
-    return Scheduler(jobs, claims, lambda: at(now), timetable)
+def scheduler(claims, now, *jobs, schedule=None):
+    return Scheduler(jobs, claims, lambda: at(now), schedule)
 
 
 async def test_last_of_three_missed_slots_is_claimed_once():
     claims, daily = Claims(), job()
     awake = scheduler(claims, "2026-05-04T09:00:00", daily)
 
-    assert await awake.offer(daily, "catch_up") == at("2026-05-04T03:00:00")
-    assert await awake.offer(daily, "catch_up") is None
+    assert await awake.claim_due(daily, "catch_up") == at("2026-05-04T03:00:00")
+    assert await awake.claim_due(daily, "catch_up") is None
     assert list(claims.rows) == [("a-job", at("2026-05-04T03:00:00"))]
 
 
@@ -64,14 +63,14 @@ async def test_last_of_three_missed_slots_is_claimed_once():
 async def test_missed_slot_of_a_skipping_job_is_not_claimed(now, claimed):
     claims, hourly = Claims(), job("0 * * * *", missed="skip")
 
-    await scheduler(claims, now, hourly).offer(hourly, "schedule")
+    await scheduler(claims, now, hourly).claim_due(hourly, "schedule")
 
     assert len(claims.rows) == claimed
 
 
 async def test_scheduler_claims_missed_slots_at_start():
     claims, stopping = Claims(), asyncio.Event()
-    attending = asyncio.create_task(scheduler(claims, "2026-05-04T09:00:00", job()).attend(stopping))
+    attending = asyncio.create_task(scheduler(claims, "2026-05-04T09:00:00", job()).run(stopping))
     await until(lambda: claims.rows)
     stopping.set()
     await attending
@@ -83,7 +82,7 @@ async def test_due_slot_is_claimed_after_the_database_returns(monkeypatch):
     monkeypatch.setattr("shared.retry.WAIT_S_FIRST", 0.0)
     claims, stopping = AwayAtFirst(), asyncio.Event()
     every_second = Scheduler([job()], claims, lambda: datetime.now(UTC), EverySecond())
-    attending = asyncio.create_task(every_second.attend(stopping))
+    attending = asyncio.create_task(every_second.run(stopping))
     slot = await until(lambda: [row.slot for row in claims.rows.values() if row.trigger == "schedule"])
     stopping.set()
     await attending
@@ -93,6 +92,7 @@ async def test_due_slot_is_claimed_after_the_database_returns(monkeypatch):
 
 class DatabaseAway(Unavailable):
     code = "away"
+    text = "Not available."
 
 
 class AwayAtFirst(Claims):

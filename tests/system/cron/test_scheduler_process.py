@@ -8,12 +8,12 @@ import sys
 import asyncpg
 import pytest
 
-from core.cron.jobs import JOBS
 from core.processes.embedded_worker import run_worker_in_api
-from core.wiring.bootstrap import runtime
-from core.wiring.resources import open_foundation
+from core.wiring.bootstrap import read_runtime
+from core.wiring.resources import open_resources
 from tests.conftest import PROJECT
 from tests.support import until
+from tests.support.cron_jobs import JOBS
 
 # Jobs that skip missed slots are left out: they are caught up only when due in the last minutes.
 LATEST = {job.name for job in JOBS.values() if job.missed == "latest"}
@@ -41,9 +41,9 @@ async def test_server_process_executes_missed_slots(spoilable_addresses, away, t
         rows = await away.fetch(MADE_UP_FOR, LATEST)
         return {row["job"] for row in rows if row["status"] == "completed"} == LATEST
 
-    async with open_foundation(runtime(environ)) as foundation:
+    async with open_resources(read_runtime(environ)) as resources:
         stopping = asyncio.Event()
-        serving = asyncio.create_task(run_worker_in_api(foundation, stopping))
+        serving = asyncio.create_task(run_worker_in_api(resources, stopping))
         try:
             assert await until(all_ended, timeout_s=60)
         finally:

@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 import asyncpg
 import pytest
 
-from core.cron.jobs import JOBS
 from tests.conftest import PROJECT
 from tests.support import until
+from tests.support.cron_jobs import JOBS
 from tests.system.cron.test_jobs_twice import DUE_ACCOUNTS, MAKE_DUE, STATE
 
 CLAIM = (

@@ -6,7 +6,7 @@ import uuid
 import asyncpg
 import pytest
 
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from features.runs.domain.run import NewRun
 from infrastructure.database.runs.runs import PostgresRuns
 from shared.ids import RunId
@@ -169,7 +169,7 @@ async def engine_addresses(cluster, template):
 
 @pytest.fixture(scope="module")
 def engine_place(engine_addresses, tmp_path_factory):
-    return runtime(
+    return read_runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "DATABASE_URL": engine_addresses.owner,

@@ -11,7 +11,7 @@ import pytest
 
 from core.engine.engine import running_engine
 from core.engine.schema import migrate_engine
-from core.wiring.bootstrap import DatabaseUrls, runtime
+from core.wiring.bootstrap import DatabaseUrls, read_runtime
 from infrastructure.database.embedded_postgres import embedded_postgres
 from infrastructure.database.migrate import migrate
 from shared.ids import RunId
@@ -131,7 +131,7 @@ async def test_runs_started_during_repeated_database_kills_complete(tmp_path):
 @pytest.mark.needs_program("pgbouncer")
 async def test_runs_complete_behind_a_transaction_pooler(engine_addresses, book, tmp_path):
     async with transaction_pooler(engine_addresses, tmp_path) as pooled:
-        place = runtime(
+        place = read_runtime(
             {
                 "OSLIRA_ENVIRONMENT": "local",
                 "OSLIRA_DATABASE_USER_URL": pooled.user,

@@ -11,7 +11,7 @@ from tests.system.engine.three_steps import parts
 # Simulates a failed second step.
 REFUSE = """
 with step as (
-    update dbos.operation_outputs set output = '{"refusal":["x","y"]}'
+    update dbos.operation_outputs set output = '{"failure":["x","y"]}'
     where workflow_uuid = $1 and function_name = 'step_2'
 )
 delete from dbos.operation_outputs where workflow_uuid = $1 and function_name = 'step_3'

@@ -61,7 +61,7 @@ async def test_stopping_server_answers_accepted_requests_and_reenqueues_its_runs
     writer.write(HEAD)
     await writer.drain()
 
-    told_at = time.monotonic()
+    stopped_at = time.monotonic()
     process.terminate()
     await until(lambda: book.owner.fetchval(DRAINING))
     await until(lambda: not answers(port))
@@ -71,7 +71,7 @@ async def test_stopping_server_answers_accepted_requests_and_reenqueues_its_runs
 
     assert answer == b"HTTP/1.1 200 OK\r\n"
     assert await code_of(process) == 0
-    assert time.monotonic() - told_at < 20
+    assert time.monotonic() - stopped_at < 20
     run = await book.find(run_id)
     assert (run.status, await book.in_engine(run_id)) == ("processing", "ENQUEUED")
 
@@ -104,6 +104,6 @@ async def test_serve_command_answers_before_the_engine_starts_and_stops_both(eng
     process.terminate()
     _, rest = await process.communicate()
 
-    assert "this process is about to" in page["bindings"]["engine"]["detail"]
+    assert "the worker of this process is starting" in page["bindings"]["engine"]["detail"]
     assert process.returncode == 0
     assert b"engine_stopped" in rest

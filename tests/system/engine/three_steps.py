@@ -17,10 +17,12 @@ from core.engine.run_context import RunContext
 from core.engine.supervisor import supervise_engine
 from core.engine.workflow import Queue, RunResult, Workflow
 from core.processes.server import serve
-from core.processes.worker import WorkerFenced, work
-from core.wiring.bootstrap import runtime, start_logs
-from core.wiring.engine import parts_on
-from core.wiring.resources import open_foundation
+from core.processes.signals import termination
+from core.processes.worker import WorkerFenced, run_engine
+from core.wiring.bootstrap import read_runtime, start_logs
+from core.wiring.engine import engine_config
+from core.wiring.resources import open_resources
+from core.wiring.slice import WorkerParts
 from features.runs.domain.run import RunEnd
 from infrastructure.database.runs.runs import PostgresRuns
 from tests.support import until
@@ -56,7 +58,7 @@ class ThreeSteps:
             await self.note(run.id, f"halted {place}")
             await until(self._go_on.exists, timeout_s=300)
 
-    async def carry_out(self, work: RunContext) -> RunResult:
+    async def execute(self, work: RunContext) -> RunResult:
         for number in (1, 2, 3):
             await self.halt(work.run, f"before:{number}")
             total = await work.step(
@@ -105,20 +107,14 @@ class HaltingRuns(PostgresRuns):
 
 @asynccontextmanager
 async def parts(place, *, go_on=None):
-    async with open_foundation(place) as foundation:
-        yield three_steps_on(foundation, go_on=go_on)
+    async with open_resources(place) as resources:
+        yield three_steps_on(resources, go_on=go_on)
 
 
-@asynccontextmanager
-async def duties(place, *, go_on=None):
-    async with parts(place, go_on=go_on) as made:
-        yield made, {}
-
-
-def three_steps_on(foundation, *, go_on=None):
-    steps = ThreeSteps(foundation.database, go_on)
-    made = parts_on(foundation, workflows=(Workflow(KIND, steps.carry_out),), queues=QUEUES)
-    runs = HaltingRuns(foundation.database.admin("tests"), steps)
+def three_steps_on(resources, *, go_on=None):
+    steps = ThreeSteps(resources.database, go_on)
+    made = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, steps.execute),)), queues=QUEUES)
+    runs = HaltingRuns(resources.database.admin("tests"), steps)
     return dataclasses.replace(made, executions=runs, warm_up=nothing)
 
 
@@ -129,19 +125,24 @@ async def nothing():
 def run_server(environ, go_on):
     """Main function of a server process with an embedded worker."""
 
-    async def beside(foundation, stopping):
-        await supervise_engine(three_steps_on(foundation, go_on=go_on), stopping, foundation.engine)
+    async def side_task(resources, stopping):
+        await supervise_engine(three_steps_on(resources, go_on=go_on), stopping, resources.engine)
 
-    here = runtime(environ)
+    here = read_runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
-    uvloop.run(serve(here, beside=beside))
+    uvloop.run(serve(here, side_task=side_task))
+
+
+async def run_until_terminated(opened):
+    async with opened as config:
+        await run_engine(config, {}, termination())
 
 
 def run_worker(environ, go_on):
     """Main function of a worker process; exits with code 1 when the worker was fenced."""
-    here = runtime(environ)
+    here = read_runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
     try:
-        uvloop.run(work(duties(here, go_on=go_on)))
+        uvloop.run(run_until_terminated(parts(here, go_on=go_on)))
     except WorkerFenced:
         sys.exit(1)

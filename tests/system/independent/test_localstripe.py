@@ -19,7 +19,7 @@ import httpx
 import pytest
 import stripe
 
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from features.billing.application.stripe_events.receive import StripeEventReceiver
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
 from infrastructure.payments.stripe_client import StripeApi

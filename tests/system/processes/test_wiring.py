@@ -4,7 +4,7 @@ import pytest
 
 from core.settings.settings import read_settings
 from core.wiring.application import build
-from core.wiring.bootstrap import Runtime, runtime
+from core.wiring.bootstrap import Runtime, read_runtime
 from tests.conftest import make_tenant
 
 
@@ -27,7 +27,7 @@ def data_dir(tmp_path):
 
 async def database_of(application):
     """Name of the database that a new admin connection connects to."""
-    session = application.upkeep.ledger._session  # noqa: SLF001
+    session = application.dependencies["upkeep"].ledger._session  # noqa: SLF001
     for connection in session._pool._idle:  # noqa: SLF001
         connection.terminate()
     (row,) = await session.fetch("select current_database()::text as name")
@@ -36,7 +36,7 @@ async def database_of(application):
 
 async def test_the_two_roles_addresses_are_enough_to_serve(addresses, owner, data_dir):
     tenant = await make_tenant(owner)
-    place = runtime(
+    place = read_runtime(
         {
             "OSLIRA_ENVIRONMENT": "local",
             "OSLIRA_DATABASE_USER_URL": addresses.user,
@@ -46,7 +46,9 @@ async def test_the_two_roles_addresses_are_enough_to_serve(addresses, owner, dat
     )
 
     async with build(place) as application:
-        assert (await application.balances.current(tenant.caller)).account_id == tenant.account_id
+        assert (
+            await application.dependencies["balances"].current(tenant.caller)
+        ).account_id == tenant.account_id
         assert (await application.health.readiness()).status != "not_ready"
 
 

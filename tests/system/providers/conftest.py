@@ -4,7 +4,7 @@ import pytest
 
 import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
-from core.wiring.costs import open_books
+from core.wiring.cost_recorders import open_cost_recorders
 from infrastructure.database.costs.price_file import load_prices, read_price_list
 from tests.conftest import make_tenant
 from tests.system.providers.world import Outside
@@ -13,7 +13,7 @@ from tests.system.providers.world import Outside
 @pytest.fixture(scope="session")
 async def books(addresses, database):
     await load_prices(addresses.owner, read_price_list())
-    async with open_books(database) as books:
+    async with open_cost_recorders(database) as books:
         yield books
 
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from core.api.health import Health
-from core.wiring.health_checks import provider_probes
-from core.wiring.providers import utc_now
+from core.wiring.providers import provider_health_checks
 from infrastructure.ai.routing.recovery_probes import TASK as PROBE
 from infrastructure.resilience.circuit_breaker import BreakerRules
+from shared.clock import utc_now
 from shared.llm import Usage
 from tests.support import until
 from tests.system.providers.faults import set_fault
@@ -29,7 +29,7 @@ def ask(outside, gateway):
     """Returns a function that sends prompts in sequence and returns the providers that answered."""
 
     async def ask(count=1):
-        return [(await gateway.complete(outside.prompt())).provider for _ in range(count)]
+        return [(await gateway.complete(outside.question())).provider for _ in range(count)]
 
     return ask
 
@@ -52,7 +52,7 @@ def health_page(application, client_of, gateway, operator):
 
     async def page():
         known = application.health
-        probes = {**known.probes, **provider_probes(application.settings, gateway)}
+        probes = {**known.checks, **provider_health_checks(application.settings, gateway)}
         health = Health(known.environment, probes, known.essential)
         client = client_of(replace(application, health=health))
         answer = await client.get("/health/ready", headers=operator)
@@ -121,7 +121,7 @@ async def test_readiness_reports_the_open_breaker_and_its_fallback(outside, ask,
     page = await health_page()
     openai = page["bindings"]["openai"]
     assert (page["status"], openai["ok"], page["bindings"]["anthropic"]["ok"]) == ("degraded", False, True)
-    assert "failed too often and rests; others stand in" in openai["detail"]
+    assert "circuit breaker open" in openai["detail"]
 
     await outside.simulators.fault("/openai", times=0)
     outside.clock.ahead_s += RULES.open_s
@@ -138,7 +138,7 @@ async def test_outage_of_both_providers_opens_both_breakers(outside, gateway, mo
 
     for _ in range(10):
         with pytest.raises(Exception, match="No model is available"):
-            await gateway.complete(outside.prompt())
+            await gateway.complete(outside.question())
         refusals += 1
 
     rows = await model_rows()

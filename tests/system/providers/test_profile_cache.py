@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from core.wiring.providers import utc_now
 from features.analysis.domain.errors import ProfileIsPrivate
 from features.analysis.domain.profile.profile import POSTS_NEEDED
+from shared.clock import utc_now
 
 NAME, PRIVATE = "ada.lovely", "private.ada"
 

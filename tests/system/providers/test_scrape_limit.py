@@ -21,8 +21,8 @@ async def test_scrape_limit_applies_across_processes(outside, addresses, scrape_
         sources = [outside.source(database=database, slot_wait_s=60.0) for database in databases]
         await asyncio.gather(
             *(
-                sources[number % PROCESSES].fetch_profile(
-                    f"weaver.number.{number}", posts_max=posts_max, cost_owner=outside.cost_owner
+                sources[number % PROCESSES].fetch(
+                    f"weaver.number.{number}", posts_max=posts_max, spender=outside.spender
                 )
                 for number in range(LOOKS)
             )

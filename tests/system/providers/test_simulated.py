@@ -8,7 +8,7 @@ import pytest
 
 from core.app import create_app
 from core.wiring.application import build
-from core.wiring.bootstrap import local_issuer, runtime
+from core.wiring.bootstrap import local_issuer, read_runtime
 from shared.llm import CostOwner, StructuredPrompt
 from tests.system.providers.world import LIGHT, Verdict
 
@@ -23,7 +23,7 @@ async def local(addresses, tmp_path_factory):
         "OSLIRA_DATA_DIR": str(tmp_path_factory.mktemp("local")),
         "OSLIRA_SIMULATED_LATENCY": "0",
     }
-    async with build(runtime(environ)) as application:
+    async with build(read_runtime(environ)) as application:
         yield application
 
 
@@ -41,8 +41,8 @@ async def test_completions_and_their_rows_are_marked_simulated(local, cost_owner
         cost_owner=cost_owner,
     )
 
-    answers = [await local.gateway.complete(prompt) for _ in range(2)]
-    texts = await local.gateway.embed(["a loom"], cost_owner)
+    answers = [await local.gateway.complete(question) for _ in range(2)]
+    texts = await local.gateway.embed(["a loom"], spender)
 
     rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", cost_owner.run_id)
     assert [(answer.cache, answer.is_simulated) for answer in answers] == [("none", True), ("exact", True)]
@@ -67,4 +67,4 @@ async def test_readiness_names_simulated_providers_and_their_keys(local):
     for provider in PROVIDERS:
         binding = page["bindings"][provider]
         assert (binding["ok"], binding["mode"]) == (True, "simulated"), provider
-        assert "for the real one" in binding["detail"], provider
+        assert "to use the real provider" in binding["detail"], provider

@@ -7,8 +7,7 @@ from uuid import uuid4
 
 import msgspec
 
-from core.wiring.provider_endpoints import PATHS
-from core.wiring.providers import utc_now
+from core.wiring.providers import PATHS
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.gateway import Gateway
 from infrastructure.ai.model_catalog import FILE, read_model_catalog
@@ -27,6 +26,7 @@ from infrastructure.provider_endpoint import ProviderEndpoint
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from infrastructure.scraping.failover import FailoverProfiles
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
+from shared.clock import utc_now
 from shared.llm import CostOwner, StructuredPrompt
 
 LIGHT = "analysis.light"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from core.webhooks.incoming import StripeEventWorker
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from features.billing.application.stripe_events.process import StripeEventProcessor
 from features.billing.domain.stripe_events import read_event
 from infrastructure.database.billing.stripe_events import PostgresStripeEvents
@@ -90,7 +90,7 @@ async def consuming(inbox):
     """Run a StripeEventWorker and yield the event that wakes it."""
     arrivals, stopping = asyncio.Event(), asyncio.Event()
     consumer = StripeEventWorker(inbox.processor, arrivals)
-    task = asyncio.create_task(consumer.attend(stopping))
+    task = asyncio.create_task(consumer.run(stopping))
     yield arrivals
     stopping.set()
     await task

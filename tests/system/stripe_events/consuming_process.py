@@ -9,7 +9,7 @@ import structlog
 
 from core.webhooks.incoming import StripeEventWorker
 from core.wiring.bootstrap import DatabaseUrls
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from tests.support import dual_client
 from tests.system.stripe_events.storm_world import DerivedWorld
 
@@ -19,7 +19,7 @@ async def process(url):
         session = database.admin("tests")
         processor = stripe_event_processor(session, DerivedWorld(), claim_for=timedelta(seconds=2))
         print("at work", flush=True)  # noqa: T201  the parent process waits for this line
-        await StripeEventWorker(processor, asyncio.Event()).attend(asyncio.Event())
+        await StripeEventWorker(processor, asyncio.Event()).run(asyncio.Event())
 
 
 # The parent reads only the first line of output, and a full pipe would block this process.

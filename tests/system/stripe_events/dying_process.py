@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from core.wiring.bootstrap import DatabaseUrls
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from tests.support import dual_client
 from tests.system.stripe_events.crashes import CrashingSession, kill_process
 from tests.system.stripe_events.storm_world import DerivedWorld

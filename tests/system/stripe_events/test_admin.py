@@ -29,9 +29,8 @@ def world(module_world):
 @pytest.fixture(scope="module")
 async def module_client(application, module_world):
     """Client of an application with a fake Stripe."""
-    inbox = dataclasses.replace(application.webhooks.inbox, stripe_reader=module_world)
-    webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
-    async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
+    inbox = dataclasses.replace(application.dependencies["inbox"], stripe_reader=module_world)
+    async with client_for(application.replacing(inbox=inbox)) as client:
         yield client
 
 
@@ -166,9 +165,8 @@ async def test_empty_or_too_long_replay_range_is_rejected(send, since, until):
 
 
 async def test_missing_events_need_a_configured_stripe(application, operator):
-    inbox = dataclasses.replace(application.webhooks.inbox, stripe_reader=None)
-    webhooks = dataclasses.replace(application.webhooks, inbox=inbox)
-    async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
+    inbox = dataclasses.replace(application.dependencies["inbox"], stripe_reader=None)
+    async with client_for(application.replacing(inbox=inbox)) as client:
         answer = await client.post(f"{PATH}/replays", json={**DAY, "missing": True}, headers=operator)
 
     assert_problem(answer, 503, "billing_not_configured")

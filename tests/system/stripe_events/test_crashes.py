@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from core.wiring.inbox import stripe_event_processor
+from core.wiring.slices.billing import stripe_event_processor
 from tests.conftest import PROJECT
 from tests.support.stripe_snapshots import checkout
 from tests.system.stripe_events.crashes import Crash, CrashingSession

@@ -14,6 +14,7 @@ from tests.system.stripe_events.stripe_world import event_of, id_of
 
 class StripeAway(Unavailable):
     code = "stripe_unavailable"
+    text = "Not available."
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import dataclasses
 import pytest
 
 from core.webhooks.incoming import StripeEventWorker
-from core.wiring.bootstrap import runtime
-from core.wiring.inbox import WebhookSecrets
+from core.wiring.bootstrap import read_runtime
+from core.wiring.slices.billing import WebhookSecrets
 from shared.errors import Unavailable
 from tests.support import until
 from tests.support.problems import assert_problem
@@ -18,6 +18,7 @@ PATH = "/v1/webhooks/stripe"
 
 class Away(Unavailable):
     code = "database_unavailable"
+    text = "Not available."
 
 
 class FailingEvents:
@@ -37,9 +38,8 @@ def with_intake(application, client_of):
     """Factory of clients for an application with a changed intake."""
 
     def make(**changes):
-        receiver = dataclasses.replace(application.webhooks.receiver, **changes)
-        webhooks = dataclasses.replace(application.webhooks, receiver=receiver)
-        return client_of(dataclasses.replace(application, webhooks=webhooks))
+        receiver = dataclasses.replace(application.dependencies["receiver"], **changes)
+        return client_of(application.replacing(receiver=receiver))
 
     return make
 
@@ -48,11 +48,11 @@ async def rows(owner):
     return await owner.fetchval("select count(*) from webhook_events")
 
 
-@pytest.mark.parametrize("is_after", [False, True], ids=["not kept", "kept, and nobody knows"])
+@pytest.mark.parametrize("is_after", [False, True], ids=["not stored", "stored, without a response"])
 async def test_event_of_unknown_storage_is_answered_503_and_stored_once_on_redelivery(
     application, client, with_intake, owner, is_after
 ):
-    events = application.webhooks.receiver.events
+    events = application.dependencies["receiver"].events
     body = event_of("invoice.paid")
 
     answer = await with_intake(events=FailingEvents(events, is_after=is_after)).post(
@@ -130,7 +130,7 @@ async def test_body_size_limit_applies(client):
     ],
 )
 async def test_webhook_secrets_default_to_the_simulators(environ, secrets):
-    assert await WebhookSecrets(runtime(environ)).current() == secrets
+    assert await WebhookSecrets(read_runtime(environ)).current() == secrets
 
 
 class EmptyLine:
@@ -146,7 +146,7 @@ async def test_one_arrival_causes_one_claim(monkeypatch, inbox):
     monkeypatch.setattr("core.webhooks.incoming.POLL_INTERVAL_S", 60.0)
     queue, arrivals, stopping = EmptyLine(), asyncio.Event(), asyncio.Event()
     consumer = StripeEventWorker(dataclasses.replace(inbox.processor, queue=queue), arrivals)
-    task = asyncio.create_task(consumer.attend(stopping))
+    task = asyncio.create_task(consumer.run(stopping))
     await until(lambda: queue.looks == 1)
 
     arrivals.set()

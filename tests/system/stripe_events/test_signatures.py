@@ -81,7 +81,7 @@ GOOD_ONES = {
 NO_EVENTS = {
     "no JSON": b"not json",
     "no UTF-8": BODY.replace(b"in_1", b"in_\xff"),
-    "no UTF-8 where nobody looks": BODY[:-1] + b', "more": "\xff"}',
+    "invalid UTF-8 in an unread field": BODY[:-1] + b', "more": "\xff"}',
     "half a character": BODY[:-1] + b', "more": "\\ud800"}',
     "990 deep": BODY[:-1] + b', "more": ' + b"[" * 990 + b"]" * 990 + b"}",
     "a list": b"[]",
@@ -105,9 +105,10 @@ async def send(application):
     async def secrets():
         return (NEW, OLD)
 
-    receiver = dataclasses.replace(application.webhooks.receiver, secrets=secrets, now_s=lambda: float(NOW))
-    webhooks = dataclasses.replace(application.webhooks, receiver=receiver)
-    async with client_for(dataclasses.replace(application, webhooks=webhooks)) as client:
+    receiver = dataclasses.replace(
+        application.dependencies["receiver"], secrets=secrets, now_s=lambda: float(NOW)
+    )
+    async with client_for(application.replacing(receiver=receiver)) as client:
 
         async def call(header, body, content_type="application/json; charset=utf-8", copies=1):
             signatures = [] if header is None else [("Stripe-Signature", header.encode())] * copies

@@ -8,7 +8,7 @@ import pytest
 
 from core.engine.engine import running_engine
 from core.engine.workflow import Workflow
-from core.wiring.bootstrap import runtime
+from core.wiring.bootstrap import read_runtime
 from tests.conftest import copy_of, make_tenant
 from tests.support import dual_client, until
 from tests.system.engine.conftest import on_plan
@@ -76,7 +76,7 @@ class Firm(NamedTuple):
 async def firm(firm_addresses, simulator_process, tmp_path_factory):
     """Running engine in this process."""
     folder = tmp_path_factory.mktemp("firm")
-    place = runtime(
+    place = read_runtime(
         {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": firm_addresses.owner, "OSLIRA_DATA_DIR": str(folder)}
     )
     go_on, listeners = folder / "go-on", {}
@@ -89,7 +89,7 @@ async def firm(firm_addresses, simulator_process, tmp_path_factory):
 
 def listened(parts, listeners):
     listeners |= {workflow.kind: Listener(workflow) for workflow in parts.workflows}
-    workflows = tuple(Workflow(kind, listener.carry_out) for kind, listener in listeners.items())
+    workflows = tuple(Workflow(kind, listener.execute) for kind, listener in listeners.items())
     return dataclasses.replace(parts, workflows=workflows)
 
 

@@ -18,16 +18,17 @@ import uvloop
 import infrastructure.ai.providers.sdk_clients
 import infrastructure.scraping.apify_runs  # noqa: F401
 from core.engine.workflow import Queue
-from core.processes.worker import WorkerFenced, work
-from core.wiring.bootstrap import runtime, start_logs
-from core.wiring.engine import parts_on
-from core.wiring.resources import open_foundation
-from core.wiring.workflows import analysis_workflows, save_result
+from core.processes.worker import WorkerFenced
+from core.wiring.bootstrap import read_runtime, start_logs
+from core.wiring.engine import engine_config
+from core.wiring.resources import open_resources
+from core.wiring.slice import WorkerParts
+from core.wiring.slices.analysis import save_result, workflows
 from features.analysis.application.profile_reader import ProfileReader
 from features.analysis.application.save_result import SaveResult
 from infrastructure.database.runs.runs import PostgresRuns
 from tests.support import until
-from tests.system.engine.three_steps import nothing
+from tests.system.engine.three_steps import nothing, run_until_terminated
 from tests.system.providers.world import Outside
 
 QUEUES = (
@@ -81,9 +82,9 @@ class HaltingSource:
         self._source = source
         self._halts = halts
 
-    async def fetch_profile(self, username, *, posts_max, cost_owner):
-        found = await self._source.fetch_profile(username, posts_max=posts_max, cost_owner=cost_owner)
-        await self._halts.at(cost_owner.run_id, "inside:scrape")
+    async def fetch(self, username, *, posts_max, spender):
+        found = await self._source.fetch(username, posts_max=posts_max, spender=spender)
+        await self._halts.at(spender.run_id, "inside:scrape")
         return found
 
 
@@ -98,16 +99,16 @@ class HaltingAnalyst:
         self.asked = []
         self.interrupted = []
 
-    async def complete(self, prompt):
-        self.asked.append(prompt.task)
-        if error := self.refusals.get(prompt.task):
+    async def complete(self, question):
+        self.asked.append(question.task)
+        if error := self.refusals.get(question.task):
             await until(lambda: set(self.asked) >= self.held)
             raise error
         try:
             if prompt.task in self.held:
                 await asyncio.Event().wait()
-            completion = await self._gateway.complete(prompt)
-            await self._halts.at(prompt.cost_owner.run_id, f"inside:{prompt.task.rpartition('.')[2]}")
+            answer = await self._gateway.complete(question)
+            await self._halts.at(question.spender.run_id, f"inside:{question.task.rpartition('.')[2]}")
         except asyncio.CancelledError:
             self.interrupted.append(prompt.task)
             raise
@@ -131,43 +132,43 @@ class HaltingResults:
 @asynccontextmanager
 async def opened(place, simulators_address, *, go_on=None, **limits):
     """Yield an EngineConfig and its analyst."""
-    async with open_foundation(place) as foundation:
-        database = foundation.database
+    async with open_resources(place) as resources:
+        database = resources.database
         halts = Halts(go_on)
         outside = Outside(
             SimpleNamespace(address=simulators_address),
             database,
-            foundation.books,
+            resources.costs,
             place.settings.data_dir / "objects",
             None,
         )
         looked_up = outside.profiles(slot_wait_s=60.0, **limits)
         profiles = ProfileReader(
-            HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
+            HaltingSource(looked_up.source, halts), looked_up.cache, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         stored = save_result(database)
         result = SaveResult(HaltingResults(stored.results, halts), stored.anonymous_results)
-        workflows = analysis_workflows(database, foundation.books, profiles, analyst, result)
-        parts = parts_on(foundation, workflows=workflows, queues=QUEUES)
+        parts = WorkerParts(workflows=workflows(resources, profiles, analyst, result))
+        config = engine_config(resources, parts, queues=QUEUES)
         executions = HaltingRuns(database.admin("tests"), halts)
         try:
-            yield dataclasses.replace(parts, executions=executions, warm_up=nothing), analyst
+            yield dataclasses.replace(config, executions=executions, warm_up=nothing), analyst
         finally:
             await outside.close()
 
 
 def run_worker(simulators_address, environ, go_on):
     """Main function of a worker process; exits with code 1 when the worker was fenced."""
-    here = runtime(environ)
+    here = read_runtime(environ)
     start_logs(here.settings, level=logging.ERROR)
 
     @asynccontextmanager
     async def parts():
         async with opened(here, simulators_address, go_on=go_on) as (made, _):
-            yield made, {}
+            yield made
 
     try:
-        uvloop.run(work(parts()))
+        uvloop.run(run_until_terminated(parts()))
     except WorkerFenced:
         sys.exit(1)

@@ -11,7 +11,7 @@ import uvloop
 from rich.console import Console
 
 from core.settings.settings import InvalidSettings, Settings
-from core.wiring.bootstrap import Runtime, runtime, start_logs
+from core.wiring.bootstrap import Runtime, read_runtime, start_logs
 from shared.errors import DomainError
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ def load_runtime(log_level: int = logging.INFO, **overrides: object) -> Runtime:
     """Reads the settings with the options as overrides. Raises ClickException with all errors."""
     options = {name: str(value) for name, value in overrides.items() if value is not None}
     try:
-        loaded = runtime({**os.environ, **options})
+        loaded = read_runtime({**os.environ, **options})
     except InvalidSettings as error:
         raise click.ClickException(str(error)) from None
     start_logs(loaded.settings, level=log_level)

@@ -10,6 +10,7 @@ from core.cli.client.connection import AS_JSON, uses_api
 from core.cli.client.runtime import load_runtime, run_async
 from core.cli.output.renderer import money, show_items, show_object
 from core.wiring.application import build
+from features.billing.application.catalog import Catalog
 from features.billing.domain.catalog import Published
 from shared.text import plain
 
@@ -140,7 +141,7 @@ def publish_command() -> None:
 
     async def publish() -> list[Published]:
         async with build(runtime) as application:
-            return await application.billing.catalog.publish()
+            return await application.get(Catalog).publish()
 
     for published in run_async(publish()):
         state = "created" if published.is_new else "unchanged"

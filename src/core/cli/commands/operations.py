@@ -16,9 +16,12 @@ from core.cli.output.renderer import items_table, show_items
 from core.provider_checks import ProviderCheck, check_providers
 from core.wiring.application import build
 from core.wiring.bootstrap import apply_migrations, database_addresses, local_issuer
-from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, Report
-from features.costs.controllers.money import dollars
+from core.wiring.slice import migration_folders
+from core.wiring.slices import SLICES
+from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, CostReports, Report
+from features.costs.controllers.schemas import dollars
 from features.costs.domain.reports import CostLine
+from features.credits.application.maintenance import CreditMaintenance
 from features.credits.domain.ledger import Finding
 
 MINUTE_H = 1 / 60
@@ -35,7 +38,7 @@ def migrate_command() -> None:
         async with database_addresses(runtime.settings) as addresses:
             if not addresses.owner:
                 raise click.ClickException("Set DATABASE_URL to the address of the tables' owner.")
-            return await apply_migrations(runtime.settings, addresses)
+            return await apply_migrations(runtime.settings, addresses, migration_folders(SLICES))
 
     names, prices_count = run_async(migrate())
     for name in names:
@@ -139,7 +142,7 @@ def costs_command(days: int) -> None:
 
     async def read_costs() -> Report[CostLine]:
         async with build(runtime) as application:
-            return await application.cost_reports.last_days(days)
+            return await application.get(CostReports).last_days(days)
 
     report = run_async(read_costs())
     columns = ("provider", "model", "task", *COST_COUNTS, "cost_dollars")
@@ -182,7 +185,7 @@ def audit_command(as_json: bool) -> None:
 
     async def audit() -> list[Finding]:
         async with build(runtime) as application:
-            return list(await application.upkeep.audit())
+            return list(await application.get(CreditMaintenance).audit())
 
     findings = run_async(audit())
     show_items(
@@ -201,7 +204,7 @@ def expire_command() -> None:
 
     async def expire() -> tuple[int, int]:
         async with build(runtime) as application:
-            return await application.upkeep.expire()
+            return await application.get(CreditMaintenance).expire()
 
     accounts, credits_expired = run_async(expire())
     click.echo(f"{credits_expired} credits of {accounts} accounts expired.")

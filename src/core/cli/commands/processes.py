@@ -15,6 +15,8 @@ from core.cli.output.request_lines import RequestLines
 from core.processes.embedded_worker import run_worker_in_api
 from core.processes.server import serve
 from core.wiring.bootstrap import local_issuer, run_simulators
+from core.wiring.slice import queues_of
+from core.wiring.slices import SLICES
 
 PORTS = click.IntRange(0, 65_535)
 PORT = click.option("--port", type=PORTS, help="Port to listen on; 0 chooses a free one.")
@@ -34,7 +36,7 @@ def serve_command(port: int | None, host: str | None) -> None:
     runtime = load_runtime(OSLIRA_PORT=port, OSLIRA_HOST=host)
     shows_requests = runtime.settings.is_local and error_console.is_terminal
     lines = RequestLines(error_console, is_active=True).wrap if shows_requests else None
-    run_async(serve(runtime, beside=run_worker_in_api, wrap_app=lines))
+    run_async(serve(runtime, side_task=run_worker_in_api, wrap_app=lines))
 
 
 @click.group(
@@ -79,14 +81,13 @@ def worker_command(queues: str | None) -> None:
     """
     runtime = load_runtime()
     # Imported here, because the engine takes seconds to import and the other commands do not need it.
-    from core.processes.worker import work  # noqa: PLC0415
-    from core.wiring.engine import QUEUES, opened_duties  # noqa: PLC0415
+    from core.processes.worker import run_worker  # noqa: PLC0415
 
-    valid = tuple(queue.name for queue in QUEUES)
+    valid = tuple(queue.name for queue in queues_of(SLICES))
     names = tuple((queues or "").replace(",", " ").split()) or valid
     if unknown := sorted(set(names) - set(valid)):
         raise click.BadParameter(f"{', '.join(unknown)}: the queues are {', '.join(valid)}.")
-    run_async(work(opened_duties(runtime, listens_to=names)))
+    run_async(run_worker(runtime, queues=names))
 
 
 @click.command("scheduler")
@@ -130,7 +131,7 @@ def run_command(port: int | None, once: bool) -> None:
             lines.is_active = console.is_terminal
         return not once
 
-    run_async(serve(runtime, demonstrate, beside=run_worker_in_api, wrap_app=lines.wrap))
+    run_async(serve(runtime, demonstrate, side_task=run_worker_in_api, wrap_app=lines.wrap))
 
 
 def _report_step(title: str) -> None:

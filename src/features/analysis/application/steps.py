@@ -12,7 +12,7 @@ from features.analysis.application.assemble_result import (
     prepare,
 )
 from features.analysis.application.ports import Businesses, CompletionProvider
-from features.analysis.application.profile_reader import ERRORS, ProfileReader, ReadProfile
+from features.analysis.application.profile_reader import INACCESSIBLE, ProfileReader, ReadProfile
 from features.analysis.domain.analysis import ModelOutputs
 from features.analysis.domain.eligibility import CheckOutcome, Eligibility, check_eligibility
 from features.analysis.domain.errors import (
@@ -28,7 +28,7 @@ from shared.ids import AnalysisType
 
 # Letters times search terms. Above this number the comparison runs in a thread, to keep the event loop free.
 COMPARISONS_MAX = 500_000
-OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in ERRORS.items()}
+OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in INACCESSIBLE.items()}
 
 
 class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):

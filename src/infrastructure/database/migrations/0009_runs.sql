@@ -187,7 +187,7 @@ begin
     )
     with steps as (
         select o.*, o.error is not null
-            or coalesce(o.output like '{"refusal":%' or o.output like '{"is_cancelled":%', false) as is_bad
+            or coalesce(o.output like '{"failure":%' or o.output like '{"is_cancelled":%', false) as is_bad
         from dbos.operation_outputs as o where o.workflow_uuid = from_engine_id
     ), first_bad as (
         select function_id, completed_at_epoch_ms from steps where is_bad order by function_id limit 1

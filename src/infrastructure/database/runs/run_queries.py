@@ -52,7 +52,7 @@ select r.admitted_at is not null as is_admitted, p.runs_at_once,
             where w.queue_name = r.queue and w.status = 'PENDING'
             limit $3
         ) as busy
-    ) as at_work
+    ) as active
 from public.runs as r
 join public.accounts as a on a.id = r.account_id
 join public.plans as p on p.name = a.plan
@@ -84,16 +84,16 @@ class PostgresRunQueries(RunQueryStore):
         return _sight(rows[0])
 
     async def list(
-        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+        self, caller: Caller, filters: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
         rows = await self._database.user(caller.claims).call(
             RUNS,
             caller.chosen_account,
-            only.status,
-            only.kind,
-            only.parent_id,
-            only.since,
-            only.until,
+            filters.status,
+            filters.kind,
+            filters.parent_id,
+            filters.since,
+            filters.until,
             after and after.at,
             after and after.id,
             runs_max,

@@ -90,8 +90,8 @@ async def test_accounts_that_cause_a_share_of_the_cost_are_listed_largest_first(
     assert found.cost_nanodollars == 100
     assert shares(found) == [(large.account_id, 60, 60), (middle.account_id, 20, 80)]
     assert (found.accounts[1].calls, found.accounts[1].calls_unpriced) == (2, 1)
-    everybody = await figures.spenders(WINDOW, share_percent=100, lines_max=10)
-    assert shares(everybody)[-1] == (small.account_id, 5, 100)
+    all_owners = await figures.spenders(WINDOW, share_percent=100, lines_max=10)
+    assert shares(all_owners)[-1] == (small.account_id, 5, 100)
     just_above = await figures.spenders(WINDOW, share_percent=81, lines_max=10)
     assert len(just_above.accounts) == 3
     assert len((await figures.spenders(WINDOW, share_percent=100, lines_max=2)).accounts) == 2

@@ -127,7 +127,7 @@ async def test_health_check_counts_accepting_workers_and_admitted_runs(client, l
     account_id = (await make_tenant(look)).account_id
     await look.execute(QUEUED, account_id, [None, 5, 90])  # one run waits for its account's limit
 
-    found = await DatabaseHealthChecks(client).work()
+    found = await DatabaseHealthChecks(client, []).work()
 
     assert (found.executors, found.queued_count) == ([alive], 2)
     assert 90 <= found.oldest_wait_s < 100

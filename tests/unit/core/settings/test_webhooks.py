@@ -3,7 +3,7 @@
 import pytest
 
 from core.settings.settings import SECRETS, InvalidSettings, read_settings
-from core.wiring.webhooks import egress_policy
+from core.wiring.slices.webhooks import egress_policy
 from infrastructure.egress.ip_policy import IpPolicy
 from infrastructure.secrets.local_key import local_key
 from tests.unit.core.settings.test_settings import SERVER
@@ -40,7 +40,7 @@ def test_server_allows_only_public_addresses_over_https(environment):
 def test_server_rejects_private_networks_for_egress():
     (wrong,) = wrongs(**SERVER, OSLIRA_EGRESS_ALLOW="10.0.0.0/8")
 
-    assert wrong.startswith("OSLIRA_EGRESS_ALLOW: whoever has an account")
+    assert wrong.startswith("OSLIRA_EGRESS_ALLOW: every customer")
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "example.com", "*"])

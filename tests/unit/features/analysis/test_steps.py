@@ -28,7 +28,7 @@ class Source:
     def __init__(self, found):
         self.found = found
 
-    async def fetch_profile(self, username, *, posts_max, cost_owner):
+    async def fetch(self, username, *, posts_max, spender):
         return self.found
 
 
@@ -44,7 +44,7 @@ class Analyst:
     def __init__(self, value):
         self.value = value
 
-    async def complete(self, prompt):
+    async def complete(self, question):
         return Completion(
             value=self.value,
             provider="openai",

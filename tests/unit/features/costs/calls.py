@@ -6,10 +6,10 @@ from features.costs.domain.provider_calls import ModelCall, ScrapeCall
 from shared.llm import CostOwner, Usage
 from tests.support import NOON
 
-NOBODY = CostOwner()
+NO_OWNER = CostOwner()
 
 
-def model_call(cost_nanodollars, *, at=NOON, cost_owner=NOBODY, **changes):
+def model_call(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
     fields = {
         "call_id": uuid4(),
         "attempt": 1,
@@ -26,7 +26,7 @@ def model_call(cost_nanodollars, *, at=NOON, cost_owner=NOBODY, **changes):
     return ModelCall(at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
 
 
-def scrape(cost_nanodollars, *, at=NOON, cost_owner=NOBODY, **changes):
+def scrape(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
     fields = {
         "provider": "apify",
         "username": "natgeo",
