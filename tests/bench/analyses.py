@@ -103,7 +103,7 @@ async def providers_ms(world: World, username: str, analysis_type: AnalysisType)
     """Returns the time of one profile read and then the slowest of its prompts, without any other work."""
     cost_owner, application = world.cost_owner, world.application
     began_s = time.perf_counter()
-    read = await application.resources.providers.profiles.read(username, analysis_type, spender=spender)
+    read = await application.resources.providers.profiles.read(username, analysis_type, cost_owner=cost_owner)
     lasted_s = time.perf_counter() - began_s
     facts = facts_of(read.profile, read.scraped_at)
     fit = fit_of(read.profile, UNDESCRIBED.ideal_customer)

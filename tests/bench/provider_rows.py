@@ -102,7 +102,7 @@ async def cached_profile_and_bare_file(place: Place) -> AsyncGenerator[Round]:
     """A profile with 50 posts from the local store, against the same file read and decoded directly."""
     async with open_world(place) as world:
         profiles = world.application.resources.providers.profiles
-        await profiles.read(USERNAME, "deep", spender=world.spender)
+        await profiles.read(USERNAME, "deep", cost_owner=world.cost_owner)
         (file,) = [path for path in (place.folder / "objects").rglob("*") if path.is_file()]
 
         async def hit() -> None:

@@ -56,7 +56,7 @@ class World:
         )
 
     async def ask(self) -> None:
-        await self.application.resources.providers.gateway.complete(self.question())
+        await self.application.resources.providers.gateway.complete(self.prompt())
 
     async def take_ms(self, routes: Mapping[str, int]) -> None:
         """Sets a fixed latency for these routes."""

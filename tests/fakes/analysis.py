@@ -18,8 +18,8 @@ class FakeSource(ProfileSource):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def fetch(self, username, *, posts_max, spender):
-        self.looks.append((username, posts_max, spender))
+    async def fetch(self, username, *, posts_max, cost_owner):
+        self.scrapes.append((username, posts_max, cost_owner))
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -46,7 +46,7 @@ class FakeKnown(ProfileCache):
         self.entries[username, depth_of(scrape.posts_asked)] = scrape
 
     async def delete(self, username):
-        self.entries = {key: look for key, look in self.entries.items() if key[0] != username}
+        self.entries = {key: scrape for key, scrape in self.entries.items() if key[0] != username}
 
     def depths(self, username="ann"):
         return sorted(depth for name, depth in self.entries if name == username)

@@ -63,9 +63,9 @@ class Gateway(CompletionProvider):
         self._cache = CompletionCache(completions, takes_simulated=takes_simulated)
         self._embedder = Embedder(catalog, embedding_providers, self._shared)
 
-    async def complete(self, question: StructuredPrompt[T]) -> Completion[T]:
-        prompt = Prompt(question, self._providers)
-        candidates = self._catalog.candidates(question.task, self._clocks.now().date())
+    async def complete(self, prompt: StructuredPrompt[T]) -> Completion[T]:
+        builder = RequestBuilder(prompt, self._providers)
+        candidates = self._catalog.candidates(prompt.task, self._clocks.now().date())
         request = _Request(
             builder,
             candidates,

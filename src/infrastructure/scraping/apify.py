@@ -84,7 +84,7 @@ class ApifyProfiles(ProfileSource):
         self._jitter = jitter
         self._clients = ClientPerEndpoint(self._create)
 
-    async def fetch(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape:
         """Raises ProfilesUnavailable for Apify's failures. Errors of the semaphore and its database
         propagate.
         """

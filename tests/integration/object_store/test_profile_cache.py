@@ -63,7 +63,7 @@ async def test_scrape_is_returned_unchanged(profiles, username):
     profile = msgspec.structs.replace(SCRAPE.profile, username=username, posts=(post,) * 50)
     scrape = msgspec.structs.replace(SCRAPE, profile=profile)
 
-    await profiles.save(username, look)
+    await profiles.save(username, scrape)
 
     assert await profiles.find(username, posts_min=50) == scrape
 
@@ -72,7 +72,7 @@ async def test_scrape_is_returned_unchanged(profiles, username):
 async def test_scrape_without_profile_is_cached(profiles, username, outcome):
     scrape = scrape_of(username, outcome=outcome)
 
-    await profiles.save(username, look)
+    await profiles.save(username, scrape)
 
     assert await profiles.find(username, posts_min=50) == scrape
 
@@ -82,12 +82,12 @@ async def test_unknown_username_returns_none(profiles, username):
 
 
 async def test_deep_scrape_serves_few_posts_but_not_the_reverse(profiles, username):
-    light = look_at(username, posts_asked=12)
+    light = scrape_of(username, posts_asked=12)
     await profiles.save(username, light)
     assert await profiles.find(username, posts_min=12) == light
     assert await profiles.find(username, posts_min=13) is None
 
-    deep = look_at(username, posts_asked=50, age=-HOUR)
+    deep = scrape_of(username, posts_asked=50, age=-HOUR)
     await profiles.save(username, deep)
 
     assert await profiles.find(username, posts_min=12) == deep
@@ -97,9 +97,9 @@ async def test_deep_scrape_serves_few_posts_but_not_the_reverse(profiles, userna
 
 @pytest.mark.parametrize("order", [1, -1])
 async def test_newest_suitable_scrape_is_returned(remembered, order):
-    looks = [look_at(posts_asked=12, age=HOUR), look_at(posts_asked=50, age=2 * HOUR)]
-    for look in looks[::order]:
-        await remembered.save("ann", look)
+    scrapes = [scrape_of(posts_asked=12, age=HOUR), scrape_of(posts_asked=50, age=2 * HOUR)]
+    for scrape in scrapes[::order]:
+        await remembered.save("ann", scrape)
 
     assert await remembered.find("ann", posts_min=12) == scrapes[0]
     assert await remembered.find("ann", posts_min=50) == scrapes[1]
@@ -108,7 +108,7 @@ async def test_newest_suitable_scrape_is_returned(remembered, order):
 async def test_forget_removes_every_depth_of_one_username(profiles, username):
     other = username + "x"
     for name, posts_asked in [(username, 12), (username, 50), (other, 12)]:
-        await profiles.save(name, look_at(name, posts_asked=posts_asked))
+        await profiles.save(name, scrape_of(name, posts_asked=posts_asked))
 
     await profiles.delete(username)
     await profiles.delete(username)
@@ -123,28 +123,28 @@ async def test_entry_is_compressed_and_its_key_contains_schema_and_depth(remembe
         SCRAPE, profile=msgspec.structs.replace(SCRAPE.profile, posts=(post,) * 50)
     )
 
-    await remembered.save("ann", look)
+    await remembered.save("ann", scrape)
 
     assert list(memory_store.objects) == [KEY]
     assert len(memory_store.objects[KEY]) < len(msgspec.json.encode(scrape)) / 10
 
 
 async def test_scrape_with_too_few_posts_is_not_cached(remembered, memory_store):
-    await remembered.save("ann", look_at(posts_asked=11))
+    await remembered.save("ann", scrape_of(posts_asked=11))
 
     assert memory_store.objects == {}
 
 
 async def test_scrape_of_another_username_is_not_cached(remembered, memory_store):
     with capture_logs() as logs:
-        await remembered.save("ann", look_at("bob"))
+        await remembered.save("ann", scrape_of("bob"))
 
     assert memory_store.objects == {}
     assert [(line["event"], line["reason"]) for line in logs] == [("profile_not_kept", "of somebody else")]
 
 
 async def test_scrape_that_is_too_long_is_not_cached(remembered, memory_store):
-    await remembered.save("ann", look_at(biography="x" * JSON_BYTES_MAX))
+    await remembered.save("ann", scrape_of(biography="x" * JSON_BYTES_MAX))
 
     assert memory_store.objects == {}
 
@@ -195,7 +195,7 @@ async def test_corrupt_entry_is_a_miss_logged_once_and_removed(remembered, memor
 
 
 async def test_flipped_bit_never_returns_another_scrape(remembered, memory_store):
-    await remembered.save("ann", LOOK)
+    await remembered.save("ann", SCRAPE)
     data = memory_store.objects[KEY]
     for place in range(len(data)):
         memory_store.objects[KEY] = flipped(data, place)
@@ -214,7 +214,7 @@ async def test_decompression_memory_is_limited(remembered, memory_store):
 
 
 async def test_corrupt_entry_does_not_hide_a_valid_one(remembered, memory_store):
-    light = look_at(posts_asked=12)
+    light = scrape_of(posts_asked=12)
     await remembered.save("ann", light)
     await memory_store.put(KEY, b"broken")
 
@@ -223,13 +223,13 @@ async def test_corrupt_entry_does_not_hide_a_valid_one(remembered, memory_store)
 
 @pytest.mark.parametrize("outage", ["down", "hangs"])
 async def test_outage_of_the_store_is_a_miss_and_raises_nothing(remembered, memory_store, outage):
-    await remembered.save("ann", LOOK)
+    await remembered.save("ann", SCRAPE)
     memory_store.outage = outage
 
     with capture_logs() as logs:
         async with asyncio.timeout(5):
             assert await remembered.find("ann", posts_min=50) is None
-            await remembered.save("ann", LOOK)
+            await remembered.save("ann", SCRAPE)
             await remembered.delete("ann")
 
     assert [line["event"] for line in logs] == ["profile_not_read", "profile_not_kept"] + [
@@ -250,9 +250,9 @@ async def test_find_can_be_cancelled_while_the_store_hangs(memory_store):
 
 
 async def test_simulated_entries_are_ignored_with_real_profiles(memory_store):
-    real = msgspec.structs.replace(look_at(posts_asked=12, age=HOUR), is_simulated=False)
-    for look in (LOOK, real):
-        await CachedProfiles(memory_store).save("ann", look)
+    real = msgspec.structs.replace(scrape_of(posts_asked=12, age=HOUR), is_simulated=False)
+    for scrape in (SCRAPE, real):
+        await CachedProfiles(memory_store).save("ann", scrape)
 
     profiles = CachedProfiles(memory_store, takes_simulated=False)
 
@@ -278,7 +278,7 @@ async def test_expired_entries_are_removed_and_counted():
 
 
 async def test_remove_expired_works_on_every_store(profiles, username):
-    await profiles.save(username, look_at(username))
+    await profiles.save(username, scrape_of(username))
 
     assert (await profiles.remove_expired(older_than=datetime.now(UTC) - HOUR)).seen >= 1
     assert await profiles.find(username, posts_min=12)

@@ -32,8 +32,8 @@ def made_post(number, **changes):
     return {**post, "id": str(number), "timestamp": at.isoformat(), **changes}
 
 
-async def look(profiles, posts_max=12, username="nasa"):
-    return await profiles.fetch(username, posts_max=posts_max, spender=SPENDER)
+async def fetch(profiles, posts_max=12, username="nasa"):
+    return await profiles.fetch(username, posts_max=posts_max, cost_owner=COST_OWNER)
 
 
 def test_fake_runs_match_the_models_of_apifys_client():

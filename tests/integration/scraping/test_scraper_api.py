@@ -104,8 +104,8 @@ async def profiles(page, calls, prices, sleeps):
     await profiles.close()
 
 
-async def look(profiles, username="natgeo"):
-    return await profiles.fetch(username, posts_max=12, spender=CostOwner())
+async def fetch(profiles, username="natgeo"):
+    return await profiles.fetch(username, posts_max=12, cost_owner=CostOwner())
 
 
 def natgeo(**changes):
@@ -275,7 +275,7 @@ async def test_cancelled_request_is_recorded(profiles, page, calls):
 
 async def test_more_than_twelve_posts_raise_assertion_error(profiles):
     with pytest.raises(AssertionError):
-        await profiles.fetch("natgeo", posts_max=50, spender=CostOwner())
+        await profiles.fetch("natgeo", posts_max=50, cost_owner=CostOwner())
 
 
 async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, capsys):

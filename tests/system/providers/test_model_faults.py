@@ -88,7 +88,7 @@ async def test_openai_fault_is_retried_or_falls_back_to_claude(
 ):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", fault, often)
 
-    answer = await carried_through(fault, lambda gateway: gateway.complete(outside.question()))
+    answer = await carried_through(fault, lambda gateway: gateway.complete(outside.prompt()))
 
     outcomes = await accounted_for(LIGHT)
     assert isinstance(answer, Completion)
@@ -104,7 +104,7 @@ async def test_claude_fault_while_openai_is_down(outside, carried_through, accou
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "503")
     await set_fault(outside.simulators, "anthropic", "/anthropic/v1/messages", fault, often)
 
-    found = await carried_through(fault, lambda gateway: gateway.complete(outside.question()))
+    found = await carried_through(fault, lambda gateway: gateway.complete(outside.prompt()))
 
     first, second, *outcomes = await accounted_for(LIGHT)
     assert (first, second, outcomes[0]) == ("unavailable", "unavailable", outcome_of(fault))

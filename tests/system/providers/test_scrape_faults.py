@@ -114,7 +114,7 @@ async def test_apify_fault_during_abort(outside, scrape_rows, logs, fault, often
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, fault, often, "POST")
     source = outside.source(call_s=0.6, poll_s=0.3)
-    looking = asyncio.create_task(source.fetch(NAME, posts_max=12, spender=outside.spender))
+    looking = asyncio.create_task(source.fetch(NAME, posts_max=12, cost_owner=outside.cost_owner))
     await until(lambda: runs_of(outside, "running"))
 
     looking.cancel()

@@ -41,8 +41,8 @@ async def test_completions_and_their_rows_are_marked_simulated(local, cost_owner
         cost_owner=cost_owner,
     )
 
-    answers = [await local.gateway.complete(question) for _ in range(2)]
-    texts = await local.gateway.embed(["a loom"], spender)
+    answers = [await local.gateway.complete(prompt) for _ in range(2)]
+    texts = await local.gateway.embed(["a loom"], cost_owner)
 
     rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", cost_owner.run_id)
     assert [(answer.cache, answer.is_simulated) for answer in answers] == [("none", True), ("exact", True)]

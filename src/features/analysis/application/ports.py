@@ -30,13 +30,13 @@ class ProfileSource(Protocol):
     provider's run.
     """
 
-    async def fetch(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape: ...
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape: ...
 
 
 class CompletionProvider(Protocol):
     """Implemented by the AI gateway."""
 
-    async def complete(self, question: StructuredPrompt[T]) -> Completion[T]: ...
+    async def complete(self, prompt: StructuredPrompt[T]) -> Completion[T]: ...
 
 
 class ProfileCache(Protocol):

@@ -289,7 +289,7 @@ async def test_row_that_cannot_be_written_does_not_prevent_the_others(log, gate,
         gate.open.set()
         await recording
 
-    assert await owner.fetchval(COUNT, spender.run_id) >= 3
+    assert await owner.fetchval(COUNT, cost_owner.run_id) >= 3
     (event,) = {entry["event"] for entry in logs}
     assert event == "not_written"
     assert logs[0]["log_level"] == "critical"

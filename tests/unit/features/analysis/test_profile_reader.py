@@ -60,8 +60,8 @@ def record():
 
 
 @pytest.fixture
-def profiles(source, known, record, now):
-    return ProfileReader(source=source, cache=known, record=record, now=now)
+def profiles(source, cache, record, now):
+    return ProfileReader(source=source, cache=cache, record=record, now=now)
 
 
 async def turns(number=10):
@@ -240,8 +240,8 @@ async def test_disappeared_profile_is_not_served_from_another_depth(profiles, so
         await profiles.read("ann", "deep", cost_owner=ANN)
 
 
-async def test_scrape_from_the_future_costs_only_one_fetch(profiles, source, known, record):
-    await known.save("ann", look_at(age=-timedelta(days=400)))
+async def test_scrape_from_the_future_costs_only_one_fetch(profiles, source, cache, record):
+    await cache.save("ann", scrape_of(age=-timedelta(days=400)))
 
     await profiles.read("ann", "light", cost_owner=ANN)
     await profiles.read("ann", "light", cost_owner=ANN)

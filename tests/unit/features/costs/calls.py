@@ -9,7 +9,7 @@ from tests.support import NOON
 NO_OWNER = CostOwner()
 
 
-def model_call(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
+def model_call(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "call_id": uuid4(),
         "attempt": 1,
@@ -26,7 +26,7 @@ def model_call(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
     return ModelCall(at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
 
 
-def scrape(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
+def scrape(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "provider": "apify",
         "username": "natgeo",
