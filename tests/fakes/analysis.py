@@ -19,7 +19,7 @@ class FakeSource(ProfileSource):
         self.gate.set()
 
     async def fetch(self, username, *, posts_max, cost_owner):
-        self.scrapes.append((username, posts_max, cost_owner))
+        self.fetches.append((username, posts_max, cost_owner))
         try:
             await self.gate.wait()
         except asyncio.CancelledError:

@@ -41,8 +41,8 @@ async def test_completions_and_their_rows_are_marked_simulated(local, cost_owner
         cost_owner=cost_owner,
     )
 
-    answers = [await local.gateway.complete(prompt) for _ in range(2)]
-    texts = await local.gateway.embed(["a loom"], cost_owner)
+    answers = [await local.resources.providers.gateway.complete(prompt) for _ in range(2)]
+    texts = await local.resources.providers.gateway.embed(["a loom"], cost_owner)
 
     rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", cost_owner.run_id)
     assert [(answer.cache, answer.is_simulated) for answer in answers] == [("none", True), ("exact", True)]
@@ -51,7 +51,10 @@ async def test_completions_and_their_rows_are_marked_simulated(local, cost_owner
 
 
 async def test_profiles_and_their_rows_are_marked_simulated(local, cost_owner, owner):
-    reads = [await local.profiles.read("ada.lovely", "deep", cost_owner=cost_owner) for _ in range(2)]
+    reads = [
+        await local.resources.providers.profiles.read("ada.lovely", "deep", cost_owner=cost_owner)
+        for _ in range(2)
+    ]
 
     rows = await owner.fetch("select * from scrape_logs where run_id = $1", cost_owner.run_id)
     assert [(read.is_cached, read.is_simulated) for read in reads] == [(False, True), (True, True)]
