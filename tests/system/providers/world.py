@@ -105,7 +105,7 @@ class Outside:
             clocks=self.clock.clocks(),
             **options,
         )
-        self._opened += [gateway, embeddings, *([answers] if answers else [])]
+        self._opened += [gateway, embeddings]
         return gateway
 
     def source(self, *, database=None, **limits):
