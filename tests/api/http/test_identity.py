@@ -141,7 +141,7 @@ async def test_invalid_public_key_is_reported_at_start(place, algorithm, kind):
         async with build(place(**settings)):
             pass
 
-    (wrong,) = refusal.value.wrongs
+    (wrong,) = refusal.value.errors
     assert wrong.startswith(f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind}")
 
 
