@@ -42,8 +42,8 @@ def read_runtime(environ: Mapping[str, str]) -> Runtime:
     try:
         secrets = AwsSecrets(environ, prefix=prefix, names=SECRETS) if prefix else None
     except NoRegion:
-        wrong = "AWS_DEFAULT_REGION: OSLIRA_SECRETS_PREFIX asks for Secrets Manager, but of which region?"
-        raise InvalidSettings(environ.get("OSLIRA_ENVIRONMENT", "local"), [wrong]) from None
+        error = "AWS_DEFAULT_REGION: OSLIRA_SECRETS_PREFIX needs the region of Secrets Manager."
+        raise InvalidSettings(environ.get("OSLIRA_ENVIRONMENT", "local"), [error]) from None
     lookup = secrets.lookup if secrets else environ.get
     return Runtime(settings=read_settings(lookup), lookup=lookup, secrets=secrets)
 

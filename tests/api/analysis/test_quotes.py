@@ -9,7 +9,7 @@ import pytest
 from features.analysis.domain.analysis import LeadKey
 from features.runs.domain.refunds import REFUND_POLICY
 from infrastructure.database.leads.leads import PostgresAnalysisResults
-from tests.fakes.profile_reader import look_at
+from tests.fakes.profile_reader import scrape_of
 from tests.unit.features.analysis.examples import analysis, profile
 
 DRY = "?dry_run=true"
@@ -25,7 +25,7 @@ def fetched_elsewhere(application, name):
     """A function that caches the profile as if another account had just fetched it."""
 
     async def keep(**facts):
-        scrape = msgspec.structs.replace(look_at(name, **facts), scraped_at=datetime.now(UTC))
+        scrape = msgspec.structs.replace(scrape_of(name, **facts), scraped_at=datetime.now(UTC))
         await application.resources.providers.profiles.cache.save(name, scrape)
 
     return keep

@@ -127,7 +127,7 @@ async def test_run_is_not_retried_with_a_key_revoked_after_authentication(
     await owner.execute("update api_keys set revoked_at = now() where id = $1", key_id)
     arguments = (account, uuid.UUID(tried), uuid.uuid4(), key_id)
 
-    statement = "select (answer).outcome from runs.retry($1, $2, $3, null, $4, 1)"
+    statement = "select (result).outcome from runs.retry($1, $2, $3, null, $4, 1)"
     outcome = await owner.fetchval(statement, *arguments)
 
     assert outcome == "unknown_key"

@@ -87,7 +87,7 @@ async def test_successful_steps_are_copied_to_the_retry(owner, book, retry, kept
     tried = await book.ended(FAILED)
     for step in (
         (1, "scrape", '{"value":{"text":"\\u0000"}}', 0, 10),
-        (2, "core", '{"refusal":["provider_failure","No."]}', 10, 50),
+        (2, "core", '{"failure":["provider_failure","No."]}', 10, 50),
         (3, "outreach", '{"value":7}', 11, 40),  # in parallel
         (4, "personality", '{"is_cancelled":true}', 11, 60),
         (5, "apology", '{"value":8}', 61, 62),  # after the failure

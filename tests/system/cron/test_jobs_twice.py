@@ -203,7 +203,7 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
 
     counted = await at_once(cleanups)
 
-    assert foreseen.counts["runs_failed"] == counted["runs_closed"] == 1
+    assert foreseen.counts["runs_failed"] == counted["runs_failed"] == 1
     assert (await at_once(cleanups))["runs_failed"] == 0
     row = await cron_owner.fetchrow("select status, error from runs where id = $1", run_id)
     assert tuple(row) == ("failed", "timeout")

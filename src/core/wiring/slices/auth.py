@@ -85,8 +85,8 @@ def _signing_keys(resources: Resources) -> Keys:
         )
     except KeyInvalid:
         kind = KEY_KINDS[identity.algorithm]
-        wrong = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind} in PEM."
-        raise InvalidSettings(settings.environment, [wrong]) from None
+        error = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind} in PEM."
+        raise InvalidSettings(settings.environment, [error]) from None
 
 
 def _invitation_mail(resources: Resources) -> InvitationMail:

@@ -29,7 +29,7 @@ def egress_policy(settings: Settings) -> IpPolicy:
     """A local environment allows any port and plain HTTP, because local receivers have no certificate."""
     if not settings.is_local:
         return IpPolicy()
-    allowed = tuple(ip_network(text) for text in settings.notices.egress_allow)
+    allowed = tuple(ip_network(text) for text in settings.webhooks.egress_allow)
     return IpPolicy(https_only=False, ports=None, allowed=allowed)
 
 
@@ -61,7 +61,7 @@ def _guard(settings: Settings) -> SsrfGuard:
 
 
 def _secrets(settings: Settings) -> SigningSecrets:
-    key = settings.notices.signing_key
+    key = settings.webhooks.signing_key
     return SigningSecrets(key.encode() if key else local_key(settings.data_dir / "webhooks" / "signing.key"))
 
 
