@@ -61,7 +61,7 @@ class ProfileReader:
     _fetches: SingleFlight[ProfileRead] = field(default_factory=SingleFlight[ProfileRead])
 
     async def read(
-        self, username: str, analysis_type: AnalysisType, *, spender: CostOwner, is_bypassed: bool = False
+        self, username: str, analysis_type: AnalysisType, *, cost_owner: CostOwner, is_bypassed: bool = False
     ) -> ReadProfile:
         """Fetches the profile when no cached scrape is fresh enough or the cache is bypassed. Concurrent
         readers share one fetch (single flight); its cost belongs to the first reader.
@@ -71,14 +71,14 @@ class ProfileReader:
             ("bypassed", None) if is_bypassed else await self._find_cached(username, analysis_type)
         )
         if cached is not None and reason == "hit":
-            self._record_lookup(reason, username, cached, spender)
+            self._record_lookup(reason, username, cached, cost_owner)
             return self._delivered(username, analysis_type, ProfileRead(cached), is_cached=True)
         fetch_key = (username, POSTS_NEEDED[analysis_type])
         is_shared = fetch_key in self._fetches
-        self._record_lookup("shared" if is_shared else reason, username, cached, spender)
+        self._record_lookup("shared" if is_shared else reason, username, cached, cost_owner)
         # A failed fetch raises even if an older scrape is cached, because the customer pays for an analysis
         # of current data.
-        fetched = await self._fetches.join(fetch_key, partial(self._fetch, *fetch_key, spender))
+        fetched = await self._fetches.join(fetch_key, partial(self._fetch, *fetch_key, cost_owner))
         return self._delivered(username, analysis_type, fetched, is_cached=is_shared)
 
     async def _find_cached(self, username: str, analysis_type: AnalysisType) -> tuple[Reason, Scrape | None]:
@@ -87,8 +87,8 @@ class ProfileReader:
             cached = await self.cache.find(username, posts_min=DEPTHS[0])
         return (judge(cached, analysis_type, self.now()) if cached else "absent"), cached
 
-    async def _fetch(self, username: str, posts_max: int, spender: CostOwner) -> ProfileRead:
-        scrape = await self.source.fetch(username, posts_max=posts_max, spender=spender)
+    async def _fetch(self, username: str, posts_max: int, cost_owner: CostOwner) -> ProfileRead:
+        scrape = await self.source.fetch(username, posts_max=posts_max, cost_owner=cost_owner)
         cached = await asyncio.gather(*(self.cache.find(username, posts_min=depth) for depth in DEPTHS))
         # After a change, older scrapes of every depth are removed; they would keep serving other analyses.
         found: dict[Change, None] = dict.fromkeys(
@@ -100,14 +100,14 @@ class ProfileReader:
         return ProfileRead(scrape, tuple(found))
 
     def _record_lookup(
-        self, reason: Reason, username: str, cached: Scrape | None, spender: CostOwner
+        self, reason: Reason, username: str, cached: Scrape | None, cost_owner: CostOwner
     ) -> None:
         self.record(
             is_hit=reason in {"hit", "shared"},
             reason=reason,
             username=username,
             age_s=age_s(cached, self.now()) if cached else None,
-            spender=spender,
+            cost_owner=cost_owner,
         )
 
     def _delivered(

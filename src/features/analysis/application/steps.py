@@ -54,7 +54,7 @@ class AnalysisSteps:
             read = await self.profiles.read(
                 request.username,
                 request.analysis_type,
-                spender=request.spender,
+                cost_owner=request.cost_owner,
                 is_bypassed=request.is_fresh,
             )
         except (ProfileIsPrivate, ProfileNotFound, ProfileRestricted) as error:

@@ -9,7 +9,7 @@ from tests.support import NOON
 NO_OWNER = CostOwner()
 
 
-def model_call(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
+def model_call(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "call_id": uuid4(),
         "attempt": 1,
@@ -23,10 +23,10 @@ def model_call(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
         "cache": "none",
         "is_simulated": True,
     }
-    return ModelCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
+    return ModelCall(at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
 
 
-def scrape(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
+def scrape(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "provider": "apify",
         "username": "natgeo",
@@ -37,4 +37,6 @@ def scrape(cost_nanodollars, *, at=NOON, spender=NO_OWNER, **changes):
         "duration_ms": 8_000.0,
         "is_simulated": True,
     }
-    return ScrapeCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
+    return ScrapeCall(
+        at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes}
+    )
