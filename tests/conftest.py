@@ -21,7 +21,7 @@ from infrastructure.database.embedded_postgres import OPTIONS, EmbeddedPostgres
 from infrastructure.database.migrate import migrate, read_migrations
 from shared.caller import Caller
 from shared.ids import AccountId, UserId
-from tests.support import Tenant, claims_of, dual_client, somebody_works
+from tests.support import Tenant, claims_of, dual_client, register_worker
 from tests.support.optional_programs import probe
 from tests.support.shared_openapi_document import share_documents
 from tests.support.simulated import simulated_providers
@@ -112,7 +112,7 @@ async def addresses(cluster, template):
         connection = await asyncpg.connect(addresses.owner)
         # Rate limits must not slow tests down; tests of the limits set their own.
         await connection.execute("update rate_limits set requests_max = 1000000000")
-        await somebody_works(connection)  # so that health checks find a worker
+        await register_worker(connection)  # so that health checks find a worker
         await connection.close()
         yield addresses
 

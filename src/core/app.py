@@ -11,10 +11,10 @@ from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ASGIApp
 
-from core.api.docs_page import CONTENT_SECURITY_POLICY, DocumentationPage
+from core.api import documentation_page
 from core.api.health import VERSION, HealthController
-from core.api.openapi import complete
-from core.api.route_policy import document_marks, require_route_policies, roles_table
+from core.api.openapi import complete, describe_handlers
+from core.api.route_policy import require_route_policies, roles_table
 from core.api.strict_schemas import StrictStructs
 from core.progress.run_poll_middleware import RunPollMiddleware
 from core.wiring.application import Application
@@ -31,11 +31,11 @@ from shared.middleware.request_body import BODIES_BYTES_MAX, Limits
 from shared.middleware.request_pipeline import RequestPipeline
 
 DESCRIPTION = f"""\
-Send `Authorization: Bearer <access token or API key>` with every request. If you belong to several
-accounts, name one in the `Oslira-Account` header. Refusals are problem documents (RFC 9457) with a stable
-`code` and the `request_id` to quote. Lists come in pages: follow `next_cursor` until it is null.
+Send `Authorization: Bearer <access token or API key>` with every request. If you are a member of several
+accounts, select one with the `Oslira-Account` header. Errors are problem documents (RFC 9457) with a stable
+`code` and a `request_id`. Lists have pages: follow `next_cursor` until it is null.
 
-What you may do in an account depends on your role there. An API key has scopes instead of a role.
+Your permissions in an account depend on your role in it. An API key has scopes instead of a role.
 
 {roles_table()}
 """
@@ -49,8 +49,8 @@ def create_app(application: Application) -> ASGIApp:
     """Raises RoutePolicyMissing if a route has no policy."""
     litestar = _litestar(application)
     require_route_policies(litestar)
-    document_marks(litestar)
-    complete(litestar.openapi_schema, litestar.routes)
+    describe_handlers(litestar)
+    complete(litestar)
     settings, slices = application.settings, application.resources.slices
     return HttpBoundary(
         RunPollMiddleware(
@@ -84,6 +84,7 @@ def _litestar(application: Application) -> Litestar:
     return Litestar(
         route_handlers=[
             HealthController,
+            documentation_page.redirect_to_documentation,
             *(controller for slice_ in slices for controller in slice_.controllers),
         ],
         dependencies={name: provide(value) for name, value in dependencies.items()},
@@ -123,14 +124,14 @@ def _openapi() -> OpenAPIConfig:
         components=Components(
             security_schemes={"token": SecurityScheme(type="http", scheme="bearer", bearer_format="JWT")}
         ),
-        render_plugins=[DocumentationPage(path="/"), JsonRenderPlugin(path="/openapi.json")],
+        render_plugins=[*documentation_page.FILES, JsonRenderPlugin(path="/openapi.json")],
         openapi_router=Router(
-            path="/schema",
+            path=documentation_page.PATH,
             route_handlers=[],
             opt=PUBLIC,
             include_in_schema=False,
             after_request=_not_found_as_a_problem,
-            response_headers={"content-security-policy": CONTENT_SECURITY_POLICY},
+            response_headers={"content-security-policy": documentation_page.CONTENT_SECURITY_POLICY},
         ),
     )
 

@@ -32,7 +32,7 @@ async def check_providers(application: Application) -> AsyncGenerator[ProviderCh
         yield _check(model.provider, model.name, kind, began_s, is_answered=kind == "answered")
         began_s = time.monotonic()
     yield await _checked("openai", "embeddings", gateway.embed(["check"], CostOwner()))
-    look = providers.profiles.read(USERNAME, "light", spender=CostOwner(), is_bypassed=True)
+    look = providers.profiles.read(USERNAME, "light", cost_owner=CostOwner(), is_bypassed=True)
     yield await _checked("apify", f"profile @{USERNAME}", look)
     if payments.stripe_reader is not None:
         yield await _checked("stripe", "prices", payments.api.get("/v1/prices", limit=1))

@@ -38,15 +38,15 @@ class StructuredPrompt(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A prompt with a typed completion. ``task`` names a row of the model table, which sets the model,
     effort, length and deadline.
 
-    ``stable`` comes first and is ordered from the least to the most frequently changing part, because
-    providers cache the beginning of a prompt; ``question`` is the part of this call.
+    ``cached_prefix`` is ordered from the least to the most frequently changing part, because providers cache
+    the beginning of a prompt; ``user_message`` is the part of this call.
     """
 
     task: str
-    stable: tuple[str, ...]
-    question: str
-    answer: type[T]
-    spender: CostOwner
+    cached_prefix: tuple[str, ...]
+    user_message: str
+    output_type: type[T]
+    cost_owner: CostOwner
     is_fresh: bool = False  # bypasses the cache of earlier completions
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -12,6 +11,7 @@ import msgspec
 from shared.errors import Invalid
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 # Cursors are hexadecimal, so that the OpenAPI document can give an exact pattern. The decoded forms are: "p"
 # and a bigint; "t", microseconds (until the year 5138), a point and a UUID without hyphens; "s", the sort
@@ -45,16 +45,18 @@ class SortedCursor(msgspec.Struct, frozen=True):
     id: UUID
 
 
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
-    next_cursor: str | None = None  # None on the last page
+    next_cursor: str | None  # None on the last page
+
+    def map(self, convert: Callable[[T], U]) -> "Page[U]":
+        return Page([convert(item) for item in self.items], self.next_cursor)
 
 
 def page_of(found: list[T], limit: int, cursor_of: Callable[[T], Cursor]) -> Page[T]:
     """Return the first ``limit`` rows; the caller queries one row more to detect a next page."""
     if len(found) <= limit:
-        return Page(found)
+        return Page(found, None)
     return Page(found[:limit], encode_cursor(cursor_of(found[limit - 1])))
 
 

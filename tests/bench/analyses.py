@@ -101,16 +101,16 @@ class Analyses:
 
 async def providers_ms(world: World, username: str, analysis_type: AnalysisType) -> float:
     """Returns the time of one profile read and then the slowest of its prompts, without any other work."""
-    spender, application = world.spender, world.application
+    cost_owner, application = world.cost_owner, world.application
     began_s = time.perf_counter()
-    read = await application.resources.providers.profiles.read(username, analysis_type, spender=spender)
+    read = await application.resources.providers.profiles.read(username, analysis_type, cost_owner=cost_owner)
     lasted_s = time.perf_counter() - began_s
     facts = facts_of(read.profile, read.scraped_at)
     fit = fit_of(read.profile, UNDESCRIBED.ideal_customer)
     excerpt = excerpt_of(analysis_type, read.profile, facts, fit)
-    prompts = prompts_for(analysis_type, UNDESCRIBED, facts, fit, excerpt, spender)
+    prompts = prompts_for(analysis_type, UNDESCRIBED, facts, fit, excerpt, cost_owner)
     began_s = time.perf_counter()
     await asyncio.gather(
-        *(application.resources.providers.gateway.answer(prompt) for prompt in prompts.values())
+        *(application.resources.providers.gateway.complete(prompt) for prompt in prompts.values())
     )
     return (lasted_s + time.perf_counter() - began_s) * 1_000

@@ -54,12 +54,12 @@ async def gateway_and_bare_sdk(place: Place) -> AsyncGenerator[Round]:
         form = {"type": "json_schema", "name": name, "schema": for_openai(schema)[0], "strict": True}
 
         async def bare() -> None:
-            question = world.question()
+            prompt = world.prompt()
             response = await client.responses.create(
                 model="gpt-5-mini",
                 input=[
                     *({"role": "developer", "content": part} for part in STABLE),
-                    {"role": "user", "content": question.question},
+                    {"role": "user", "content": prompt.user_message},
                 ],
                 text={"format": form},
                 reasoning={"effort": "low"},
@@ -102,11 +102,11 @@ async def cached_profile_and_bare_file(place: Place) -> AsyncGenerator[Round]:
     """A profile with 50 posts from the local store, against the same file read and decoded directly."""
     async with open_world(place) as world:
         profiles = world.application.resources.providers.profiles
-        await profiles.read(USERNAME, "deep", spender=world.spender)
+        await profiles.read(USERNAME, "deep", cost_owner=world.cost_owner)
         (file,) = [path for path in (place.folder / "objects").rglob("*") if path.is_file()]
 
         async def hit() -> None:
-            assert (await profiles.read(USERNAME, "deep", spender=world.spender)).is_cached
+            assert (await profiles.read(USERNAME, "deep", cost_owner=world.cost_owner)).is_cached
 
         async def by_hand() -> None:
             assert unpacked(USERNAME, 50, file.read_bytes()).profile

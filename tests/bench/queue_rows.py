@@ -19,7 +19,7 @@ PART = 1_000
 MANY = 50
 
 
-class CarriedOut(msgspec.Struct, frozen=True):
+class CompletedRuns(msgspec.Struct, frozen=True):
     """Result of ten thousand runs, measured once."""
 
     first_s: float  # between the end of the first and of the thousandth run
@@ -53,14 +53,14 @@ async def last_and_first_started(place: Place, *, accounts_count: int) -> AsyncG
 
 
 @asynccontextmanager
-async def last_and_first_carried_out(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
+async def last_and_first_completed(place: Place, *, accounts_count: int) -> AsyncGenerator[Round]:
     """For accounts with twenty concurrent runs, by one worker. Ten thousand runs take minutes, so they are
     executed once, and every round returns the same pair.
     """
-    carried_out = await _carried_out(place, accounts_count=accounts_count)
+    completed = await _completed(place, accounts_count=accounts_count)
 
     async def measure_round(_: int) -> Pair:
-        return Pair(subject=carried_out.last_s * 1_000, floor=carried_out.first_s * 1_000)
+        return Pair(subject=completed.last_s * 1_000, floor=completed.first_s * 1_000)
 
     yield measure_round
 
@@ -68,19 +68,19 @@ async def last_and_first_carried_out(place: Place, *, accounts_count: int) -> As
 @asynccontextmanager
 async def memory_at_the_end_and_early(place: Place) -> AsyncGenerator[Round]:
     """Memory of the worker that executed the runs of fifty accounts; every round returns the same pair."""
-    carried_out = await _carried_out(place, accounts_count=MANY)
+    completed = await _completed(place, accounts_count=MANY)
 
     async def measure_round(_: int) -> Pair:
-        return Pair(subject=carried_out.last_mb, floor=carried_out.first_mb)
+        return Pair(subject=completed.last_mb, floor=completed.first_mb)
 
     yield measure_round
 
 
-async def _carried_out(place: Place, *, accounts_count: int) -> CarriedOut:
+async def _completed(place: Place, *, accounts_count: int) -> CompletedRuns:
     """Executes the runs on the first call; two rows share the result."""
     kept = place.folder / f"carried-out-{accounts_count}.json"
     if kept.exists():
-        return msgspec.json.decode(kept.read_bytes(), type=CarriedOut)
+        return msgspec.json.decode(kept.read_bytes(), type=CompletedRuns)
     accounts = [await make_account(place.owner, plan=PLAN) for _ in range(accounts_count)]
     async with open_database(place) as database:
         await start_runs(PostgresRuns(database.admin("benchmark")), accounts, RUNS_COUNT, steps=1)
@@ -94,11 +94,11 @@ async def _carried_out(place: Place, *, accounts_count: int) -> CarriedOut:
         ends_s = [moments.ended_s for moments in await moments_of_runs(place.owner)]
     finally:
         await forget_runs(place.owner)
-    carried_out = CarriedOut(
+    completed = CompletedRuns(
         first_s=ends_s[PART - 1] - ends_s[0],
         last_s=ends_s[-1] - ends_s[-PART],
         first_mb=first_mb,
         last_mb=last_mb,
     )
-    kept.write_bytes(msgspec.json.encode(carried_out))
-    return carried_out
+    kept.write_bytes(msgspec.json.encode(completed))
+    return completed

@@ -14,7 +14,7 @@ from provider_rows import (
 )
 from queue_rows import (
     MANY,
-    last_and_first_carried_out,
+    last_and_first_completed,
     last_and_first_started,
     memory_at_the_end_and_early,
 )
@@ -204,7 +204,7 @@ ROWS = [
     ),
     Row(
         name="cached-profile",
-        title="light analysis of a known profile, its question asked anew / 500 ms",
+        title="light analysis of a known profile, without a cached completion / 500 ms",
         unit="ms",
         target=None,
         smaller_is_better=True,
@@ -228,19 +228,19 @@ ROWS = [
     ),
     Row(
         name="dequeue",
-        title="last thousand of 10,000 runs carried out for one account / first thousand",
+        title="last thousand of 10,000 runs completed for one account / first thousand",
         unit="ms",
         target=1.3,
         smaller_is_better=True,
-        set_up=partial(last_and_first_carried_out, accounts_count=1),
+        set_up=partial(last_and_first_completed, accounts_count=1),
     ),
     Row(
         name="dequeue-spread",
-        title="last thousand of 10,000 runs carried out for 50 accounts / first thousand",
+        title="last thousand of 10,000 runs completed for 50 accounts / first thousand",
         unit="ms",
         target=1.3,
         smaller_is_better=True,
-        set_up=partial(last_and_first_carried_out, accounts_count=MANY),
+        set_up=partial(last_and_first_completed, accounts_count=MANY),
     ),
     Row(
         name="worker-memory",

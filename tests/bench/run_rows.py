@@ -87,7 +87,7 @@ async def light_again_and_what_is_allowed(place: Place) -> AsyncGenerator[Round]
 @asynccontextmanager
 async def light_of_a_known_profile(place: Place) -> AsyncGenerator[Round]:
     """Only the profile is cached: the simulated model has a median latency of 600 ms."""
-    async with _light_again(place, {"OSLIRA_ANSWERS_KEPT_HOURS": "0"}) as measure_round:
+    async with _light_again(place, {"OSLIRA_COMPLETION_CACHE_HOURS": "0"}) as measure_round:
         yield measure_round
 
 

@@ -26,7 +26,7 @@ async def no_clients() -> None:
     """Prepares no provider clients, because they would be measured although no run uses them."""
 
 
-async def carry_out(work: RunContext) -> RunResult:
+async def execute(work: RunContext) -> RunResult:
     steps = work.run.subject["steps"]
     for number in range(steps):
         await work.step(f"step_{number}", nothing, returns=int, percent=100 * number // steps)
@@ -36,7 +36,7 @@ async def carry_out(work: RunContext) -> RunResult:
 
 async def run_worker(runtime: Runtime) -> None:
     async with open_resources(runtime) as resources:
-        config = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, carry_out),)))
+        config = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, execute),)))
         await run_engine(dataclasses.replace(config, warm_up=no_clients), {}, termination())
 
 

@@ -34,23 +34,29 @@ class World:
         self,
         application: Application,
         http: httpx.AsyncClient,
-        spender: CostOwner,
+        cost_owner: CostOwner,
         environ: Mapping[str, str],
     ) -> None:
         self.application = application
         self.http = http
         self.address = str(http.base_url).rstrip("/")
-        self.spender = spender
+        self.cost_owner = cost_owner
         self.environ = environ  # for other processes that use the same simulators
         self._numbers = itertools.count()
 
-    def question(self) -> StructuredPrompt[Verdict]:
+    def prompt(self) -> StructuredPrompt[Verdict]:
         """Returns a different prompt each time, because the completion of a repeated one is cached."""
         text = f"followers: {next(self._numbers)}\nbiography: bread, every morning\n" * 20
-        return StructuredPrompt(task=TASK, stable=STABLE, question=text, answer=Verdict, spender=self.spender)
+        return StructuredPrompt(
+            task=TASK,
+            cached_prefix=STABLE,
+            user_message=text,
+            output_type=Verdict,
+            cost_owner=self.cost_owner,
+        )
 
     async def ask(self) -> None:
-        await self.application.resources.providers.gateway.answer(self.question())
+        await self.application.resources.providers.gateway.complete(self.prompt())
 
     async def take_ms(self, routes: Mapping[str, int]) -> None:
         """Sets a fixed latency for these routes."""

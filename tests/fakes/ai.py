@@ -220,8 +220,8 @@ class World:
         slots = self.gateway._attempts._slots  # noqa: SLF001  the only sign of a slot that was not released
         return {semaphore._value for semaphore in slots.values()}  # noqa: SLF001
 
-    async def ask(self, text="How good?", *, task="write", spender=ALICE, **options):
-        return await self.gateway.answer(question(text, task=task, spender=spender, **options))
+    async def ask(self, text="How good?", *, task="write", cost_owner=ALICE, **options):
+        return await self.gateway.complete(prompt(text, task=task, cost_owner=cost_owner, **options))
 
     async def outcome(self, *args, **options):
         """The completion or the error."""
@@ -231,6 +231,8 @@ class World:
             return error
 
 
-def question(text="How good?", *, task="write", spender=ALICE, answer=Score, **options):
-    options.setdefault("stable", ("You judge.", "About us."))
-    return StructuredPrompt(task=task, question=text, answer=answer, spender=spender, **options)
+def prompt(text="How good?", *, task="write", cost_owner=ALICE, output_type=Score, **options):
+    options.setdefault("cached_prefix", ("You judge.", "About us."))
+    return StructuredPrompt(
+        task=task, user_message=text, output_type=output_type, cost_owner=cost_owner, **options
+    )

@@ -3,7 +3,7 @@ import asyncio
 from features.analysis.application.ports import CacheRecord, ProfileCache, ProfileSource
 from features.analysis.domain.errors import ProfilesUnavailable
 from features.analysis.domain.profile.freshness import depth_of
-from tests.fakes.profile_reader import look_at
+from tests.fakes.profile_reader import scrape_of
 
 
 class FakeSource(ProfileSource):
@@ -11,15 +11,15 @@ class FakeSource(ProfileSource):
 
     def __init__(self, now):
         self.now = now
-        self.found = look_at
-        self.looks = []
+        self.found = scrape_of
+        self.fetches = []
         self.cancelled = 0
         self.is_down = False
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def look(self, username, *, posts_max, spender):
-        self.looks.append((username, posts_max, spender))
+    async def fetch(self, username, *, posts_max, cost_owner):
+        self.fetches.append((username, posts_max, cost_owner))
         try:
             await self.gate.wait()
         except asyncio.CancelledError:
@@ -36,15 +36,17 @@ class FakeKnown(ProfileCache):
 
     async def find(self, username, *, posts_min):
         found = [
-            look for (name, depth), look in self.entries.items() if name == username and depth >= posts_min
+            scrape
+            for (name, depth), scrape in self.entries.items()
+            if name == username and depth >= posts_min
         ]
-        return max(found, key=lambda look: look.scraped_at, default=None)
+        return max(found, key=lambda scrape: scrape.scraped_at, default=None)
 
-    async def keep(self, username, scrape):
+    async def save(self, username, scrape):
         self.entries[username, depth_of(scrape.posts_asked)] = scrape
 
-    async def forget(self, username):
-        self.entries = {key: look for key, look in self.entries.items() if key[0] != username}
+    async def delete(self, username):
+        self.entries = {key: scrape for key, scrape in self.entries.items() if key[0] != username}
 
     def depths(self, username="ann"):
         return sorted(depth for name, depth in self.entries if name == username)
@@ -54,8 +56,8 @@ class FakeRecord(CacheRecord):
     def __init__(self):
         self.points = []
 
-    def __call__(self, *, is_hit, reason, username, age_s, spender):
-        self.points.append((is_hit, reason, username, age_s, spender))
+    def __call__(self, *, is_hit, reason, username, age_s, cost_owner):
+        self.points.append((is_hit, reason, username, age_s, cost_owner))
 
     @property
     def reasons(self):

@@ -11,7 +11,7 @@ def profile_of(username="ann", *, posts=0, **facts):
     return Profile(username=username, posts=found, **{"followers_count": 1_000} | facts)
 
 
-def look_at(username="ann", *, outcome="ok", posts_asked=50, age=timedelta(), posts=0, **facts):
+def scrape_of(username="ann", *, outcome="ok", posts_asked=50, age=timedelta(), posts=0, **facts):
     """A scrape taken ``age`` before noon."""
     has_profile = outcome in {"ok", "private"}
     facts |= {"is_private": True} if outcome == "private" else {}

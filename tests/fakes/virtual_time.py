@@ -16,7 +16,7 @@ class _Selector(selectors.SelectSelector):
         if events or timeout == 0:
             return events
         if timeout is None:
-            raise ItHangs("everybody waits, and nothing will ever happen")
+            raise ItHangs("all tasks wait and no timer is set")
         self.loop.now_s += timeout
         return []
 

@@ -42,11 +42,11 @@ async def until(condition, *, timeout_s=30.0):
             await asyncio.sleep(0.01)
 
 
-async def somebody_works(owner):
+async def register_worker(owner):
     """Registers a worker whose heartbeat never expires."""
     await owner.execute(
         "insert into traffic.workers (executor, host, queues, heartbeat_at)"
-        " values ('somebody', 'elsewhere', '{}', now() + interval '1 day')"
+        " values ('worker', 'elsewhere', '{}', now() + interval '1 day')"
     )
 
 

@@ -17,7 +17,7 @@ from core.app import create_app
 from core.wiring.application import build
 from core.wiring.bootstrap import read_runtime
 from tests.conftest import PROJECT, client_for, copy_of
-from tests.support import answers, free_port, somebody_works, until
+from tests.support import answers, free_port, register_worker, until
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def counting_addresses(cluster, template):
     """Database for tests of rate limits, with a copy of the default limits."""
     async with copy_of(cluster, template) as addresses:
         connection = await asyncpg.connect(addresses.owner)
-        await somebody_works(connection)
+        await register_worker(connection)
         await connection.execute("create table oslira.delivered_limits as table rate_limits")
         await connection.close()
         yield addresses

@@ -153,7 +153,8 @@ KIDS = [
 ]  # fmt: skip
 
 CLAIMS = [
-    {"aud": "somebody-else"}, {"aud": ["somebody-else"]}, {"aud": []}, {"aud": ""}, {"aud": 1}, {"aud": None},
+    {"aud": "other-audience"}, {"aud": ["other-audience"]}, {"aud": []}, {"aud": ""}, {"aud": 1},
+    {"aud": None},
     {"aud": {"authenticated": True}}, {"aud": [["authenticated"]]}, {"aud": "authenticated "},
     {"aud": "AUTHENTICATED"},
     {"iss": "https://evil.test"}, {"iss": f"{ISSUER}/"}, {"iss": ISSUER.upper()}, {"iss": [ISSUER]},

@@ -23,9 +23,10 @@ def share_documents(monkeypatch):
         return documents[routes]
 
     @wraps(complete)
-    def complete_once(document, routes):
+    def complete_once(litestar):
+        document = litestar.openapi_schema
         if not any(document is other for other in completed):
-            complete(document, routes)
+            complete(litestar)
             completed.append(document)
 
     monkeypatch.setattr(OpenAPIPlugin, "_build_openapi", build_once)

@@ -10,11 +10,10 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from litestar import Controller, Request, Response, get
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
 
 from features.auth.application.authentication import Authenticator
 from shared.errors import Unavailable
+from shared.http.responses import ok
 from shared.http.route_policy import PUBLIC, UNCOUNTED
 from shared.middleware.rate_limits import FailureRateLimit
 
@@ -104,56 +103,36 @@ class HealthCheckFailed(RuntimeError):
     """A failed health check whose text is safe to show."""
 
 
-LIVENESS_EXAMPLE = {"status": "ok", "version": VERSION}
-READINESS_EXAMPLE = {
-    "status": "ready",
-    "environment": "local",
-    "version": VERSION,
-    "bindings": {"database": {"ok": True, "mode": "local", "detail": "PostgreSQL 18.4"}},
-}
-
-
 class HealthController(Controller):
     path = "/health"
     tags = ("Health",)
     opt = PUBLIC | UNCOUNTED  # the shared rate limits need the database, which may be down
     security = ({},)
 
-    @get(
-        "/",
-        operation_id="getHealth",
-        summary="Liveness",
-        sync_to_thread=False,
-        responses={
-            200: ResponseSpec(
-                Liveness, description="The process responds", examples=[Example(value=LIVENESS_EXAMPLE)]
-            )
-        },
-    )
-    def liveness(self) -> Liveness:
-        """Shows that the process responds. Restart it when this fails."""
+    @get("/", sync_to_thread=False)
+    def get_health(self) -> Liveness:
+        """Check that the process responds; restart it if this fails."""
         return Liveness(status="ok", version=VERSION)
 
     @get(
         "/ready",
-        operation_id="getReadiness",
-        summary="Readiness",
         responses={
-            200: ResponseSpec(Readiness, description="Ready", examples=[Example(value=READINESS_EXAMPLE)]),
-            503: ResponseSpec(Readiness, description="A binding that every request needs does not work"),
+            200: ok(Readiness, "Ready or degraded"),
+            503: ok(Readiness, "A dependency of every request does not work"),
         },
     )
-    async def ready(
+    async def get_readiness(
         self,
         request: Request[Any, Any, Any],
         health: NamedDependency[Health],
         authenticator: NamedDependency[Authenticator],
         readiness_limits: NamedDependency[FailureRateLimit],
     ) -> Response[Readiness]:
-        """Shows that this process can serve requests. An operator's token also shows the state of each
-        binding and its mode: real, local, simulated or absent.
+        """Check whether this process can handle requests.
 
-        Send no traffic while this responds with 503. `degraded` means that most requests succeed.
+        Send it no traffic while the status is 503. `degraded` means that most requests succeed. With an
+        operator's token the response lists each dependency (`bindings`): whether it works, and whether it is
+        real, local, simulated or absent.
         """
         with suppress(Unavailable, TimeoutError):  # readiness does not depend on the rate limits
             async with asyncio.timeout(LIMITS_TIMEOUT_S):

@@ -14,11 +14,11 @@ from features.auth.domain.roles import ALLOWED, ROLES, Scope, is_permission
 from shared.http.route_policy import OPERATORS_ONLY, PUBLIC, SIGNED_IN, USERS_ONLY
 
 ACCESS = "x-access"  # the operation's field in the OpenAPI document
-TOLD: dict[str, str] = {
-    PUBLIC["access"]: "Open to everybody, without a token.",
-    SIGNED_IN["access"]: "Open to every user and API key.",
-    USERS_ONLY["access"]: "Open to users, not to API keys.",
-    OPERATORS_ONLY["access"]: "Open to operators of the service.",
+TEXTS: dict[str, str] = {
+    PUBLIC["access"]: "Public: no token is required.",
+    SIGNED_IN["access"]: "Requires the token of a user or an API key.",
+    USERS_ONLY["access"]: "Requires the token of a user; API keys are rejected.",
+    OPERATORS_ONLY["access"]: "Requires the token of an operator.",
 }
 
 
@@ -30,7 +30,7 @@ class RoutePolicyMissing(RuntimeError):
         self.routes = routes
 
     def __str__(self) -> str:
-        return f"Who may call these? Mark them, see shared.http.route_policy: {', '.join(self.routes)}"
+        return f"Routes without a policy (see shared.http.route_policy): {', '.join(self.routes)}"
 
 
 def require_route_policies(litestar: Litestar) -> None:
@@ -39,28 +39,27 @@ def require_route_policies(litestar: Litestar) -> None:
     """
     wrong = [route.path for route in litestar.routes if not isinstance(route, HTTPRoute)]
     for path, handler in _handlers(litestar):
-        mark = handler.opt.get("access")
-        if handler.http_methods == {"OPTIONS"} and mark is None:
+        policy = handler.opt.get("access")
+        if handler.http_methods == {"OPTIONS"} and policy is None:
             continue
-        if not isinstance(mark, str) or not (mark in TOLD or is_permission(mark)):
-            wrong.append(f"{' '.join(sorted(handler.http_methods))} {path} ({mark!r})")
+        if not isinstance(policy, str) or not (policy in TEXTS or is_permission(policy)):
+            wrong.append(f"{' '.join(sorted(handler.http_methods))} {path} ({policy!r})")
     if wrong:
         raise RoutePolicyMissing(sorted(wrong))
 
 
-def document_marks(litestar: Litestar) -> None:
-    """Adds the policy to each operation. The OpenAPI document itself is generated on its first use."""
-    for _, handler in _handlers(litestar):
-        handler.operation_class = _guarded_by(handler.opt.get("access"))
+def document_route_policy(handler: HTTPRouteHandler) -> None:
+    """Add the policy to the handler's operation in the OpenAPI document."""
+    handler.operation_class = _operation_class(handler.opt["access"])
 
 
 @cache
-def _guarded_by(mark: str | None) -> type[Operation]:
+def _operation_class(policy: str) -> type[Operation]:
     @dataclass
-    class Guarded(Operation):
-        access: str | None = field(default=mark, metadata={"alias": ACCESS})
+    class OperationWithPolicy(Operation):
+        access: str | None = field(default=policy, metadata={"alias": ACCESS})
 
-    return Guarded
+    return OperationWithPolicy
 
 
 def _handlers(litestar: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
@@ -70,9 +69,8 @@ def _handlers(litestar: Litestar) -> Iterator[tuple[str, HTTPRouteHandler]]:
                 yield route.path, handler
 
 
-def told(access: str) -> str:
-    """Describes a policy as a sentence."""
-    return TOLD.get(access) or f"Needs `{access}`."
+def route_policy_text(access: str) -> str:
+    return TEXTS.get(access) or f"Requires the permission `{access}`."
 
 
 def roles_table() -> str:

@@ -1,7 +1,7 @@
 """OpenAPI schemas as strict as the msgspec decoder.
 
-Litestar omits that a struct forbids unknown fields, a minimum of 0, and constraints inside lists; this plugin
-takes them from msgspec's own schema.
+Litestar omits that a request forbids unknown fields, a minimum of 0, and constraints inside lists; this
+plugin takes them from msgspec's own schema. A response contains every field, also one with a default value.
 """
 
 from collections.abc import Iterator
@@ -29,11 +29,8 @@ CONSTRAINTS = {
 class StrictStructs(OpenAPISchemaPlugin):
     def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
         kind = field_definition.annotation
-        return (
-            isinstance(kind, type)
-            and issubclass(kind, msgspec.Struct)
-            and kind.__struct_config__.forbid_unknown_fields
-        )
+        # The argument of a generic struct is known to Litestar's own plugin alone.
+        return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
     def to_openapi_schema(self, field_definition: FieldDefinition, schema_creator: Any) -> Schema:  # noqa: ANN401  Litestar's type is not public
         usual: OpenAPISchemaPlugin = next(
@@ -42,8 +39,12 @@ class StrictStructs(OpenAPISchemaPlugin):
             if plugin is not self and schema_creator.plugin_supports_field(plugin, field_definition)
         )
         schema = usual.to_openapi_schema(field_definition, schema_creator)
-        schema.additional_properties = False
         kind = field_definition.annotation
+        if not kind.__struct_config__.forbid_unknown_fields:
+            if not kind.__struct_config__.omit_defaults:
+                schema.required = sorted(schema.properties or ())
+            return schema
+        schema.additional_properties = False
         (_,), components = msgspec.json.schema_components([kind])
         for name, exact in components[kind.__name__]["properties"].items():
             _constrain((schema.properties or {})[name], exact)

@@ -18,7 +18,7 @@ from core.cli.output.run_watcher import poll_until_ended
 from features.analysis.controllers.analysis_schemas import AnalysisResponse
 from features.analysis.controllers.start_schemas import StartedResponse
 from features.business.controllers.schemas import ProfileResponse
-from features.costs.controllers.runs import RunCostsResponse
+from features.costs.controllers.schemas import RunCostsResponse
 from features.runs.domain.view import RunResponse
 
 USERNAME = "slow.kitchen"  # exists only in the simulators

@@ -15,17 +15,17 @@ CHANNELS = (RUNS, ACCESS)
 class RunNotifications:
     live: LiveRuns
 
-    def hear(self, channel: str, message: str) -> None:
+    def on_notification(self, channel: str, message: str) -> None:
         words = message.split(" ")
         if channel == RUNS:
             _, run_id, version = words
-            self.live.hear_change(run_id, int(version))
+            self.live.on_run_change(run_id, int(version))
             return
         noun, name = words
         if noun == "account":
-            self.live.hear_of_account(AccountId(UUID(name)))
+            self.live.on_account_change(AccountId(UUID(name)))
         else:
-            self.live.hear_of_caller(UUID(name))
+            self.live.on_caller_change(UUID(name))
 
-    def hear_state(self, is_hearing: bool) -> None:  # noqa: FBT001  signature of the listener's callback
-        self.live.hear(is_hearing=is_hearing)
+    def on_connection_change(self, is_listening: bool) -> None:  # noqa: FBT001  signature of the listener's callback
+        self.live.set_listening(is_listening=is_listening)

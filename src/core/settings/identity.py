@@ -42,9 +42,9 @@ class IdentitySettings(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.jwks_url or self.public_key or self.secret)
 
 
-def read_identity(lookup: Callable[[str], str | None], wrongs: list[str]) -> IdentitySettings:
-    """Adds contradictions to ``wrongs``. The messages never repeat values, because these may be secrets."""
-    algorithm = _algorithm(lookup, wrongs)
+def read_identity(lookup: Callable[[str], str | None], errors: list[str]) -> IdentitySettings:
+    """Adds contradictions to ``errors``. The messages never repeat values, because these may be secrets."""
+    algorithm = _algorithm(lookup, errors)
     supabase_url = (lookup("SUPABASE_URL") or "").rstrip("/")
     supabase_issuer = supabase_url and f"{supabase_url}/auth/v1"
     public_key = (lookup("OSLIRA_JWT_PUBLIC_KEY") or "").replace("\\n", "\n")
@@ -60,33 +60,33 @@ def read_identity(lookup: Callable[[str], str | None], wrongs: list[str]) -> Ide
         supabase_url=supabase_url,
         service_role_key=lookup("SUPABASE_SERVICE_ROLE_KEY") or "",
     )
-    wrongs += _wrong_keys(identity)
-    wrongs += _wrong_addresses(identity, ("https", "http"))
+    errors += _key_errors(identity)
+    errors += _address_errors(identity, ("https", "http"))
     if bool(identity.supabase_url) != bool(identity.service_role_key):
-        wrongs.append(
-            "SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY go together: whose tokens are accepted, and the"
-            " key that invitations are sent with."
+        errors.append(
+            "SUPABASE_URL and SUPABASE_SERVICE_ROLE_KEY go together: the project whose tokens are"
+            " accepted, and the key that sends its invitations."
         )
     return identity
 
 
 def unsafe_identity(identity: IdentitySettings) -> list[str]:
     """Settings that are convenient on a laptop and a vulnerability on a server."""
-    wrongs: list[str] = []
+    errors: list[str] = []
     if identity.signs_locally:
-        wrongs.append(
+        errors.append(
             "OSLIRA_JWT_PUBLIC_KEY: anyone who can read the local key could sign tokens. Set it, or"
             " SUPABASE_URL, or OSLIRA_JWT_JWKS_URL."
         )
     if identity.issuer == LOCAL_ISSUER:
-        wrongs.append("OSLIRA_JWT_ISSUER: whose tokens are accepted. SUPABASE_URL says it, too.")
+        errors.append("OSLIRA_JWT_ISSUER: set it, or SUPABASE_URL, to the issuer of the accepted tokens.")
     if identity.secret in DEMO_SECRETS:
-        wrongs.append("OSLIRA_JWT_SECRET: Supabase publishes this one; anyone could sign tokens with it.")
+        errors.append("OSLIRA_JWT_SECRET: Supabase publishes this one; anyone could sign tokens with it.")
     if _is_demo_key(identity.service_role_key):
-        wrongs.append("SUPABASE_SERVICE_ROLE_KEY: Supabase publishes this one, or the secret that signed it.")
-    if not _wrong_addresses(identity, ("https", "http")):
-        wrongs += _wrong_addresses(identity, ("https",))
-    return wrongs
+        errors.append("SUPABASE_SERVICE_ROLE_KEY: Supabase publishes this one, or the secret that signed it.")
+    if not _address_errors(identity, ("https", "http")):
+        errors += _address_errors(identity, ("https",))
+    return errors
 
 
 def _is_demo_key(key: str) -> bool:
@@ -98,45 +98,45 @@ def _is_demo_key(key: str) -> bool:
     }
 
 
-def _algorithm(lookup: Callable[[str], str | None], wrongs: list[str]) -> Algorithm:
+def _algorithm(lookup: Callable[[str], str | None], errors: list[str]) -> Algorithm:
     value = lookup("OSLIRA_JWT_ALGORITHM") or "ES256"
     for algorithm in get_args(Algorithm):
         if value == algorithm:
             return algorithm
-    wrongs.append(f"OSLIRA_JWT_ALGORITHM is {value!r}; use ES256, RS256 or HS256.")
+    errors.append(f"OSLIRA_JWT_ALGORITHM is {value!r}; use ES256, RS256 or HS256.")
     return "ES256"
 
 
-def _wrong_keys(identity: IdentitySettings) -> list[str]:
-    wrongs: list[str] = []
+def _key_errors(identity: IdentitySettings) -> list[str]:
+    errors: list[str] = []
     shared = identity.algorithm == "HS256"
     if shared and (identity.public_key or identity.jwks_url):
-        wrongs.append(
+        errors.append(
             "OSLIRA_JWT_ALGORITHM is HS256, which has a shared secret and no public key: remove"
             " OSLIRA_JWT_PUBLIC_KEY and OSLIRA_JWT_JWKS_URL, or use ES256 or RS256."
         )
     if shared and len(identity.secret.encode()) < SECRET_BYTES_MIN:
-        wrongs.append(f"OSLIRA_JWT_SECRET: HS256 needs a secret of at least {SECRET_BYTES_MIN} bytes.")
+        errors.append(f"OSLIRA_JWT_SECRET: HS256 needs a secret of at least {SECRET_BYTES_MIN} bytes.")
     if not shared and identity.secret:
-        wrongs.append("OSLIRA_JWT_SECRET is for HS256: set OSLIRA_JWT_ALGORITHM=HS256, or remove it.")
+        errors.append("OSLIRA_JWT_SECRET is for HS256: set OSLIRA_JWT_ALGORITHM=HS256, or remove it.")
     if identity.public_key and identity.jwks_url:
-        wrongs.append("OSLIRA_JWT_PUBLIC_KEY and OSLIRA_JWT_JWKS_URL are two sources of keys: keep one.")
+        errors.append("OSLIRA_JWT_PUBLIC_KEY and OSLIRA_JWT_JWKS_URL are two sources of keys: keep one.")
     if identity.algorithm == "RS256" and identity.signs_locally:
-        wrongs.append(
+        errors.append(
             "OSLIRA_JWT_ALGORITHM is RS256, but tokens signed on this machine are ES256: set SUPABASE_URL,"
             " OSLIRA_JWT_JWKS_URL or OSLIRA_JWT_PUBLIC_KEY."
         )
-    return wrongs
+    return errors
 
 
-def _wrong_addresses(identity: IdentitySettings, schemes: tuple[str, ...]) -> list[str]:
-    wrongs: list[str] = []
+def _address_errors(identity: IdentitySettings, schemes: tuple[str, ...]) -> list[str]:
+    errors: list[str] = []
     if identity.supabase_url and not _is_address(identity.supabase_url, schemes, path=False):
-        wrongs.append("SUPABASE_URL is not an address like https://project.supabase.co")
+        errors.append("SUPABASE_URL is not an address like https://project.supabase.co")
     # A JWKS URL derived from SUPABASE_URL has the same error, which must be reported once.
     elif identity.jwks_url and not _is_address(identity.jwks_url, schemes, path=True):
-        wrongs.append("OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json")
-    return wrongs
+        errors.append("OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json")
+    return errors
 
 
 def _is_address(url: str, schemes: tuple[str, ...], *, path: bool) -> bool:

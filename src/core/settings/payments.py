@@ -11,27 +11,29 @@ LENGTH_MIN = 24  # without the prefix; Stripe's secrets have at least 32 charact
 LOCAL_SECRET = "whsec_local_simulator"  # noqa: S105
 
 
-def read_webhook_secrets(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
+def read_webhook_secrets(lookup: Lookup, errors: list[str]) -> tuple[str, ...]:
     """Returns several secrets while one is being rotated."""
     secrets = tuple((lookup(SECRETS_VARIABLE) or "").replace(",", " ").split())
     if not all(secret.startswith(PREFIX) and secret != PREFIX for secret in secrets):
         # The message must not repeat the value, because it is a secret.
-        wrongs.append(f"{SECRETS_VARIABLE}: use {PREFIX}..., as Stripe shows it beside the endpoint.")
+        errors.append(f"{SECRETS_VARIABLE}: use {PREFIX}..., as Stripe shows it beside the endpoint.")
     return secrets
 
 
 def unsafe_webhook_secrets(secrets: tuple[str, ...], *, is_stripe_real: bool) -> list[str]:
-    wrongs: list[str] = []
+    errors: list[str] = []
     if is_stripe_real and not secrets:
-        wrongs.append(f"{SECRETS_VARIABLE}: without it nobody could tell Stripe's messages from forged ones.")
+        errors.append(
+            f"{SECRETS_VARIABLE}: without it Stripe's events cannot be distinguished from forged ones."
+        )
     if LOCAL_SECRET in secrets:
-        wrongs.append(f"{SECRETS_VARIABLE}: the simulator's is known to everybody.")
+        errors.append(f"{SECRETS_VARIABLE}: the simulator's secret is public.")
     if any(_is_weak(secret.removeprefix(PREFIX)) for secret in secrets if secret != LOCAL_SECRET):
-        wrongs.append(
+        errors.append(
             f"{SECRETS_VARIABLE}: too short or too simple to be Stripe's. Copy what it shows beside the"
             " endpoint."
         )
-    return wrongs
+    return errors
 
 
 def _is_weak(secret: str) -> bool:

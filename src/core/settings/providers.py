@@ -41,7 +41,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
     cloudflare_token: str = ""
     models: dict[str, str] = {}  # task: model, overrides the model table
     model_calls_max: int = 64
-    answers_kept_h: int = 24
+    completion_cache_h: int = 24
     scrapes_max: int = 10
     scrape_cents_max: int = 50
     simulated_latency: float = 0.1
@@ -63,56 +63,58 @@ class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_providers(
-    lookup: Lookup, number: Callable[[str, int, int, int], int], wrongs: list[str]
+    lookup: Lookup, number: Callable[[str, int, int, int], int], errors: list[str]
 ) -> ProviderSettings:
     """``number(name, default, least, most)`` reads a whole number."""
     defaults = ProviderSettings()
     providers = ProviderSettings(
         keys={name: key for name, variable in PROVIDERS.items() if (key := lookup(variable))},
-        addresses=_addresses(lookup, wrongs),
+        addresses=_addresses(lookup, errors),
         cloudflare_account=lookup("CLOUDFLARE_ACCOUNT_ID") or "",
         cloudflare_gateway=lookup("CLOUDFLARE_AI_GATEWAY") or "",
         cloudflare_token=lookup("CLOUDFLARE_AI_GATEWAY_TOKEN") or "",
-        models=_models(lookup, wrongs),
+        models=_models(lookup, errors),
         model_calls_max=number("OSLIRA_MODEL_CALLS_MAX", defaults.model_calls_max, 1, 10_000),
-        answers_kept_h=number("OSLIRA_ANSWERS_KEPT_HOURS", defaults.answers_kept_h, 0, HOURS_MAX),
+        completion_cache_h=number("OSLIRA_COMPLETION_CACHE_HOURS", defaults.completion_cache_h, 0, HOURS_MAX),
         scrapes_max=number("OSLIRA_SCRAPES_MAX", defaults.scrapes_max, 1, 1_000),
         scrape_cents_max=number("OSLIRA_SCRAPE_CENTS_MAX", defaults.scrape_cents_max, 50, CENTS_MAX),
-        simulated_latency=_scale(lookup, defaults.simulated_latency, wrongs),
+        simulated_latency=_scale(lookup, defaults.simulated_latency, errors),
     )
     if bool(providers.cloudflare_account) != bool(providers.cloudflare_gateway):
-        wrongs.append(
-            "CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_AI_GATEWAY go together: whose gateway, and which."
+        errors.append(
+            "CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_AI_GATEWAY go together: the account and its gateway."
         )
     return providers
 
 
 def unsafe_providers(providers: ProviderSettings) -> list[str]:
     """Settings with which production would sell simulated results."""
-    wrongs: list[str] = []
+    errors: list[str] = []
     if not MODELS & providers.real:
-        wrongs.append("OPENAI_API_KEY, ANTHROPIC_API_KEY: without either, simulated answers would be sold.")
+        errors.append(
+            "OPENAI_API_KEY, ANTHROPIC_API_KEY: without either, simulated completions would be sold."
+        )
     if not SCRAPERS & providers.real:
-        wrongs.append("APIFY_TOKEN: without it, simulated profiles would be sold.")
+        errors.append("APIFY_TOKEN: without it, simulated profiles would be sold.")
     if providers.keys.get("stripe", "").startswith(TEST_KEYS):
-        wrongs.append("STRIPE_SECRET_KEY: a test key moves no money; use the live one.")
-    wrongs += [
-        f"{ADDRESSES[name]}: keys and people's data travel encrypted; use https://"
+        errors.append("STRIPE_SECRET_KEY: a test key moves no money; use the live one.")
+    errors += [
+        f"{ADDRESSES[name]}: keys and personal data must be encrypted; use https://"
         for name, address in providers.addresses.items()
         if address.startswith("http://")
     ]
-    return wrongs
+    return errors
 
 
-def _addresses(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
-    given = {name: address for name, variable in ADDRESSES.items() if (address := lookup(variable))}
-    wrongs += [
+def _addresses(lookup: Lookup, errors: list[str]) -> dict[str, str]:
+    configured = {name: address for name, variable in ADDRESSES.items() if (address := lookup(variable))}
+    errors += [
         # The message must not repeat the address, because it may contain a password.
         f"{ADDRESSES[name]} is not an address like https://provider.example/v1"
-        for name, address in given.items()
+        for name, address in configured.items()
         if not _is_address(address)
     ]
-    return {name: address.rstrip("/") for name, address in given.items()}
+    return {name: address.rstrip("/") for name, address in configured.items()}
 
 
 def _is_address(address: str) -> bool:
@@ -125,23 +127,23 @@ def _is_address(address: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and plain and address.isprintable()
 
 
-def _models(lookup: Lookup, wrongs: list[str]) -> dict[str, str]:
+def _models(lookup: Lookup, errors: list[str]) -> dict[str, str]:
     models: dict[str, str] = {}
     for entry in (lookup("OSLIRA_MODELS") or "").replace(",", " ").split():
         task, _, model = entry.partition("=")
         if not task or not model:
-            wrongs.append(f"OSLIRA_MODELS: {entry!r} is not task=model, as analysis.light=gpt-5-mini")
+            errors.append(f"OSLIRA_MODELS: {entry!r} is not task=model, as analysis.light=gpt-5-mini")
         models[task] = model
     return models
 
 
-def _scale(lookup: Lookup, default: float, wrongs: list[str]) -> float:
+def _scale(lookup: Lookup, default: float, errors: list[str]) -> float:
     value = lookup("OSLIRA_SIMULATED_LATENCY")
     try:
         scale = float(value) if value else default
     except ValueError:
         scale = -1.0
     if not 0 <= scale <= SCALE_MAX:  # also true for NaN
-        wrongs.append(f"OSLIRA_SIMULATED_LATENCY is {value!r}; use a number from 0 to {SCALE_MAX:.0f}.")
+        errors.append(f"OSLIRA_SIMULATED_LATENCY is {value!r}; use a number from 0 to {SCALE_MAX:.0f}.")
         return default
     return scale

@@ -6,18 +6,18 @@ from urllib.parse import urlsplit
 Lookup = Callable[[str], str | None]
 
 
-def read_sentry_dsn(lookup: Lookup, wrongs: list[str]) -> str:
+def read_sentry_dsn(lookup: Lookup, errors: list[str]) -> str:
     value = lookup("SENTRY_DSN") or ""
     if value and not _is_dsn(value):
         # The message must not repeat the DSN, because it contains a key.
-        wrongs.append("SENTRY_DSN: use https://key@host/project, as Sentry shows it in a project's settings.")
+        errors.append("SENTRY_DSN: use https://key@host/project, as Sentry shows it in a project's settings.")
         return ""
     return value
 
 
 def unsafe_sentry_dsn(dsn: str) -> list[str]:
     if dsn and not dsn.startswith("https://"):
-        return ["SENTRY_DSN: without https:// everybody on the way reads along."]
+        return ["SENTRY_DSN: without https:// reports would travel unencrypted."]
     return []
 
 

@@ -24,7 +24,12 @@ from core.settings.providers import (
 )
 from core.settings.sentry import read_sentry_dsn, unsafe_sentry_dsn
 from core.settings.transport import is_loopback, read_plaintext_hosts, unsafe_transports
-from core.settings.webhooks import NOTICE_SECRETS, WebhookSettings, read_notices, unsafe_notices
+from core.settings.webhooks import (
+    OUTGOING_WEBHOOK_SECRETS,
+    WebhookSettings,
+    read_webhook_settings,
+    unsafe_webhook_settings,
+)
 
 Environment = Literal["local", "staging", "production"]
 
@@ -57,7 +62,7 @@ SECRETS = (
     SECRETS_VARIABLE,
     "SENTRY_DSN",
     *IDENTITY_SECRETS,
-    *NOTICE_SECRETS,
+    *OUTGOING_WEBHOOK_SECRETS,
 )
 
 Lookup = Callable[[str], str | None]
@@ -67,13 +72,13 @@ Lookup = Callable[[str], str | None]
 class InvalidSettings(ValueError):
     """Lists everything that has to be set in one message."""
 
-    def __init__(self, environment: str, wrongs: list[str]) -> None:
-        super().__init__(environment, wrongs)
-        self.wrongs = wrongs
+    def __init__(self, environment: str, errors: list[str]) -> None:
+        super().__init__(environment, errors)
+        self.errors = errors
         self.environment = environment
 
     def __str__(self) -> str:
-        lines = "\n".join(f"  - {wrong}" for wrong in self.wrongs)
+        lines = "\n".join(f"  - {wrong}" for wrong in self.errors)
         return f"These settings do not make a {self.environment} system:\n{lines}"
 
 
@@ -105,10 +110,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     object_store_secret: str = ""
     secrets_prefix: str = ""
     providers: ProviderSettings = ProviderSettings()
-    given_webhook_secrets: tuple[str, ...] = ()
+    configured_webhook_secrets: tuple[str, ...] = ()
     sentry_dsn: str = ""
     credit_price_cents: int = 97
-    notices: WebhookSettings = WebhookSettings()
+    webhooks: WebhookSettings = WebhookSettings()
 
     def __repr__(self) -> str:
         """Omits addresses, because they contain passwords."""
@@ -126,14 +131,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def webhook_secrets(self) -> tuple[str, ...]:
         """Stripe's secrets; the simulator's public one if Stripe is simulated in a local environment."""
         is_simulated = self.is_local and "stripe" in self.providers.simulated
-        return self.given_webhook_secrets or ((LOCAL_SECRET,) if is_simulated else ())
+        return self.configured_webhook_secrets or ((LOCAL_SECRET,) if is_simulated else ())
 
 
 def read_settings(lookup: Lookup) -> Settings:
     """Raises InvalidSettings with all errors, not only the first."""
-    wrongs: list[str] = []
-    number = partial(_number, lookup, wrongs)
-    environment = _environment(lookup, wrongs)
+    errors: list[str] = []
+    number = partial(_number, lookup, errors)
+    environment = _environment(lookup, errors)
     database_url = lookup("DATABASE_URL") or ""
     user_url = lookup("OSLIRA_DATABASE_USER_URL") or ""
     admin_url = lookup("OSLIRA_DATABASE_ADMIN_URL") or ""
@@ -147,13 +152,13 @@ def read_settings(lookup: Lookup) -> Settings:
         database_user_url=user_url,
         database_admin_url=admin_url,
         database_pool_size=number("OSLIRA_DATABASE_POOL_SIZE", 16, 1, 200),
-        database_pooler=_pooler(lookup, (database_url, user_url, admin_url), wrongs),
-        identity=read_identity(lookup, wrongs),
+        database_pooler=_pooler(lookup, (database_url, user_url, admin_url), errors),
+        identity=read_identity(lookup, errors),
         cors_origins=cors_origins,
         frontend_url=(lookup("OSLIRA_FRONTEND_URL") or [*cors_origins, LOCAL_FRONTEND][0]).rstrip("/"),
         proxy_hops=number("OSLIRA_PROXY_HOPS", 0, 0, 10),
-        rate_limit_store=_rate_limit_store(lookup, wrongs),
-        plaintext_hosts=read_plaintext_hosts(lookup, wrongs),
+        rate_limit_store=_rate_limit_store(lookup, errors),
+        plaintext_hosts=read_plaintext_hosts(lookup, errors),
         signup_bonus_credits=number("OSLIRA_SIGNUP_BONUS_CREDITS", 25, 0, 1_000_000),
         body_bytes_max=number("OSLIRA_BODY_BYTES_MAX", 1_048_576, 1_024, 2**30),
         client_deadline_s=number("OSLIRA_CLIENT_DEADLINE_SECONDS", 10, 1, 600),
@@ -163,29 +168,29 @@ def read_settings(lookup: Lookup) -> Settings:
         object_store_key_id=lookup("OSLIRA_OBJECT_STORE_KEY_ID") or "",
         object_store_secret=lookup("OSLIRA_OBJECT_STORE_SECRET") or "",
         secrets_prefix=lookup("OSLIRA_SECRETS_PREFIX") or "",
-        providers=read_providers(lookup, number, wrongs),
-        given_webhook_secrets=read_webhook_secrets(lookup, wrongs),
-        sentry_dsn=read_sentry_dsn(lookup, wrongs),
+        providers=read_providers(lookup, number, errors),
+        configured_webhook_secrets=read_webhook_secrets(lookup, errors),
+        sentry_dsn=read_sentry_dsn(lookup, errors),
         credit_price_cents=number("OSLIRA_CREDIT_PRICE_CENTS", 97, 0, 100_000),
-        notices=read_notices(lookup, wrongs, is_local=environment == "local"),
+        webhooks=read_webhook_settings(lookup, errors, is_local=environment == "local"),
     )
-    wrongs += _contradictions(settings)
+    errors += _contradictions(settings)
     if settings.is_local and not lookup("OSLIRA_ENVIRONMENT"):
-        wrongs += _unstated_environment(settings)
+        errors += _unstated_environment(settings)
     if not settings.is_local:
-        wrongs += _unsafe(settings)
-    if wrongs:
-        raise InvalidSettings(environment, wrongs)
+        errors += _unsafe(settings)
+    if errors:
+        raise InvalidSettings(environment, errors)
     return settings
 
 
-def _environment(lookup: Lookup, wrongs: list[str]) -> Environment:
+def _environment(lookup: Lookup, errors: list[str]) -> Environment:
     value = lookup("OSLIRA_ENVIRONMENT") or ""
     for environment in get_args(Environment):
         if value == environment:
             return environment
     if value:
-        wrongs.append(f"OSLIRA_ENVIRONMENT is {value!r}; use local, staging or production.")
+        errors.append(f"OSLIRA_ENVIRONMENT is {value!r}; use local, staging or production.")
         return "production"
     return "production" if any(lookup(host) for host in HOSTS) else "local"
 
@@ -197,31 +202,31 @@ def _unstated_environment(settings: Settings) -> list[str]:
     return [UNSTATED_ENVIRONMENT]
 
 
-def _number(lookup: Lookup, wrongs: list[str], name: str, default: int, least: int, most: int) -> int:
+def _number(lookup: Lookup, errors: list[str], name: str, default: int, least: int, most: int) -> int:
     value = lookup(name)
     if not value:
         return default
     is_number = value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX
     if not is_number or not least <= int(value) <= most:
-        wrongs.append(f"{name} is {value!r}; use a whole number from {least} to {most}.")
+        errors.append(f"{name} is {value!r}; use a whole number from {least} to {most}.")
         return default
     return int(value)
 
 
-def _pooler(lookup: Lookup, urls: tuple[str, ...], wrongs: list[str]) -> Literal["session", "transaction"]:
+def _pooler(lookup: Lookup, urls: tuple[str, ...], errors: list[str]) -> Literal["session", "transaction"]:
     value = lookup("OSLIRA_DATABASE_POOLER")
     if value not in (None, "", "session", "transaction"):
-        wrongs.append(f"OSLIRA_DATABASE_POOLER is {value!r}; use session or transaction.")
+        errors.append(f"OSLIRA_DATABASE_POOLER is {value!r}; use session or transaction.")
     if value:
         return "transaction" if value == "transaction" else "session"
     return "transaction" if any(_port(url) == TRANSACTION_POOLER_PORT for url in urls) else "session"
 
 
-def _rate_limit_store(lookup: Lookup, wrongs: list[str]) -> str:
+def _rate_limit_store(lookup: Lookup, errors: list[str]) -> str:
     value = lookup("OSLIRA_RATE_LIMIT_STORE") or "postgres"
     if value in ("postgres", "memory"):
         return value
-    wrongs.append("OSLIRA_RATE_LIMIT_STORE: use postgres or memory.")
+    errors.append("OSLIRA_RATE_LIMIT_STORE: use postgres or memory.")
     return "postgres"
 
 
@@ -240,48 +245,48 @@ def _is_address(url: str) -> bool:
 
 
 def _contradictions(settings: Settings) -> list[str]:
-    wrongs: list[str] = []
+    errors: list[str] = []
     if bool(settings.database_user_url) != bool(settings.database_admin_url):
-        wrongs.append("OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together.")
+        errors.append("OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together.")
     urls = (settings.database_url, settings.database_user_url, settings.database_admin_url)
     if any(url and not _is_address(url) for url in urls):
-        wrongs.append(
+        errors.append(
             "A database address is postgresql://user:password@host/name, special characters escaped."
         )
     if bool(settings.object_store_key_id) != bool(settings.object_store_secret):
-        wrongs.append("OSLIRA_OBJECT_STORE_KEY_ID and OSLIRA_OBJECT_STORE_SECRET go together.")
+        errors.append("OSLIRA_OBJECT_STORE_KEY_ID and OSLIRA_OBJECT_STORE_SECRET go together.")
     if settings.object_store_url and not settings.object_store_bucket:
-        wrongs.append("OSLIRA_OBJECT_STORE_URL: of which bucket? Set OSLIRA_OBJECT_STORE_BUCKET.")
-    return wrongs
+        errors.append("OSLIRA_OBJECT_STORE_URL needs OSLIRA_OBJECT_STORE_BUCKET.")
+    return errors
 
 
 def _unsafe(settings: Settings) -> list[str]:
     """Defaults that are convenient on a laptop and a vulnerability on a server."""
-    wrongs: list[str] = []
+    errors: list[str] = []
     if settings.embedded_database:
-        wrongs.append("DATABASE_URL: the embedded server has no backups and no second machine.")
-    wrongs += _unsafe_transports(settings)
-    wrongs += unsafe_identity(settings.identity)
-    wrongs += _repeated_characters(settings)
+        errors.append("DATABASE_URL: the embedded server has no backups and no second machine.")
+    errors += _unsafe_transports(settings)
+    errors += unsafe_identity(settings.identity)
+    errors += _repeated_characters(settings)
     if settings.environment == "production":
-        wrongs += unsafe_providers(settings.providers)
-    wrongs += unsafe_webhook_secrets(
-        settings.given_webhook_secrets, is_stripe_real="stripe" in settings.providers.real
+        errors += unsafe_providers(settings.providers)
+    errors += unsafe_webhook_secrets(
+        settings.configured_webhook_secrets, is_stripe_real="stripe" in settings.providers.real
     )
-    wrongs += unsafe_sentry_dsn(settings.sentry_dsn)
-    wrongs += unsafe_notices(settings.notices)
+    errors += unsafe_sentry_dsn(settings.sentry_dsn)
+    errors += unsafe_webhook_settings(settings.webhooks)
     if settings.cors_origins and not settings.frontend_url.startswith("https://"):
-        wrongs.append("OSLIRA_FRONTEND_URL: an https:// address, where links in invitations lead.")
+        errors.append("OSLIRA_FRONTEND_URL: use an https:// address; links in invitations lead there.")
     if not settings.cors_origins:
-        wrongs.append("OSLIRA_CORS_ORIGINS: where the frontend is served from.")
+        errors.append("OSLIRA_CORS_ORIGINS: set it to the origins of the frontend.")
     if settings.rate_limit_store == "memory":
-        wrongs.append("OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again.")
-    wrongs += [
+        errors.append("OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again.")
+    errors += [
         f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."
         for origin in settings.cors_origins
         if not origin.startswith("https://")
     ]
-    return wrongs
+    return errors
 
 
 def _unsafe_transports(settings: Settings) -> list[str]:
@@ -297,7 +302,7 @@ def _repeated_characters(settings: Settings) -> list[str]:
     secrets = {
         "OSLIRA_JWT_SECRET": settings.identity.secret,
         "SUPABASE_SERVICE_ROLE_KEY": settings.identity.service_role_key,
-        "OSLIRA_WEBHOOK_SIGNING_KEY": settings.notices.signing_key,
+        "OSLIRA_WEBHOOK_SIGNING_KEY": settings.webhooks.signing_key,
         "OSLIRA_OBJECT_STORE_SECRET": settings.object_store_secret,
         "CLOUDFLARE_AI_GATEWAY_TOKEN": settings.providers.cloudflare_token,
         **{PROVIDERS[name]: key for name, key in settings.providers.keys.items()},

@@ -13,9 +13,9 @@ ENCRYPTED_MODES = frozenset({"require", "verify-ca", "verify-full"})
 _HOST_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
 
 
-def read_plaintext_hosts(lookup: Lookup, wrongs: list[str]) -> tuple[str, ...]:
+def read_plaintext_hosts(lookup: Lookup, errors: list[str]) -> tuple[str, ...]:
     hosts = tuple((lookup(PLAINTEXT_HOSTS) or "").lower().replace(",", " ").split())
-    wrongs += [
+    errors += [
         f"{PLAINTEXT_HOSTS}: {host!r} is not a host like db or 10.0.0.5, without scheme and port."
         for host in hosts
         if not (_HOST_NAME.fullmatch(host) or _is_ip(host))

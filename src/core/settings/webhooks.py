@@ -7,7 +7,7 @@ import msgspec
 
 Lookup = Callable[[str], str | None]
 
-NOTICE_SECRETS = ("OSLIRA_WEBHOOK_SIGNING_KEY",)
+OUTGOING_WEBHOOK_SECRETS = ("OSLIRA_WEBHOOK_SIGNING_KEY",)
 KEY_BYTES_MIN = 32
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 
@@ -21,31 +21,31 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True):
     egress_allow: tuple[str, ...] = LOOPBACK
 
     def __repr__(self) -> str:
-        return f"NoticeSettings(egress_allow={self.egress_allow})"
+        return f"WebhookSettings(egress_allow={self.egress_allow})"
 
 
-def read_notices(lookup: Lookup, wrongs: list[str], *, is_local: bool) -> WebhookSettings:
+def read_webhook_settings(lookup: Lookup, errors: list[str], *, is_local: bool) -> WebhookSettings:
     key = lookup("OSLIRA_WEBHOOK_SIGNING_KEY") or ""
     if key and len(key.encode()) < KEY_BYTES_MIN:
-        wrongs.append(f"OSLIRA_WEBHOOK_SIGNING_KEY: a random text of at least {KEY_BYTES_MIN} bytes.")
-    given = tuple((lookup("OSLIRA_EGRESS_ALLOW") or "").replace(",", " ").split())
-    wrongs += [
+        errors.append(f"OSLIRA_WEBHOOK_SIGNING_KEY: a random text of at least {KEY_BYTES_MIN} bytes.")
+    networks = tuple((lookup("OSLIRA_EGRESS_ALLOW") or "").replace(",", " ").split())
+    errors += [
         f"OSLIRA_EGRESS_ALLOW: {network!r} is not a network like 10.1.0.0/16."
-        for network in given
+        for network in networks
         if not _is_network(network)
     ]
-    if given and not is_local:
-        wrongs.append(
-            "OSLIRA_EGRESS_ALLOW: whoever has an account could reach those networks; it is for a local"
-            " environment."
+    if networks and not is_local:
+        errors.append(
+            "OSLIRA_EGRESS_ALLOW: every tenant could reach those networks; it is for a local environment"
+            " only."
         )
-    return WebhookSettings(signing_key=key, egress_allow=(given or LOOPBACK) if is_local else ())
+    return WebhookSettings(signing_key=key, egress_allow=(networks or LOOPBACK) if is_local else ())
 
 
-def unsafe_notices(notices: WebhookSettings) -> list[str]:
-    if notices.signing_key:
+def unsafe_webhook_settings(webhooks: WebhookSettings) -> list[str]:
+    if webhooks.signing_key:
         return []
-    return ["OSLIRA_WEBHOOK_SIGNING_KEY: what notices to tenants are signed with; 32 random bytes or more."]
+    return ["OSLIRA_WEBHOOK_SIGNING_KEY: set the key that signs outgoing webhooks; 32 random bytes or more."]
 
 
 def _is_network(text: str) -> bool:

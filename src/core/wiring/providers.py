@@ -184,8 +184,8 @@ def _gateway(
     if anthropic is not None:
         providers["anthropic"] = AnthropicModels(anthropic, front)
     answers = None
-    if chosen.answers_kept_h:
-        answers = PostgresCompletionCache(database, remembered_for_s=chosen.answers_kept_h * HOUR_S)
+    if chosen.completion_cache_h:
+        answers = PostgresCompletionCache(database, remembered_for_s=chosen.completion_cache_h * HOUR_S)
     try:
         catalog = read_model_catalog(chosen.models, providers=providers)
     except ModelCatalogInvalid as error:
@@ -211,7 +211,7 @@ def _front(settings: Settings) -> CloudflareGateway | None:
         account=chosen.cloudflare_account,
         gateway=chosen.cloudflare_gateway,
         token=chosen.cloudflare_token,
-        cache_ttl_s=chosen.answers_kept_h * HOUR_S,
+        cache_ttl_s=chosen.completion_cache_h * HOUR_S,
     )
 
 

@@ -8,8 +8,8 @@ from features.analysis.application.ports import CompletionProvider
 from infrastructure.ai.completion_cache import CachedCompletion, CompletionCache, CompletionStore
 from infrastructure.ai.embeddings import Embedder
 from infrastructure.ai.model_catalog import Candidate, Model, ModelCatalog, ModelCatalogInvalid, Retirement
-from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.providers.base import EmbeddingProvider, ModelProvider
+from infrastructure.ai.request_builder import RequestBuilder
 from infrastructure.ai.response_format import Malformed
 from infrastructure.ai.routing.attempts import Attempts
 from infrastructure.ai.routing.fallback_policy import FallbackLimits
@@ -26,7 +26,7 @@ SLOTS_MAX = 64  # concurrent calls per provider
 
 
 class _Request(NamedTuple):
-    prompt: Prompt
+    builder: RequestBuilder
     candidates: tuple[Candidate, ...]
     completion_key: bytes
     usage: RequestUsage
@@ -63,17 +63,17 @@ class Gateway(CompletionProvider):
         self._cache = CompletionCache(completions, takes_simulated=takes_simulated)
         self._embedder = Embedder(catalog, embedding_providers, self._shared)
 
-    async def answer(self, question: StructuredPrompt[T]) -> Completion[T]:
-        prompt = Prompt(question, self._providers)
-        candidates = self._catalog.candidates(question.task, self._clocks.now().date())
+    async def complete(self, prompt: StructuredPrompt[T]) -> Completion[T]:
+        builder = RequestBuilder(prompt, self._providers)
+        candidates = self._catalog.candidates(prompt.task, self._clocks.now().date())
         request = _Request(
-            prompt,
+            builder,
             candidates,
-            prompt.completion_key(candidates[0]),
-            RequestUsage(question.spender, question.task),
+            builder.completion_key(candidates[0]),
+            RequestUsage(prompt.cost_owner, prompt.task),
             self._clocks.monotonic_s(),
         )
-        cached = None if question.is_fresh else await self._find_cached(request)
+        cached = None if prompt.is_fresh else await self._find_cached(request)
         return cached or await self._complete(request)
 
     async def embed(self, texts: Sequence[str], owner: CostOwner) -> EmbeddedTexts:
@@ -111,7 +111,7 @@ class Gateway(CompletionProvider):
         if cached is None:
             return None
         try:
-            value = request.prompt.format.decode(cached.text)
+            value = request.builder.format.decode(cached.text)
         except Malformed:
             return None
         row = self._costs.start_ai_call(request.usage, cached.provider, cached.model, is_attempt=False)
@@ -119,9 +119,9 @@ class Gateway(CompletionProvider):
         return self._completion(request, cached, value, "exact", Usage())
 
     async def _complete(self, request: _Request) -> Completion[Any]:
-        prompt, usage = request.prompt, request.usage
+        builder, usage = request.builder, request.usage
         task = self._catalog.task(usage.task)
-        router = Router(self._shared, task, request.candidates, prompt.attempt, usage)
+        router = Router(self._shared, task, request.candidates, builder.attempt, usage)
         candidate, reply = await router.run()
         completion = CachedCompletion(
             text=reply.text,
@@ -130,7 +130,7 @@ class Gateway(CompletionProvider):
             is_simulated=reply.is_simulated,
         )
         await self._cache.put(usage.owner.account_id, request.completion_key, completion)
-        value = prompt.format.decode(reply.text)
+        value = builder.format.decode(reply.text)
         if reply.is_from_gateway:
             return self._completion(request, completion, value, "gateway", Usage())
         return self._completion(request, completion, value, "none", reply.usage)

@@ -26,7 +26,7 @@ select count(*) as queued_count,
 from public.runs as r where r.status = 'queued' and r.admitted_at is not null
 """
 SILENT_AFTER = timedelta(seconds=10)
-NOBODY = "{}"
+NO_CLAIMS = "{}"
 
 
 class BacklogFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class DatabaseHealthChecks:
 
     async def roles_are_separate(self) -> bool:
         """True when row level security applies to the user role only, and neither role is a superuser."""
-        caller = self._database.user(NOBODY)
+        caller = self._database.user(NO_CLAIMS)
         async with caller.transaction():
             (user,) = await caller.fetch(WHO)
         (admin,) = await self._session.fetch(WHO)

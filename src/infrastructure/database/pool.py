@@ -107,11 +107,11 @@ class Pool:
                 connection = await waiter
         except BaseException:
             if waiter.done() and not waiter.cancelled():
-                self._give_up(waiter.result())
+                self._return_unused(waiter.result())
             raise
         return connection if connection is not None else await self._open()
 
-    def _give_up(self, connection: Borrowed | None) -> None:
+    def _return_unused(self, connection: Borrowed | None) -> None:
         """Passes on a connection that arrived in the moment of the waiter's timeout or cancellation."""
         if connection is None:
             self._pass_on_right_to_open()

@@ -116,7 +116,7 @@ class CostTracker(RunBreakdowns):
             at=at,
             call_id=request.call_id,
             attempt=row.attempt,
-            spender=request.owner,
+            cost_owner=request.owner,
             provider=row.provider,
             model=row.model,
             task=request.task,
@@ -145,7 +145,7 @@ class CostTracker(RunBreakdowns):
         """Also records ScraperAPI's calls. ``began_s`` is by the monotonic clock."""
         call = ScrapeCall(
             at=self._now(),
-            spender=request.owner,
+            cost_owner=request.owner,
             provider=request.provider,
             username=request.username,
             outcome=outcome,

@@ -48,7 +48,7 @@ class CachedProfiles(ProfileCache):
         found = await asyncio.gather(*(self._entry(username, depth) for depth in depths))
         return max((scrape for scrape in found if scrape), key=_scraped_at, default=None)
 
-    async def keep(self, username: str, scrape: Scrape) -> None:
+    async def save(self, username: str, scrape: Scrape) -> None:
         depth = depth_of(scrape.posts_asked)
         if depth is None:
             return  # fewer posts than any analysis needs
@@ -59,7 +59,7 @@ class CachedProfiles(ProfileCache):
         except (CacheEntryCorrupt, ObjectStoreUnavailable, TimeoutError) as error:
             log.warning("profile_not_kept", username=username, reason=_named(error))
 
-    async def forget(self, username: str) -> None:
+    async def delete(self, username: str) -> None:
         await asyncio.gather(*(self._remove(_key(username, depth)) for depth in DEPTHS))
 
     async def remove_expired(self, older_than: datetime) -> Swept:

@@ -84,13 +84,13 @@ class ApifyProfiles(ProfileSource):
         self._jitter = jitter
         self._clients = ClientPerEndpoint(self._create)
 
-    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape:
         """Raises ProfilesUnavailable for Apify's failures. Errors of the semaphore and its database
         propagate.
         """
         async with self._slot():
             endpoint = await self._resolve_endpoint()
-            request = ScrapeRequest(PROVIDER, username, posts_max, spender, endpoint.is_simulated)
+            request = ScrapeRequest(PROVIDER, username, posts_max, cost_owner, endpoint.is_simulated)
             async with self._clients.borrow(endpoint) as runs:
                 if posts_max <= LATEST_POSTS_MAX:
                     return await self._scrape(runs, request)

@@ -38,16 +38,16 @@ class FailoverProfiles(ProfileSource):
         self._second_posts_max = second_posts_max
         self._breaker = CircuitBreaker(now_s, RULES)
 
-    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape:
         try:
-            return await self._look_first(username, posts_max, spender)
-        except (ProfilesUnavailable, SlotsBusy) as refusal:
+            return await self._fetch_first(username, posts_max, cost_owner)
+        except (ProfilesUnavailable, SlotsBusy) as error:
             if posts_max > self._second_posts_max:
                 raise
-            log.warning("second_source_asked", reason=refusal.code, retry_after_s=refusal.retry_after_s)
-        return await self._second.look(username, posts_max=posts_max, spender=spender)
+            log.warning("second_source_used", reason=error.code, retry_after_s=error.retry_after_s)
+        return await self._second.fetch(username, posts_max=posts_max, cost_owner=cost_owner)
 
-    async def _look_first(self, username: str, posts_max: int, spender: CostOwner) -> Scrape:
+    async def _fetch_first(self, username: str, posts_max: int, cost_owner: CostOwner) -> Scrape:
         permit = self._breaker.enter()
         if permit is None:
             blocked_s = self._breaker.blocked_for_s  # infinite during another call's probe
@@ -55,7 +55,7 @@ class FailoverProfiles(ProfileSource):
             raise ProfilesUnavailable(username=username, retry_after_s=retry_after_s)
         result: CallResult = "unknown"  # also after an error of our own database or semaphore
         try:
-            scrape = await self._first.look(username, posts_max=posts_max, spender=spender)
+            scrape = await self._first.fetch(username, posts_max=posts_max, cost_owner=cost_owner)
             result = "success"
         except ProfilesUnavailable:
             result = "failure"

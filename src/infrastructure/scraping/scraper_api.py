@@ -72,10 +72,10 @@ class ScraperApiProfiles(ProfileSource):
         self._jitter = jitter
         self._transport: httpx.AsyncHTTPTransport | None = None
 
-    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape:
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape:
         assert posts_max <= POSTS_MAX, "it cannot show more"
         endpoint = await self._resolve_endpoint()
-        request = ScrapeRequest(PROVIDER, username, posts_max, spender, endpoint.is_simulated)
+        request = ScrapeRequest(PROVIDER, username, posts_max, cost_owner, endpoint.is_simulated)
         try:
             async with asyncio.timeout(self._scrape_s):
                 found = await self._find(endpoint, request)

@@ -1,17 +1,20 @@
 """ETag, If-Match and If-None-Match (RFC 9110, 13.1); the tag of an object is its version."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
+from litestar import Response
 from litestar.params import HeaderParameter
 
 IfMatch = Annotated[
     str | None,
-    HeaderParameter(name="If-Match", description="The `ETag` you have seen: refuse if it is another by now."),
+    HeaderParameter(
+        name="If-Match", description="The `ETag` of the version to change; another version is 412."
+    ),
 ]
 IfNoneMatch = Annotated[
     str | None,
-    HeaderParameter(name="If-None-Match", description="The `ETag` you have: answer 304 if it still holds."),
+    HeaderParameter(name="If-None-Match", description="The `ETag` of your copy; 304 if it is current."),
 ]
 # A client may store the response, but must revalidate it before each use.
 REVALIDATED = {"Cache-Control": "private, no-cache"}
@@ -37,8 +40,16 @@ def expected_versions(if_match: str | None) -> frozenset[int] | None:
     )
 
 
-def is_known(if_none_match: str | None, version: int) -> bool:
-    """Return whether the client already has this version; strong and weak tags both match."""
+def versioned_response(body: object, version: int, if_none_match: str | None) -> Response[Any]:
+    """Return 304 without a body if the client already has this version."""
+    headers = {**REVALIDATED, "ETag": entity_tag(version)}
+    if _is_current(if_none_match, version):
+        return Response(None, status_code=304, headers=headers)
+    return Response(body, headers=headers)
+
+
+def _is_current(if_none_match: str | None, version: int) -> bool:
+    """Strong and weak tags both match."""
     if if_none_match is None:
         return False
     if if_none_match.strip() == "*":

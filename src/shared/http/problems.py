@@ -8,7 +8,6 @@ import msgspec
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.openapi.datastructures import ResponseSpec
 
 from shared.errors import (
     Conflict,
@@ -87,17 +86,15 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     facts: dict[str, int | str] = {}
 
 
-def problem_responses(*statuses: int) -> dict[int, ResponseSpec]:
-    """Declare the errors of one operation, in addition to those of all operations (``core.api.openapi``)."""
-    return {
-        status: ResponseSpec(
-            Problem,
-            description=HTTPStatus(status).phrase,
-            media_type=MEDIA_TYPE,
-            generate_examples=False,  # generated examples contain random letters
-        )
-        for status in statuses
-    }
+PROBLEM_EXAMPLE: dict[str, object] = {
+    "type": "urn:oslira:problem:insufficient_credits",
+    "title": "Payment Required",
+    "status": 402,
+    "code": "insufficient_credits",
+    "detail": "This needs 5 credits; 2 are available.",
+    "request_id": "f2d9c8e14b3a4d0c",
+    "facts": {"needed": 5, "available": 2},
+}
 
 
 def problem(

@@ -83,12 +83,12 @@ def _tool(body: Document) -> Document | None:
 
 
 def _prompt(body: Document) -> tuple[list[str], list[str]]:
-    stable = [str(block.get("text", "")) for block in _blocks(body.get("system"))]
+    cached_prefix = [str(block.get("text", "")) for block in _blocks(body.get("system"))]
     turns = [block for message in list_of(body, "messages") for block in _blocks(message.get("content"))]
     # Blocks with cache_control are the part of the prompt that repeats between requests.
-    stable += [str(block.get("text", "")) for block in turns if block.get("cache_control")]
-    question = [str(block.get("text", "")) for block in turns if not block.get("cache_control")]
-    return (stable, question) if question else ([], stable)
+    cached_prefix += [str(block.get("text", "")) for block in turns if block.get("cache_control")]
+    user_message = [str(block.get("text", "")) for block in turns if not block.get("cache_control")]
+    return (cached_prefix, user_message) if user_message else ([], cached_prefix)
 
 
 class _Cached(msgspec.Struct, frozen=True):
@@ -137,8 +137,8 @@ async def create_message(request: AnyRequest, state: State) -> Response[Document
     _check(body)
     tool, wanted = _tool(body), part_of(part_of(body, "output_config"), "format")
     schema: Document | None = tool["input_schema"] if tool else wanted.get("schema")
-    stable, question = _prompt(body)
-    completions = Completions(stable, "\n".join(question))
+    cached_prefix, user_message = _prompt(body)
+    completions = Completions(cached_prefix, "\n".join(user_message))
     value = completions.text() if schema is None else completions.value(schema)
     owner = f"anthropic {_key_of(request)} {body['model']}"
     cached = _cached(body, owner, state.prompt_cache)

@@ -23,11 +23,11 @@ ANALYSIS_PROPERTIES = frozenset({"niche_fit", "messages", "communication_style",
 class Completions:
     """The completion of one prompt."""
 
-    def __init__(self, stable: Iterable[str], question: str) -> None:
-        self._stable = tuple(stable)
-        self._question = question
-        self._facts: PromptFacts = read_facts(self._stable, question)
-        self._seed = hashlib.blake2b(question.encode("utf-8", "replace"), digest_size=8).digest()
+    def __init__(self, cached_prefix: Iterable[str], user_message: str) -> None:
+        self._cached_prefix = tuple(cached_prefix)
+        self._user_message = user_message
+        self._facts: PromptFacts = read_facts(self._cached_prefix, user_message)
+        self._seed = hashlib.blake2b(user_message.encode("utf-8", "replace"), digest_size=8).digest()
 
     def text(self) -> str:
         """Returns the text of a completion without a schema."""
@@ -41,7 +41,7 @@ class Completions:
         names = frozenset[str](_root(schema).get("properties", {}))
         if not names & ANALYSIS_PROPERTIES:
             return {}
-        profile = read_profile(self._stable, self._question, self._facts)
+        profile = read_profile(self._cached_prefix, self._user_message, self._facts)
         if "niche_fit" in names:
             return judgement(profile, names)
         if "messages" in names:

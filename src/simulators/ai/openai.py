@@ -52,14 +52,14 @@ def _prompt(request: Document) -> tuple[list[str], list[str]]:
     """Returns the part that repeats between requests, and the question of this request."""
     given = request.get("input")
     messages = [{"role": "user", "content": given}] if isinstance(given, str) else list_of(request, "input")
-    stable = _texts(request["instructions"]) if request.get("instructions") else []
-    question: list[str] = []
+    cached_prefix = _texts(request["instructions"]) if request.get("instructions") else []
+    user_message: list[str] = []
     for message in messages:
         texts = _texts(message.get("content"))
-        (stable if message.get("role") in {"system", "developer"} else question).extend(texts)
-    if not stable and len(question) > 1:
-        return question[:-1], question[-1:]
-    return stable, question
+        (cached_prefix if message.get("role") in {"system", "developer"} else user_message).extend(texts)
+    if not cached_prefix and len(user_message) > 1:
+        return user_message[:-1], user_message[-1:]
+    return cached_prefix, user_message
 
 
 def _schema(request: Document) -> Document | None:
@@ -84,14 +84,16 @@ async def create_response(request: AnyRequest, state: State) -> Response[Documen
     thinking, schema = reasoning_tokens(body), _schema(body)
     if body.get("stream"):
         raise RequestRejected(400, "unsupported_value", "The simulator does not stream.", param="stream")
-    stable, question = _prompt(body)
-    if not question:
+    cached_prefix, user_message = _prompt(body)
+    if not user_message:
         raise RequestRejected(
             400, "missing_required_parameter", "Missing required parameter: 'input'.", param="input"
         )
-    completions = Completions(stable, "\n".join(question))
+    completions = Completions(cached_prefix, "\n".join(user_message))
     text = completions.text() if schema is None else msgspec.json.encode(completions.value(schema)).decode()
-    prompt = "\n".join([msgspec.json.encode(schema).decode() if schema else "", *stable, *question])
+    prompt = "\n".join(
+        [msgspec.json.encode(schema).decode() if schema else "", *cached_prefix, *user_message]
+    )
     owner = f"openai {_key_of(request)} {body['model']} {body.get('prompt_cache_key')}"
     cached = state.prompt_cache.tokens_cached(owner, prompt, lifetime_s=CACHE_S)
     return _json_response(_response(body, text, thinking, tokens_in=tokens_of(prompt), tokens_cached=cached))

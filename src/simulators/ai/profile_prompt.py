@@ -95,9 +95,9 @@ class PromptProfile(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sorted(quotable, key=lambda post: (post.label not in sought, -post.likes)))
 
 
-def read_profile(stable: Iterable[str], question: str, facts: PromptFacts) -> PromptProfile:
-    business = read_business("\n".join(stable))
-    posts = tuple(_post(*match.groups()) for match in _POST.finditer(question))
+def read_profile(cached_prefix: Iterable[str], user_message: str, facts: PromptFacts) -> PromptProfile:
+    business = read_business("\n".join(cached_prefix))
+    posts = tuple(_post(*match.groups()) for match in _POST.finditer(user_message))
     about = " ".join(facts.lines.get(name, "") for name in ("category", "biography", "hashtags"))
     tags = {tag: int(posts) for tag, posts in _COUNTED_TAG.findall(facts.lines.get("hashtags", ""))}
     niche = _niche(about)
@@ -117,8 +117,8 @@ def read_profile(stable: Iterable[str], question: str, facts: PromptFacts) -> Pr
     )
 
 
-def read_business(stable: str) -> PromptBusiness:
-    _, _, described = stable.partition("<business_profile>\n")
+def read_business(cached_prefix: str) -> PromptBusiness:
+    _, _, described = cached_prefix.partition("<business_profile>\n")
     elements = {name: html.unescape(text) for name, text in _ELEMENT.findall(described)}
     customer = dict(_ELEMENT.findall(elements.get("ideal_customer", "")))
     listed = {name: tuple(re.findall(r"^- (.+)$", text, re.MULTILINE)) for name, text in customer.items()}

@@ -47,23 +47,23 @@ def plain(name: str) -> str:
     return "_".join(word for word in words if word not in FILLERS) or "_".join(words)
 
 
-def read_facts(stable: Iterable[str], question: str) -> PromptFacts:
+def read_facts(cached_prefix: Iterable[str], user_message: str) -> PromptFacts:
     lines: dict[str, str] = {}
-    for name, value in _LINE.findall(question):
+    for name, value in _LINE.findall(user_message):
         lines.setdefault(plain(name), value.strip("\"', ")[:VALUE_LENGTH_MAX])
-    handles = _HANDLE.findall(question)
+    handles = _HANDLE.findall(user_message)
     named = lines.get("username") or lines.get("full_name") or lines.get("name")
     return PromptFacts(
         lines=lines,
-        tags=tuple(tag for tag, _ in Counter(map(str.lower, _TAG.findall(question))).most_common(8)),
-        ids=tuple(dict.fromkeys(first or second for first, second in _ID.findall(question))),
+        tags=tuple(tag for tag, _ in Counter(map(str.lower, _TAG.findall(user_message))).most_common(8)),
+        ids=tuple(dict.fromkeys(first or second for first, second in _ID.findall(user_message))),
         subject=named or (handles[0] if handles else "This one"),
-        agreement=_agreement(" ".join(stable), question),
+        agreement=_agreement(" ".join(cached_prefix), user_message),
     )
 
 
-def _agreement(stable: str, question: str) -> float:
-    asked, known = _keywords(question), _keywords(stable)
+def _agreement(cached_prefix: str, user_message: str) -> float:
+    asked, known = _keywords(user_message), _keywords(cached_prefix)
     if not asked or not known:
         return 0.0
     shared = len(asked & known) / len(asked)

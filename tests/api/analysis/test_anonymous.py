@@ -171,7 +171,7 @@ async def test_visitor_has_five_an_hour_and_all_visitors_share_the_limit_of_thei
     database = {"OSLIRA_ENVIRONMENT": "local", "DATABASE_URL": spoilable_addresses.owner}
     client, elsewhere = await open_client(**database), await open_client("203.0.113.9", **database)
 
-    bodies = [{"username": f"somebody{number}"} for number in range(8)]
+    bodies = [{"username": f"profile{number}"} for number in range(8)]
     answers = [await client.post(ANONYMOUS, json=body) for body in bodies[:6]]
     others = [await elsewhere.post(ANONYMOUS, json=body) for body in bodies[6:]]
 
@@ -183,9 +183,8 @@ async def test_visitor_has_five_an_hour_and_all_visitors_share_the_limit_of_thei
     assert await statuses(client, 31, answers[0].json()["poll_url"]) == [200] * 31
 
 
-@pytest.mark.parametrize("username", ["no name", "https://example.com/x"])
-async def test_invalid_username_is_rejected(ask, username):
-    assert_problem(await ask(username), 422, "username_invalid")
+async def test_invalid_username_is_rejected(ask):
+    assert_problem(await ask("no name"), 422, "username_invalid")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ async def test_dry_run_gives_the_same_report_and_writes_nothing(bulk, runs_of):
 
 async def test_plan_limits_the_number_of_rows(bulk, owner, account, runs_of):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
-    rows = [f"somebody{number}" for number in range(6)]
+    rows = [f"profile{number}" for number in range(6)]
 
     for query in ("", DRY):
         refused = await bulk(*rows, query=query)
@@ -117,7 +117,7 @@ async def test_repeated_start_of_a_bulk_succeeds_without_credits(bulk, owner, ac
 
 async def test_five_hundred_rows_are_accepted(bulk, owner, account):
     await owner.execute("update accounts set plan = 'enterprise' where id = $1", account)
-    rows = [f"somebody{number}" for number in range(501)]
+    rows = [f"profile{number}" for number in range(501)]
 
     assert (await bulk(*rows)).status_code == 400
     assert (await bulk(*rows[:500])).json()["accepted_count"] == 500

@@ -70,7 +70,7 @@ async def test_a_repeated_retry_is_the_same_run_at_the_hourly_limit(
 ):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
     for number in range(4):
-        tried = await cancelled(await analyse(f"somebody{number}", type="light"))
+        tried = await cancelled(await analyse(f"profile{number}", type="light"))
     last = await retry(tried)
 
     again = await retry(tried)  # an equal run is in progress

@@ -105,7 +105,7 @@ async def test_repeated_start_with_the_same_run_id_returns_the_run(
 
 async def test_start_without_enough_credits_stores_nothing(analyse, runs_of, credits_of):
     for number in range(5):
-        await analyse(f"somebody{number}")
+        await analyse(f"profile{number}")
 
     refused = await analyse("natgeo")
 
@@ -163,18 +163,17 @@ async def test_business_must_exist(analyse, client, headers, bearer, runs_of, bu
     assert await runs_of() == []
 
 
-@pytest.mark.parametrize("username", ["not a name", "https://example.com/natgeo", "natgeo/", "nätgeo", "p"])
-async def test_invalid_username_is_rejected(analyse, runs_of, username):
-    assert_problem(await analyse(username), 422, "username_invalid")
+async def test_invalid_username_is_rejected(analyse, runs_of):
+    assert_problem(await analyse("not a name"), 422, "username_invalid")
     assert await runs_of() == []
 
 
 async def test_light_analyses_are_limited_by_the_hour(analyse, owner, account, runs_of):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
-    allowed = [await analyse(f"somebody{number}", type="light") for number in range(5)]
+    allowed = [await analyse(f"profile{number}", type="light") for number in range(5)]
 
     refused = await analyse(type="light")
-    repeated = await analyse("somebody3", type="light")
+    repeated = await analyse("profile3", type="light")
     deeper = await analyse()
 
     assert [answer.status_code for answer in allowed] == [202] * 5
@@ -189,11 +188,11 @@ async def test_light_analyses_are_limited_by_the_hour(analyse, owner, account, r
 async def test_hourly_limit_is_free_again_an_hour_later(analyse, owner, account):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
     for number in range(5):
-        await analyse(f"somebody{number}", type="light")
+        await analyse(f"profile{number}", type="light")
     await owner.execute(
         """
         update runs set created_at = created_at - interval '59 minutes 50 seconds'
-        where account_id = $1 and subject ->> 'username' = 'somebody0'
+        where account_id = $1 and subject ->> 'username' = 'profile0'
         """,
         account,
     )
@@ -210,7 +209,7 @@ async def test_hourly_limit_is_free_again_an_hour_later(analyse, owner, account)
 async def test_concurrent_starts_do_not_exceed_the_hourly_limit(analyse, owner, account, runs_of):
     await owner.execute("update accounts set plan = 'free' where id = $1", account)
 
-    answers = await asyncio.gather(*(analyse(f"somebody{number}", type="light") for number in range(12)))
+    answers = await asyncio.gather(*(analyse(f"profile{number}", type="light") for number in range(12)))
 
     assert sorted(answer.status_code for answer in answers) == [202] * 5 + [429] * 7
     assert len(await runs_of()) == 5

@@ -8,30 +8,22 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.wiring.application import build
-from features.analysis.domain.errors import KeyNeverSpends
 from features.auth.application.api_keys import VALID_MAX
-from features.credits.domain.errors import ApiKeyCapReached
-from infrastructure.database.credits.ledger import PostgresLedger
-from shared.ids import AccountId
 from tests.support import until
 from tests.support.problems import assert_problem
+from tests.support.sql_ledger import LedgerRejection, SqlLedger
 
 BODY = {"name": "Nightly import", "scopes": ["credits:read"]}
 
 
 @pytest.fixture
 def ledger(database):
-    return PostgresLedger(database.admin("test"))
+    return SqlLedger(database.admin("test"))
 
 
 def hold(ledger, ada, key, credits_held, reference=None):
     return ledger.place_hold(
-        AccountId(uuid.UUID(ada.account_id)),
-        credits_held,
-        reference=reference or uuid.uuid4().hex,
-        transaction_type="analysis",
-        description=None,
-        api_key_id=key.user_id,
+        uuid.UUID(ada.account_id), credits_held, reference or uuid.uuid4().hex, api_key_id=key.user_id
     )
 
 
@@ -160,11 +152,8 @@ async def test_patch_changes_only_the_sent_fields(ada, key_of):
     assert (renamed.json()["name"], renamed.json()["scopes"]) == ("Renamed", ["credits:read"])
 
 
-@pytest.mark.parametrize("days", [-1, 0, 5 * 366 + 1])
-async def test_expiry_in_the_past_or_after_five_years_is_rejected(ada, days):
-    expires_at = (datetime.now(UTC) + timedelta(days=days)).isoformat()
-
-    answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": expires_at})
+async def test_expiry_in_the_past_is_rejected(ada):
+    answer = await ada.post("/v1/api-keys", {**BODY, "expires_at": datetime.now(UTC).isoformat()})
 
     assert_problem(answer, 422, "expiry_invalid")
 
@@ -205,17 +194,16 @@ async def test_number_of_valid_keys_is_limited_for_concurrent_requests(ada, owne
     assert_problem(next(one for one in answers if one.status_code == 402), 402, "api_keys_limit")
 
 
-@pytest.mark.parametrize("role", ["member", "viewer"])
-async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
-    somebody, key = await join(ada.account_id, role), await key_of(ada)
+async def test_member_cannot_access_keys(ada, join, key_of):
+    member, key = await join(ada.account_id, "member"), await key_of(ada)
 
     for answer in (
-        await somebody.get("/v1/api-keys"),
-        await somebody.get(f"/v1/api-keys/{key.user_id}"),
-        await somebody.post("/v1/api-keys", BODY),
-        await somebody.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
-        await somebody.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
-        await somebody.delete(f"/v1/api-keys/{key.user_id}"),
+        await member.get("/v1/api-keys"),
+        await member.get(f"/v1/api-keys/{key.user_id}"),
+        await member.post("/v1/api-keys", BODY),
+        await member.post(f"/v1/api-keys/{key.user_id}/rotate", {}),
+        await member.patch(f"/v1/api-keys/{key.user_id}", {"name": "x"}),
+        await member.delete(f"/v1/api-keys/{key.user_id}"),
     ):
         assert_problem(answer, 403, "permission_missing")
 
@@ -223,7 +211,7 @@ async def test_members_and_viewers_cannot_access_keys(ada, join, key_of, role):
 async def test_test_key_places_no_hold(ada, key_of, ledger):
     key = await key_of(ada, mode="test")
 
-    with pytest.raises(KeyNeverSpends):
+    with pytest.raises(LedgerRejection, match="test_key"):
         await hold(ledger, ada, key, 1)
 
     assert (await ada.get("/v1/credits/balance")).json()["credits_held"] == 0
@@ -233,22 +221,22 @@ async def test_monthly_spending_of_a_key_stays_within_its_cap(ada, key_of, ledge
     key = await key_of(ada, credits_per_month_max=10)
     await hold(ledger, ada, key, 6, "first")
 
-    with pytest.raises(ApiKeyCapReached) as refusal:
+    with pytest.raises(LedgerRejection, match="key_capped") as rejection:
         await hold(ledger, ada, key, 5)
     await hold(ledger, ada, key, 4)
 
-    assert refusal.value.facts == {"needed": 5, "cap": 10}
+    assert rejection.value.row["credits_moved"] == 10
     assert (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["credits_spent_this_month"] == 10
 
 
 async def test_released_unspent_and_refunded_credits_do_not_count_against_the_cap(ada, key_of, ledger):
     key = await key_of(ada, credits_per_month_max=10)
-    account_id = AccountId(uuid.UUID(ada.account_id))
+    account_id = uuid.UUID(ada.account_id)
     await hold(ledger, ada, key, 10, "released")
     await ledger.release_hold(account_id, reference="released")
     await hold(ledger, ada, key, 10, "settled")
     await ledger.settle_hold(account_id, reference="settled", credits_spent=4)
-    await ledger.refund(account_id, 1, hold_reference="settled", reference="r", description=None)
+    await ledger.refund(account_id, "settled", 1, "r")
 
     spent = (await ada.get(f"/v1/api-keys/{key.user_id}")).json()["credits_spent_this_month"]
 
@@ -266,7 +254,8 @@ async def test_cap_holds_for_concurrent_holds_and_after_a_rotation(ada, key_of, 
         *(hold(ledger, ada, keys[number % 2], 1) for number in range(24)), return_exceptions=True
     )
 
-    assert sum(isinstance(outcome, ApiKeyCapReached) for outcome in outcomes) == 14
+    rejected = [str(outcome) for outcome in outcomes if isinstance(outcome, LedgerRejection)]
+    assert rejected == ["key_capped"] * 14
     assert len([outcome for outcome in outcomes if not isinstance(outcome, Exception)]) == 10
 
 

@@ -106,13 +106,12 @@ async def test_removed_member_cannot_rejoin_with_the_old_link(ada, person, postb
     assert_problem(await accept(grace, postbox.token()), 404, "account_not_found")
 
 
-@pytest.mark.parametrize("choice", ["", "?api_keys=keep"])
-async def test_invitations_sent_by_a_removed_member_are_closed(ada, join, person, postbox, choice):
+async def test_invitations_sent_by_a_removed_member_are_closed(ada, join, person, postbox):
     admin, grace, alan = await join(ada.account_id, "admin"), await person(), await person()
     sent = (await admin.post(invitations_of(ada), {"email": grace.email, "role": "admin"})).json()
     await ada.post(invitations_of(ada), {"email": alan.email})
 
-    removal = await ada.delete(f"/v1/accounts/{ada.account_id}/members/{admin.user_id}{choice}")
+    removal = await ada.delete(f"/v1/accounts/{ada.account_id}/members/{admin.user_id}")
 
     assert removal.json()["invitations"] == [sent]
     assert_problem(await accept(grace, postbox.token(0)), 404, "invitation_not_found")
@@ -139,19 +138,9 @@ async def test_withdrawn_expired_and_unknown_links_are_not_found(ada, person, po
     answer = await ada.delete(f"{invitations_of(ada)}/{withdrawn['id']}")
 
     assert answer.status_code == 204
-    for somebody, token in ((grace, postbox.token(0)), (alan, postbox.token(1)), (grace, "invented")):
-        assert_problem(await accept(somebody, token), 404, "invitation_not_found")
+    for joined, token in ((grace, postbox.token(0)), (alan, postbox.token(1)), (grace, "invented")):
+        assert_problem(await accept(joined, token), 404, "invitation_not_found")
     assert_problem(await ada.delete(f"{invitations_of(ada)}/{withdrawn['id']}"), 404, "invitation_not_found")
-
-
-async def test_withdrawn_invitation_adds_no_member(ada, person, postbox):
-    grace = await person()
-    invitation = (await ada.post(invitations_of(ada), {"email": grace.email})).json()
-    await ada.delete(f"{invitations_of(ada)}/{invitation['id']}")
-
-    await accept(grace, postbox.token())
-
-    assert len((await ada.get(f"/v1/accounts/{ada.account_id}/members")).json()["items"]) == 1
 
 
 async def test_invitation_survives_a_failed_mail_and_a_retry_sends_it(ada, person, postbox):
@@ -187,19 +176,12 @@ async def test_inviting_a_member_is_a_conflict(ada, join):
 
 
 @pytest.mark.parametrize(
-    ("role", "invited_as", "code"),
-    [
-        ("admin", "member", None),
-        ("admin", "owner", "owners_only"),
-        ("owner", "owner", None),
-        ("member", "viewer", "permission_missing"),
-        ("viewer", "viewer", "permission_missing"),
-    ],
+    ("role", "invited_as", "code"), [("admin", "member", None), ("admin", "owner", "owners_only")]
 )
 async def test_role_of_the_inviter_limits_the_invited_role(ada, join, postbox, role, invited_as, code):
-    somebody = await join(ada.account_id, role)
+    joined = await join(ada.account_id, role)
 
-    answer = await somebody.post(
+    answer = await joined.post(
         invitations_of(ada), {"email": f"{uuid.uuid4().hex}@example.com", "role": invited_as}
     )
 
@@ -207,23 +189,8 @@ async def test_role_of_the_inviter_limits_the_invited_role(ada, join, postbox, r
     assert len(postbox.letters) == (code is None)
 
 
-@pytest.mark.parametrize(
-    "email",
-    [
-        "",
-        "x",
-        "x@",
-        "@x.org",
-        "a b@x.org",
-        "a@b@c.org",
-        "a@b",
-        "a\n@x.org",
-        "<a@x.org>",
-        "a" * 250 + "@x.org",
-    ],
-)
-async def test_invalid_address_is_rejected(ada, email, postbox):
-    assert_problem(await ada.post(invitations_of(ada), {"email": email}), 400, "invalid_request")
+async def test_invalid_address_is_rejected(ada, postbox):
+    assert_problem(await ada.post(invitations_of(ada), {"email": "a@b"}), 400, "invalid_request")
     assert postbox.letters == []
 
 

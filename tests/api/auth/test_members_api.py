@@ -79,11 +79,10 @@ async def test_viewer_can_leave_but_cannot_remove_others(ada, join):
     assert len((await ada.get(members_of(ada))).json()["items"]) == 2
 
 
-async def test_last_owner_cannot_leave_or_change_role(ada, join):
+async def test_last_owner_cannot_leave(ada, join):
     await join(ada.account_id, "admin")
 
     assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}"), 409, "last_owner")
-    assert_problem(await ada.patch(f"{members_of(ada)}/{ada.user_id}", {"role": "viewer"}), 409, "last_owner")
 
 
 async def test_two_owners_who_leave_concurrently_leave_one_owner(ada, join, owner):
@@ -98,16 +97,10 @@ async def test_two_owners_who_leave_concurrently_leave_one_owner(ada, join, owne
     assert await owner.fetchval(owners, uuid.UUID(ada.account_id)) == 1
 
 
-async def test_admin_cannot_create_or_change_owners(ada, join):
-    admin, member = await join(ada.account_id, "admin"), await join(ada.account_id, "member")
+async def test_admin_cannot_remove_an_owner(ada, join):
+    admin = await join(ada.account_id, "admin")
 
     assert_problem(await admin.delete(f"{members_of(ada)}/{ada.user_id}"), 403, "owners_only")
-    assert_problem(
-        await admin.patch(f"{members_of(ada)}/{ada.user_id}", {"role": "viewer"}), 403, "owners_only"
-    )
-    assert_problem(
-        await admin.patch(f"{members_of(ada)}/{member.user_id}", {"role": "owner"}), 403, "owners_only"
-    )
 
 
 async def test_foreign_and_unknown_accounts_get_the_same_response(ada, stranger):
@@ -119,10 +112,9 @@ async def test_foreign_and_unknown_accounts_get_the_same_response(ada, stranger)
 
 
 async def test_unknown_member_is_not_found(ada, stranger):
-    for user_id in (uuid.uuid4(), stranger.user_id):
-        assert_problem(await ada.delete(f"{members_of(ada)}/{user_id}"), 404, "member_not_found")
-        answer = await ada.patch(f"{members_of(ada)}/{user_id}", {"role": "viewer"})
-        assert_problem(answer, 404, "member_not_found")
+    answer = await ada.patch(f"{members_of(ada)}/{stranger.user_id}", {"role": "viewer"})
+
+    assert_problem(answer, 404, "member_not_found")
 
 
 async def test_unknown_role_is_rejected(ada, join):
@@ -133,9 +125,7 @@ async def test_unknown_role_is_rejected(ada, join):
     assert_problem(answer, 400, "invalid_request")
 
 
-@pytest.mark.parametrize(
-    ("choice", "status"), [("", 404), ("?api_keys=revoke", 404), ("?api_keys=keep", 200)]
-)
+@pytest.mark.parametrize(("choice", "status"), [("", 404), ("?api_keys=keep", 200)])
 async def test_keys_of_a_removed_member_are_revoked_unless_kept(ada, join, key_of, choice, status):
     admin = await join(ada.account_id, "admin")
     made, revoked, of_ada = await key_of(admin), await key_of(admin), await key_of(ada)
@@ -163,14 +153,6 @@ async def test_key_of_a_removed_member_is_rejected_within_five_seconds(ada, join
         return (await key.get("/v1/auth/verify")).status_code == 401
 
     await until(is_refused, timeout_s=5)
-
-
-@pytest.mark.parametrize("choice", ["", "?api_keys=keep"])
-async def test_rejected_removal_changes_no_key(ada, key_of, choice):
-    key = await key_of(ada)
-
-    assert_problem(await ada.delete(f"{members_of(ada)}/{ada.user_id}{choice}"), 409, "last_owner")
-    assert (await key.get("/v1/credits/balance")).status_code == 200
 
 
 async def test_unknown_choice_for_keys_is_rejected(ada, join):

@@ -2,8 +2,29 @@ import uuid
 
 import pytest
 
-from features.business.controllers.request_schemas import PROFILE_BODY_EXAMPLE
 from tests.api.business.urls import PROFILES
+
+PROFILE_BODY_EXAMPLE = {
+    "name": "Alpine Coffee",
+    "website": "https://alpine-coffee.example",
+    "industry": "Food and drink",
+    "summary": "Small-batch coffee from the Alps, by subscription.",
+    "offering": "Three roasts a month, from 19 euros.",
+    "target_audience": "People who brew at home and care where beans come from.",
+    "value_proposition": "Roasted on Monday, at the door on Wednesday.",
+    "tone": "Warm, plain, never pushy",
+    "outreach_goal": "Win creators for a tasting box.",
+    "language": "en",
+    "ideal_customer": {
+        "followers_min": 5_000,
+        "followers_max": 250_000,
+        "engagement_rate_min": 2.5,
+        "niches": ["coffee", "slow living"],
+        "content_themes": ["brewing", "mornings"],
+        "geographies": ["Austria", "Switzerland"],
+        "exclusions": ["energy drinks"],
+    },
+}
 
 
 @pytest.fixture

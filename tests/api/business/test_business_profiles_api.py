@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from features.business.controllers.request_schemas import PROFILE_BODY_EXAMPLE
+from tests.api.business.conftest import PROFILE_BODY_EXAMPLE
 from tests.api.business.urls import PROFILES, listed
 from tests.support.problems import assert_problem
 

@@ -111,9 +111,9 @@ async def test_a_tenant_sees_no_report(client, bearer, name):
 async def test_spenders_are_reported_in_dollars_and_percent(application, report, owner, window):
     large, small = await make_tenant(owner), await make_tenant(owner)
     for tenant, cost in ((large, 750_000_000), (small, 250_000_000)):
-        spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
+        cost_owner = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
         await application.resources.costs.calls.record_model_call(
-            model_call(cost, at=inside(window), spender=spender)
+            model_call(cost, at=inside(window), cost_owner=cost_owner)
         )
 
     answer = await report("spenders", share=70, **window)
@@ -177,9 +177,9 @@ async def test_refusals_are_reported_with_their_reason(report, owner, window):
 
 async def test_costs_of_a_run_are_reported_with_its_margin(application, client, operator, owner):
     tenant, run_id = await make_tenant(owner), uuid4()
-    spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
-    await application.resources.costs.calls.record_model_call(model_call(12_000_000, spender=spender))
-    await application.resources.costs.calls.record_scrape(scrape(None, spender=spender))
+    cost_owner = CostOwner(account_id=tenant.account_id, run_id=run_id)
+    await application.resources.costs.calls.record_model_call(model_call(12_000_000, cost_owner=cost_owner))
+    await application.resources.costs.calls.record_scrape(scrape(None, cost_owner=cost_owner))
 
     answer = await client.get(f"/v1/admin/runs/{run_id}/costs", headers=operator)
 

@@ -70,7 +70,7 @@ async def test_a_process_that_answers_is_alive(client):
     assert answer.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("who", ["nobody", "tenant", "forged"])
+@pytest.mark.parametrize("who", ["anonymous", "tenant", "forged"])
 @pytest.mark.parametrize(
     ("probes", "status_code", "status"),
     [
@@ -83,7 +83,7 @@ async def test_a_process_that_answers_is_alive(client):
 async def test_readiness_shows_details_to_operators_only(ask, bearer, who, probes, status_code, status):
     operator = bearer("operator@example.com", is_operator=True)
     headers = {
-        "nobody": {},
+        "anonymous": {},
         "tenant": bearer(),
         "forged": {"Authorization": f"{operator['Authorization'][:-8]}AAAAAAAA"},
     }[who]
@@ -328,7 +328,7 @@ ONE, OTHER = "11111111-aaaa", "22222222-bbbb"
             ("degraded", "workers: 11111111; 1 queued, the oldest for 181 s"),
         ),
     ],
-    ids=["nobody", "coming up", "one", "this one too", "too many", "too long"],
+    ids=["anonymous", "coming up", "one", "this one too", "too many", "too long"],
 )
 async def test_workers_and_queued_runs_are_reported(work, state, expected):
     health = Health("local", {"engine": ("local", partial(check_engine, work, state))}, essential=frozenset())

@@ -101,7 +101,7 @@ async def test_unavailable_issuer_gives_503_and_fails_the_health_check(place, as
 
     assert_problem(answer, 503, "identity_unavailable")
     assert (identity.ok, readiness.status) == (False, "degraded")
-    assert identity.detail == "signing keys not loaded: ConnectError; no token can be checked"
+    assert identity.detail == "signing keys not loaded: ConnectError; no token can be verified"
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "RS256", "HS256"])
@@ -141,7 +141,7 @@ async def test_invalid_public_key_is_reported_at_start(place, algorithm, kind):
         async with build(place(**settings)):
             pass
 
-    (wrong,) = refusal.value.wrongs
+    (wrong,) = refusal.value.errors
     assert wrong.startswith(f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind}")
 
 

@@ -1,11 +1,13 @@
 """Default deny: the application does not start if a route has no policy."""
 
+import dataclasses
+
 import pytest
 from litestar import WebSocket, get, websocket
 
-from core import app
 from core.api.route_policy import RoutePolicyMissing
 from core.app import create_app
+from core.wiring.slice import Slice
 from features.credits.controllers.credits import CreditsController
 from shared.http.route_policy import SIGNED_IN, needs
 from tests.support.problems import assert_problem
@@ -20,12 +22,14 @@ def planted(marks):
 
 
 @pytest.fixture
-def plant(application, monkeypatch):
+def plant(application):
     """Creates the application with one additional route."""
 
     def create(handler):
-        monkeypatch.setattr(app, "CONTROLLERS", (*app.CONTROLLERS, handler))
-        return create_app(application)
+        resources = application.resources
+        planted = Slice(name="planted", controllers=(handler,))
+        resources = dataclasses.replace(resources, slices=(*resources.slices, planted))
+        return create_app(dataclasses.replace(application, resources=resources))
 
     return create
 

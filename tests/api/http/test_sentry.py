@@ -36,12 +36,14 @@ async def test_unhandled_error_is_reported_once_without_secrets_and_problems_are
     headers = {**bearer(f"{CANARY}@example.com", is_operator=True), "X-Secret": CANARY}
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers) as client:
         account_id = (await client.get("/v1/me")).json()["account"]["id"]
-        holds = f"/v1/admin/accounts/{account_id}/credits/holds"
+        adjustments = f"/v1/admin/accounts/{account_id}/credits/adjustments"
         answers = [
             await client.get("/v1/nothing"),
             await client.get(f"/v1/admin/runs/{account_id}/costs"),
-            await client.post(holds, json={"reference": CANARY, "credits": 1_000_000}),
-            await client.post(holds, json={"reference": CANARY, "other": CANARY}),
+            await client.post(
+                adjustments, json={"reference": CANARY, "reason": CANARY, "credits": -1_000_000}
+            ),
+            await client.post(adjustments, json={"reference": CANARY, "other": CANARY}),
             await client.get(f"/v1/business-profiles/{account_id}", params={"name": CANARY}),
             await client.get(f"/v1/business-profiles/{account_id}"),
             await client.get("/health/ready"),

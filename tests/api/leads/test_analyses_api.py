@@ -49,8 +49,8 @@ async def test_response_matches_its_documented_schema(client, headers, save, is_
         for path, name in (
             (f"{ANALYSES}/{made.id}", "AnalysisResponse"),
             (f"/v1/leads/{lead_id}", "LeadDetails"),
-            (f"/v1/leads/{lead_id}/analyses", "LeadAnalysesResponse"),
-            ("/v1/leads", "LeadsResponse"),
+            (f"/v1/leads/{lead_id}/analyses", "LeadAnalysisPage"),
+            ("/v1/leads", "LeadPage"),
         ):
             assert is_documented(name, await client.get(path, headers=headers)), name
 
@@ -86,7 +86,7 @@ async def test_unfinished_and_foreign_ids_give_the_same_response(client, bearer,
     run_id = uuid.uuid4()
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", key.account_id)
     await owner.execute(
-        "select runs.start($1, $2, 'light_analysis', '{}', 1, 'analysis', 'nobody_listens')",
+        "select runs.start($1, $2, 'light_analysis', '{}', 1, 'analysis', 'no_worker')",
         *(key.account_id, run_id),
     )
     made, _ = await save()

@@ -21,12 +21,12 @@ async def document(client):
 
 
 @pytest.fixture
-def acts(client, operator):
+def entries(client, operator):
     """Finds the newest audit entries, without those of the search itself."""
 
     async def find(**only):
-        answer = await client.get("/v1/admin/acts", headers=operator, params={"limit": 200, **only})
-        return [act for act in answer.json()["items"] if act["operation"] != "listActs"]
+        answer = await client.get("/v1/admin/audit-log", headers=operator, params={"limit": 200, **only})
+        return [entry for entry in answer.json()["items"] if entry["operation"] != "listAuditLog"]
 
     return find
 
@@ -40,32 +40,32 @@ def grant(client, operator, account_id):
     return send
 
 
-async def test_audit_entry_has_the_operation_path_reason_and_body_hash(acts, grant, account_id):
+async def test_audit_entry_has_the_operation_path_reason_and_body_hash(entries, grant, account_id):
     answer = await grant()
 
-    (act,) = await acts(account_id=account_id)
-    assert (act["operation"], act["method"], act["status"]) == ("grantCredits", "POST", 200)
-    assert act["path"] == f"/v1/admin/accounts/{account_id}/credits/grants"
-    assert act["reason"] == "A gift"
-    assert act["request_id"] == answer.headers["X-Request-Id"]
+    (entry,) = await entries(account_id=account_id)
+    assert (entry["operation"], entry["method"], entry["status"]) == ("grantCredits", "POST", 200)
+    assert entry["path"] == f"/v1/admin/accounts/{account_id}/credits/grants"
+    assert entry["reason"] == "A gift"
+    assert entry["request_id"] == answer.headers["X-Request-Id"]
     sent = answer.request.content
-    assert act["body_sha256"] == hashlib.sha256(sent).hexdigest()
+    assert entry["body_sha256"] == hashlib.sha256(sent).hexdigest()
     assert json.loads(sent) == GRANT
-    assert act["ended_at"] > act["at"]
+    assert entry["ended_at"] > entry["at"]
 
 
-async def test_every_operator_route_is_recorded_without_its_own_code(client, operator, acts, document):
+async def test_every_operator_route_is_recorded_without_its_own_code(client, operator, entries, document):
     asked = []
     for path, methods in document["paths"].items():
-        for method, told in methods.items():
-            if told["x-access"] != "operators_only" or told["operationId"] in SHOW_NO_TENANT:
+        for method, documented in methods.items():
+            if documented["x-access"] != "operators_only" or documented["operationId"] in SHOW_NO_TENANT:
                 continue
             url = re.sub(r"\{\w+\}", str(uuid.uuid4()), path)
             answer = await client.request(method, url, headers=operator)
-            asked.append((told["operationId"], answer.headers["X-Request-Id"], answer.status_code))
+            asked.append((documented["operationId"], answer.headers["X-Request-Id"], answer.status_code))
 
-    written = {(act["operation"], act["request_id"], act["status"]) for act in await acts()}
-    listed = [one for one in asked if one[0] == "listActs"]
+    written = {(entry["operation"], entry["request_id"], entry["status"]) for entry in await entries()}
+    listed = [one for one in asked if one[0] == "listAuditLog"]
     assert set(asked) - set(listed) <= written
     assert len(asked) >= 15
     assert len(listed) == 1
@@ -73,53 +73,53 @@ async def test_every_operator_route_is_recorded_without_its_own_code(client, ope
 
 async def test_only_reads_without_tenant_data_are_not_recorded(document):
     unwritten = {
-        (method, told["operationId"])
+        (method, documented["operationId"])
         for methods in document["paths"].values()
-        for method, told in methods.items()
-        if told["operationId"] in SHOW_NO_TENANT
+        for method, documented in methods.items()
+        if documented["operationId"] in SHOW_NO_TENANT
     }
 
     assert unwritten == {("get", operation) for operation in SHOW_NO_TENANT}
 
 
-async def test_audit_entry_of_a_rejected_request_has_its_problem_code(acts, grant, account_id):
+async def test_audit_entry_of_a_rejected_request_has_its_problem_code(entries, grant, account_id):
     await grant({"credits": 0, "reference": "r"})
     await grant(GRANT, **{"Idempotency-Key": "too short"})
     await grant({**GRANT, "transaction_type": "analysis"})
 
-    assert [(act["status"], act["code"]) for act in await acts(account_id=account_id)] == [
+    assert [(entry["status"], entry["code"]) for entry in await entries(account_id=account_id)] == [
         (422, "transaction_type_invalid"),
         (422, "idempotency_key_invalid"),
         (400, "invalid_request"),
     ]
 
 
-async def test_each_repeated_request_has_its_own_audit_entry(acts, grant, account_id):
+async def test_each_repeated_request_has_its_own_audit_entry(entries, grant, account_id):
     key = {"Idempotency-Key": uuid.uuid4().hex}
 
     await grant(**key)
     await grant(**key)
 
-    assert [act["status"] for act in await acts(account_id=account_id)] == [200, 200]
+    assert [entry["status"] for entry in await entries(account_id=account_id)] == [200, 200]
 
 
 @pytest.mark.parametrize(
     ("reason", "written"), [("with\0nul", "with nul"), ("x" * 600, "x" * 500), (7, None), ("", None)]
 )
-async def test_reason_is_cleaned_and_truncated(acts, grant, account_id, reason, written):
+async def test_reason_is_cleaned_and_truncated(entries, grant, account_id, reason, written):
     await grant({**GRANT, "description": reason})
 
-    (act,) = await acts(account_id=account_id)
-    assert act["reason"] == written
+    (entry,) = await entries(account_id=account_id)
+    assert entry["reason"] == written
 
 
-async def test_request_without_the_operator_role_leaves_no_audit_entry(client, bearer, acts, account_id):
+async def test_request_without_the_operator_role_leaves_no_audit_entry(client, bearer, entries, account_id):
     url = f"/v1/admin/accounts/{account_id}/credits/grants"
 
     answer = await client.post(url, headers=bearer(), json=GRANT)
 
     assert answer.status_code == 403
-    assert await acts(account_id=account_id) == []
+    assert await entries(account_id=account_id) == []
 
 
 class NoBook(Unavailable):
@@ -131,8 +131,8 @@ class NoBook(Unavailable):
 class Book:
     fails: str
 
-    async def begin(self, act):
-        del act
+    async def begin(self, entry):
+        del entry
         if self.fails == "begin":
             raise NoBook
 
@@ -176,10 +176,12 @@ async def test_audit_entries_are_found_by_operator_and_operation_in_pages(client
     me = (await client.get("/v1/me", headers=other)).json()["id"]
     only = {"operator_id": me, "operation": "grantCredits", "limit": 2}
 
-    first = (await client.get("/v1/admin/acts", headers=other, params=only)).json()
-    rest = await client.get("/v1/admin/acts", headers=other, params={**only, "cursor": first["next_cursor"]})
+    first = (await client.get("/v1/admin/audit-log", headers=other, params=only)).json()
+    rest = await client.get(
+        "/v1/admin/audit-log", headers=other, params={**only, "cursor": first["next_cursor"]}
+    )
 
-    times = [act["at"] for act in first["items"] + rest.json()["items"]]
+    times = [entry["at"] for entry in first["items"] + rest.json()["items"]]
     assert len(times) == 3
     assert times == sorted(times, reverse=True)
     assert rest.json()["next_cursor"] is None

@@ -31,7 +31,7 @@ class Book:
             "subject": {"username": "ada"},
             "credits_held": 5,
             "transaction_type": "analysis",
-            "queue": "nobody_listens",
+            "queue": "no_worker",
         }
         started = await self.runs.start(NewRun(**values | changes))
         assert started.outcome == "started"
@@ -59,7 +59,7 @@ def live(application):
 @pytest.fixture
 async def hearing(live):
     """The LiveRuns cache, once it receives database notifications."""
-    await until(lambda: live.is_hearing)
+    await until(lambda: live.is_listening)
     return live
 
 

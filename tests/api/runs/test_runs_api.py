@@ -69,7 +69,7 @@ async def test_ended_run_shows_its_charge_and_refund(get, book):
     assert shown["refund"] == {
         "policy_version": 1,
         "percent_charged": 0,
-        "explanation": "The profile is private: there was nothing to analyse.",
+        "explanation": "The profile is private and could not be analysed.",
     }
     assert shown["result_url"] is None
     assert "retry-after" not in answer.headers

@@ -56,7 +56,7 @@ class Streaming:
         await self.task
 
     @property
-    def told(self):
+    def frames(self):
         """Event name and id of each frame; comments unchanged."""
         return [
             event
@@ -177,7 +177,7 @@ async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, bo
         )
     ).caller
     run = await book.begun()
-    view = await views.look(caller, run.id)
+    view = await views.get(caller, run.id)
     tasks: dict[int, asyncio.Task[bool]] = {}
 
     def all_wait():
@@ -212,7 +212,7 @@ async def test_shutdown_ends_long_polls_and_streams(application, client_of, book
     async with asyncio.timeout(5):
         assert (await polled).status_code == 304
         await streamed.task
-    assert streamed.told == [f"run {run.version}"]
+    assert streamed.frames == [f"run {run.version}"]
 
 
 async def test_stream_sends_every_change_until_the_end(live, stream, book):
@@ -227,7 +227,9 @@ async def test_stream_sends_every_change_until_the_end(live, stream, book):
         await opened.task
 
     assert opened.status == 200
-    assert opened.told == [f"run {run.version + number}" for number in range(3)] + [f"end {run.version + 2}"]
+    assert opened.frames == [f"run {run.version + number}" for number in range(3)] + [
+        f"end {run.version + 2}"
+    ]
     data = json.loads(opened.events[-2].partition("data: ")[2])
     assert (data["status"], data["version"]) == ("completed", run.version + 2)
 
@@ -244,8 +246,8 @@ async def test_stream_resumes_after_the_last_event_id(live, stream, book):
     await level.task
 
     version = run.version
-    assert behind.told == [f"run {version + 1}", f"run {version + 2}", f"end {version + 2}"]
-    assert level.told == [f"run {version + 2}", f"end {version + 2}"]
+    assert behind.frames == [f"run {version + 1}", f"run {version + 2}", f"end {version + 2}"]
+    assert level.frames == [f"run {version + 2}", f"end {version + 2}"]
 
 
 async def test_stream_of_an_ended_run_sends_only_the_end(client, book):
@@ -268,7 +270,7 @@ async def test_stream_sends_heartbeats_and_ends_when_access_is_lost(application,
 
     async with asyncio.timeout(5):
         await opened.task
-    assert [one for one in opened.told if one.startswith("end")] == []
+    assert [one for one in opened.frames if one.startswith("end")] == []
 
 
 async def test_streams_per_caller_are_limited(live, stream, client, book):

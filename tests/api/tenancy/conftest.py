@@ -18,9 +18,9 @@ async def world(application, place, owner, stripe_control):
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         document = (await client.get("/schema/openapi.json")).json()
         operations = {
-            told["operationId"]: (method, path, told)
+            documented["operationId"]: (method, path, documented)
             for path, methods in document["paths"].items()
-            for method, told in methods.items()
+            for method, documented in methods.items()
         }
         schemas = document["components"]["schemas"]
         till = Till(application.resources, stripe_control)
@@ -36,10 +36,7 @@ async def home(world):
 @pytest.fixture(scope="package")
 async def victim(world):
     """A tenant that no attacker belongs to."""
-    tenant = await world.furnished(await world.tenant("victim"))
-    operator = world.person("operator", is_operator=True)
-    await world.made("holdCredits", operator.headers, {"account_id": tenant.ids["account"]})
-    return tenant
+    return await world.furnished(await world.tenant("victim"))
 
 
 @pytest.fixture(scope="package")
@@ -54,21 +51,21 @@ async def attackers(world, home):
             **world.person("operator", email=operator.ids["email"], is_operator=True).headers,
         },
     )
-    lost = await nobody(world)
+    lost = await outsider(world)
     unchosen = {name: value for name, value in lost.headers.items() if name == "Authorization"}
     return [
         home,
         *roles,
         await world.furnished(operator),
         lost,
-        replace(lost, name="nobody who chooses", headers=unchosen),
+        replace(lost, name="outsider who chooses", headers=unchosen),
         await world.key(home, "key", SCOPES),
     ]
 
 
-async def nobody(world):
+async def outsider(world):
     """Creates a user whose only account is deleted and who still selects it."""
-    tenant = await world.furnished(await world.tenant("nobody"))
+    tenant = await world.furnished(await world.tenant("outsider"))
     await world.made("deleteAccount", tenant.headers, {"account_id": tenant.ids["account"]})
     return tenant
 

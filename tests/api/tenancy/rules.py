@@ -134,10 +134,6 @@ RULES = {
     "listCreditTransactions": Rule("credits:read"),
     "exportCreditTransactions": Rule("credits:read"),
     "grantCredits": by_operator(),
-    "holdCredits": by_operator(),
-    "settleCredits": by_operator("holdCredits"),
-    "releaseCredits": by_operator("holdCredits"),
-    "refundCredits": by_operator("holdCredits", "settleCredits"),
     "listPlans": Rule("public", "none"),
     "openCheckout": Rule("billing:manage"),
     "getCheckout": Rule("billing:read", ids={"checkout_id": "checkout"}),
@@ -154,7 +150,7 @@ RULES = {
     "listCronRuns": Rule("operators_only", "none", {"job": "cron_job"}),
     "getCronRun": Rule("operators_only", "none", {"job": "cron_job", "run_id": "cron_run"}),
     "runCronJob": Rule("operators_only", "none", {"job": "cron_job"}),
-    "listActs": Rule("operators_only", "none"),
+    "listAuditLog": Rule("operators_only", "none"),
     "reportSpenders": Rule("operators_only", "none"),
     "reportLatency": Rule("operators_only", "none"),
     "reportRefusals": Rule("operators_only", "none"),
@@ -203,6 +199,6 @@ TRIED_ELSEWHERE = {
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # contains a list position; tested with the victim's
-FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
+FIELDS_TRIED = {"token", "reference", "business_profile_id"}
 # The label of a key, and a preview's id, which is only compared: neither is used for a lookup.
 FIELDS_WITHOUT_MEANING = {"project", "preview_id"}

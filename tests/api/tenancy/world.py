@@ -30,7 +30,7 @@ insert into public.invoices (
     account_id, stripe_invoice_id, status, due_cents, paid_cents, currency, created_at, seen_at
 ) values ($1, 'in_' || $2::text, 'paid', 2900, 2900, 'usd', now(), now())
 """
-NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')"
+NEW_RUN = "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'no_worker')"
 CRON_JOB = "cache-expiry"
 NEW_CRON_RUN = f"""
 select (run).id from scheduling.claim(
@@ -100,15 +100,15 @@ class World:
         """Sends the document's example to the URL built from the ids; ids also replace fields of the
         example.
         """
-        method, path, told = self.operations[operation]
+        method, path, documented = self.operations[operation]
         url = re.sub(r"\{(\w+)\}", lambda match: str(ids[match[1]]), path)
         if operation == "receiveStripeEvent":  # authenticated by its signature
             event = event_of("customer.created")
             return await self.client.post(url, headers={**headers, **signed(event)}, content=event)
-        content = told.get("requestBody", {}).get("content", {})
+        content = documented.get("requestBody", {}).get("content", {})
         body = None
         if content:
-            example = content["application/json"]["schema"]["examples"][0]
+            example = content["application/json"]["examples"]["example"]["value"]
             body = {**example, **{name: ids[name] for name in ids if name in example}, **changes}
         return await self.client.request(method, url, headers=headers, json=body)
 
@@ -179,7 +179,7 @@ class World:
 
     async def lead_of(self, tenant, kind):
         """Creates a lead or its analysis, with a business profile if the tenant has none."""
-        assert kind in ("lead", "deleted_lead", "analysis"), f"nobody knows how to make a {kind}"
+        assert kind in ("lead", "deleted_lead", "analysis"), f"cannot make a {kind}"
         account_id = uuid.UUID(tenant.ids["account"])
         if not await self.owner.fetchval(ANY_PROFILE, account_id):
             await self.made("createBusinessProfile", tenant.headers, {})
@@ -213,12 +213,12 @@ class World:
             case "cron_job" | "cron_run":
                 made = await self.cron_run(kind)
             case "endpoint" | "delivery":
-                made = await self.told(tenant, kind)
+                made = await self.stored(tenant, kind)
             case _:
                 made = await self.lead_of(tenant, kind)
         return made
 
-    async def told(self, tenant, kind):
+    async def stored(self, tenant, kind):
         """Creates a webhook endpoint, or two deliveries to it, so that a list of one item has a next page."""
         endpoint = await self.made("createWebhookEndpoint", tenant.headers, {})
         if kind == "endpoint":

@@ -42,7 +42,7 @@ class Tenant:
 
 
 @pytest.fixture
-async def somebody(client: httpx.AsyncClient, bearer):
+async def new_tenant(client: httpx.AsyncClient, bearer):
     """Returns a function that creates a tenant."""
 
     def make():
@@ -52,15 +52,15 @@ async def somebody(client: httpx.AsyncClient, bearer):
 
 
 @pytest.fixture
-def tenant(somebody):
-    return somebody()
+def tenant(new_tenant):
+    return new_tenant()
 
 
 @asynccontextmanager
 async def carrying(resources):
-    courier = replace(delivery_worker(resources), poll_interval_s=0.02)
+    deliveries = replace(delivery_worker(resources), poll_interval_s=0.02)
     stopping = asyncio.Event()
-    attending = asyncio.create_task(courier.run(stopping))
+    attending = asyncio.create_task(deliveries.run(stopping))
     try:
         yield
     finally:
@@ -69,7 +69,7 @@ async def carrying(resources):
 
 
 @pytest.fixture
-async def courier(application, owner):
+async def deliveries(application, owner):
     """A running delivery worker; pending deliveries of other tests are failed first."""
     await owner.execute("update webhook_deliveries set status = 'failed' where status = 'pending'")
     async with carrying(application.resources):

@@ -35,13 +35,13 @@ def verified(secret, asked):
     return Webhook(secret).verify(asked.body, asked.headers)
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_ended_run_is_delivered_with_a_valid_signature(tenant, receiver, owner):
     receiver.script(http(204))
     endpoint = await tenant.add(receiver.url + "/hook?x=1")
     account_id, run_id = await account_of(tenant), uuid.uuid4()
     await owner.execute(
-        "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'nobody_listens')", account_id, run_id
+        "select runs.start($1, $2, 'x', '{}', 0, 'analysis', 'no_worker')", account_id, run_id
     )
     await owner.execute("select runs.request_cancel($1, $2)", account_id, run_id)
 
@@ -62,7 +62,7 @@ async def test_ended_run_is_delivered_with_a_valid_signature(tenant, receiver, o
     assert [(one["number"], one["http_status"]) for one in known["attempt_log"]] == [(1, 204)]
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_old_and_new_secret_verify_after_a_rotation(tenant, receiver):
     receiver.script(http(200))
     endpoint = await tenant.add(receiver.url)
@@ -74,7 +74,7 @@ async def test_old_and_new_secret_verify_after_a_rotation(tenant, receiver):
         assert verified(secret, receiver.asked[0])["type"] == "endpoint.test"
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_failed_delivery_is_retried_with_the_same_id(tenant, receiver, owner):
     receiver.script(http(500), http(200))
     endpoint = await tenant.add(receiver.url)
@@ -96,7 +96,7 @@ async def test_failed_delivery_is_retried_with_the_same_id(tenant, receiver, own
     assert (await tenant.ask("GET", f"{ENDPOINTS}/{endpoint['id']}"))["failing_since"] is None
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 @pytest.mark.parametrize(("http_status", "status"), [(200, "delivered"), (503, "pending")])
 async def test_overflowing_retry_after_is_ignored_and_the_attempt_counted(
     tenant, receiver, http_status, status
@@ -110,7 +110,7 @@ async def test_overflowing_retry_after_is_ignored_and_the_attempt_counted(
     assert delivery["last_status"] == http_status
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_status_410_disables_the_endpoint(tenant, receiver):
     receiver.script(http(410))
     endpoint = await tenant.add(receiver.url)
@@ -121,7 +121,7 @@ async def test_status_410_disables_the_endpoint(tenant, receiver):
     assert (delivery["status"], found["status"], found["disabled_reason"]) == ("failed", "disabled", "gone")
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_stored_url_with_a_forbidden_address_is_not_requested(tenant, receiver, owner):
     """The sender checks the stored URL again on every attempt."""
     receiver.script(http(200))
@@ -136,9 +136,9 @@ async def test_stored_url_with_a_forbidden_address_is_not_requested(tenant, rece
     assert (delivery["status"], delivery["last_error"]) == ("pending", "address_forbidden")
 
 
-@pytest.mark.usefixtures("courier")
-async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, somebody, receiver):
-    other = somebody()
+@pytest.mark.usefixtures("deliveries")
+async def test_one_tenants_slow_receiver_does_not_delay_another(tenant, new_tenant, receiver):
+    other = new_tenant()
     receiver.script(http(200))
     async with ScriptedServer() as slow:
         slow.script(stall)
@@ -171,10 +171,10 @@ def stuck_lookups(monkeypatch):
     gate.set()
 
 
-async def test_stuck_dns_lookups_do_not_block_provider_threads(courier, stuck_lookups, somebody):
-    del courier  # the fixture keeps it running
+async def test_stuck_dns_lookups_do_not_block_provider_threads(deliveries, stuck_lookups, new_tenant):
+    del deliveries  # the fixture keeps it running
     for number in range(4):
-        tenant = somebody()
+        tenant = new_tenant()
         endpoint = await tenant.add(f"http://tenant{number}.stuck.example/hook")
         for _ in range(5):
             await tenant.on(endpoint, "test", 202)
@@ -224,9 +224,9 @@ async def test_stopped_worker_finishes_its_claimed_deliveries(application, tenan
     assert delivery["status"] == "delivered"
 
 
-@pytest.mark.usefixtures("courier")
+@pytest.mark.usefixtures("deliveries")
 async def test_logs_contain_neither_secret_nor_body(tenant, receiver, logs):
-    receiver.script(http(410, b"somebody's words"))
+    receiver.script(http(410, b"receiver text"))
     endpoint = await tenant.add(receiver.url)
     await tenant.on(endpoint, "test", 202)
     await settled(tenant)
@@ -234,4 +234,4 @@ async def test_logs_contain_neither_secret_nor_body(tenant, receiver, logs):
 
     assert line["reason"] == "gone"
     assert endpoint["secret"].removeprefix("whsec_")[:10] not in str(logs)
-    assert "somebody's words" not in str(logs)
+    assert "receiver text" not in str(logs)

@@ -223,10 +223,10 @@ async def test_deliveries_are_filtered_and_paged(tenant, endpoint, owner):
     assert await tenant.deliveries(endpoint_id=str(uuid.uuid4())) == []
 
 
-async def test_deliveries_of_another_account_are_not_listed(tenant, endpoint, somebody):
+async def test_deliveries_of_another_account_are_not_listed(tenant, endpoint, new_tenant):
     await tenant.on(endpoint, "test", 202)
 
-    assert await somebody().deliveries(endpoint_id=endpoint["id"]) == []
+    assert await new_tenant().deliveries(endpoint_id=endpoint["id"]) == []
 
 
 async def test_failed_deliveries_of_an_interval_are_replayed(tenant, endpoint, owner):

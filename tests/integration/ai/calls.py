@@ -24,8 +24,8 @@ class Verdict(msgspec.Struct):
 def request(**changes):
     asked = ModelRequest(
         model="gpt-5-mini",
-        stable=("You judge profiles.", "The business sells looms."),
-        question="Who is this?",
+        cached_prefix=("You judge profiles.", "The business sells looms."),
+        user_message="Who is this?",
         response_format=response_format(changes.pop("answer", Verdict)),
         effort=None,
         temperature=None,

@@ -50,7 +50,7 @@ class Call:
 
     async def __call__(self, *, deadline_s=5.0, **changes):
         if self.kind == "embeddings":
-            texts = (changes.get("question", "a text"),)
+            texts = (changes.get("user_message", "a text"),)
             return await self.adapter.embed(texts, model="m", dimensions=None, deadline_s=deadline_s)
         return await self.adapter.complete(request(**changes), deadline_s=deadline_s)
 

@@ -108,7 +108,7 @@ async def test_deadline_includes_the_endpoint_resolver(call):
 
 
 async def test_lone_surrogate_is_rejected_without_a_request(server, call):
-    told = await provider_error(call, question="\ud83d")
+    told = await provider_error(call, user_message="\ud83d")
 
     assert (told.kind, told.was_sent, server.opened_count) == ("invalid", False, 0)
 
@@ -161,7 +161,7 @@ async def test_errors_and_logs_contain_neither_key_nor_prompt(server, call, capl
     await call.adapter.prepare()
     server.script(SPEAKING[case])
 
-    told = await provider_error(call, question=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
+    told = await provider_error(call, user_message=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
 
     said = [repr(told), str(told), repr(vars(told)), caplog.text, repr(vars(call.adapter))]
     said += traceback.format_exception(told)

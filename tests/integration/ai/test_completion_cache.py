@@ -40,13 +40,13 @@ class Points(msgspec.Struct):
     "other",
     [
         {"text": "Another?"},
-        {"spender": BOB},
-        {"spender": NOBODY},
+        {"cost_owner": BOB},
+        {"cost_owner": NOBODY},
         {"task": "lonely"},
-        {"stable": ("You judge.About us.",)},
-        {"stable": ("You judge.", "About", " us.")},
-        {"stable": ("You judge.", "About us.How"), "text": " good?"},
-        {"answer": Points},
+        {"cached_prefix": ("You judge.About us.",)},
+        {"cached_prefix": ("You judge.", "About", " us.")},
+        {"cached_prefix": ("You judge.", "About us.How"), "text": " good?"},
+        {"output_type": Points},
         {"is_fresh": True},
     ],
 )
@@ -61,7 +61,7 @@ def test_cache_is_separate_per_tenant_and_prompt(completions, other):
 def test_request_without_account_is_not_cached(completions):
     world = World(completions=completions)
 
-    run(in_turn(world, {"spender": NOBODY}, {"spender": NOBODY}))
+    run(in_turn(world, {"cost_owner": NOBODY}, {"cost_owner": NOBODY}))
 
     assert world.asked == 2
     assert completions.stored == {}
@@ -139,7 +139,7 @@ def test_a_thousand_concurrent_requests_release_all_slots():
     world.first.latency_s = 0.0
 
     async def many():
-        await asyncio.gather(*(world.ask(f"{number}", spender=ALICE) for number in range(1_000)))
+        await asyncio.gather(*(world.ask(f"{number}", cost_owner=ALICE) for number in range(1_000)))
         return world.free_slots
 
     assert run(many()) == {64}
@@ -149,7 +149,7 @@ def test_a_thousand_concurrent_requests_release_all_slots():
 def test_keys_contain_the_account():
     world = World()
 
-    run(in_turn(world, {"spender": ALICE}, {"spender": ALICE, "text": "Another?"}, {"spender": BOB}))
+    run(in_turn(world, {"cost_owner": ALICE}, {"cost_owner": ALICE, "text": "Another?"}, {"cost_owner": BOB}))
 
     alice, alice_too, bob = world.first.requests
     assert alice.prefix_key == alice_too.prefix_key

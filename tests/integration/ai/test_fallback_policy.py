@@ -260,6 +260,6 @@ def test_request_contains_only_parameters_that_the_model_supports():
     assert (first.effort, first.temperature) == ("low", None)
     assert (second.effort, second.temperature) == (None, None)
     assert (first.output_tokens_max, second.output_tokens_max) == (3_000, 1_000)
-    assert (first.response_format.name, first.stable) == ("Score", ("You judge.", "About us."))
+    assert (first.response_format.name, first.cached_prefix) == ("Score", ("You judge.", "About us."))
     assert first.prefix_key == second.prefix_key
     assert first.completion_key != second.completion_key

@@ -45,7 +45,7 @@ def test_during_an_outage_the_fallback_answers_without_delay_and_probes_are_rare
     # One probe at a time, at growing intervals, without a cost owner.
     probes = probes_in(world.rows)
     assert 1 <= len(probes) <= 4
-    assert {row.spender for row in probes} == {NOBODY}
+    assert {row.cost_owner for row in probes} == {NOBODY}
     assert {row.outcome for row in probes} <= {"unavailable", "timeout"}
 
 

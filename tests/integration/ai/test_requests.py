@@ -94,7 +94,7 @@ async def test_claude_body_marks_the_end_of_the_cacheable_prefix(sending):
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 async def test_empty_parts_are_not_sent(sending, provider):
     body = await sending(
-        provider, stable=("", " \n"), malformed_completion="", validation_error="it was empty"
+        provider, cached_prefix=("", " \n"), malformed_completion="", validation_error="it was empty"
     )
 
     turns = body["input"] if provider == "openai" else body["messages"]

@@ -25,7 +25,7 @@ def test_usage_record_names_owner_task_model_and_outcome():
     run(world.ask())
 
     (row,) = world.rows
-    assert (row.spender, row.task, row.provider, row.model) == (ALICE, "write", "openai", "first")
+    assert (row.cost_owner, row.task, row.provider, row.model) == (ALICE, "write", "openai", "first")
     assert (row.outcome, row.attempt, row.cache, row.is_simulated) == ("answered", 1, "none", True)
     assert (row.usage, row.cost_nanodollars, row.is_estimated) == (USAGE, 110, False)
     assert (row.error, row.gateway_log_id) == (None, "log-1")
@@ -106,7 +106,7 @@ def test_usage_records_and_logs_contain_no_prompt_or_completion():
     world = World(first=[reply("CANARY"), provider_error("unauthorised")])
 
     with capture_logs() as logs:
-        run(world.ask("CANARY", stable=("CANARY",)))
+        run(world.ask("CANARY", cached_prefix=("CANARY",)))
 
     assert "CANARY" not in f"{world.rows}{logs}"
 
@@ -114,6 +114,6 @@ def test_usage_records_and_logs_contain_no_prompt_or_completion():
 def test_request_without_account_is_recorded_without_account():
     world = World()
 
-    run(world.ask(spender=NOBODY))
+    run(world.ask(cost_owner=NOBODY))
 
-    assert [row.spender for row in world.rows] == [NOBODY]
+    assert [row.cost_owner for row in world.rows] == [NOBODY]

@@ -12,7 +12,7 @@ from features.analysis.controllers.model_output_schemas import (
 )
 from features.analysis.controllers.start_schemas import StartedResponse
 from features.business.controllers.schemas import ProfileResponse
-from features.costs.controllers.runs import RunCostsResponse
+from features.costs.controllers.schemas import RunCostsResponse
 from features.runs.domain.view import RunResponse
 from tests.support.scripted_server import http
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from features.analysis.application.quotes import RefundTerm
-from features.analysis.controllers.quote_schemas import QuoteResponse
+from features.analysis.controllers.start_schemas import QuoteResponse
 from tests.conftest import PROJECT
 from tests.integration.cli.responses import (
     ANALYSIS,

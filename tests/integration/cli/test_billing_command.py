@@ -5,11 +5,11 @@ import pytest
 from core.cli.client.checkout import is_simulated
 from features.billing.controllers.schemas import (
     CheckoutResponse,
-    InvoiceResponse,
     PreviewResponse,
     SubscriptionResponse,
 )
-from features.credits.controllers.credits import BalanceResponse
+from features.billing.domain.subscriptions import Invoice
+from features.credits.domain.ledger import Balance
 from tests.integration.cli.responses import RUN_ID, example
 from tests.support.scripted_server import http
 
@@ -34,7 +34,7 @@ PREVIEW = example(
     PreviewResponse, preview_id="pv_1", plan="pro", due_now_cents=7_000, currency="usd", credits_now=1_250
 )
 INVOICE = example(
-    InvoiceResponse,
+    Invoice,
     number="A-0001",
     due_cents=2_900,
     currency="usd",
@@ -43,7 +43,7 @@ INVOICE = example(
 
 
 def balance(credits_available):
-    return http(200, example(BalanceResponse, credits_available=credits_available))
+    return http(200, example(Balance, credits_available=credits_available))
 
 
 def checkout(url, status="open"):

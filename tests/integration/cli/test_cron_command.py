@@ -5,7 +5,7 @@ import json
 import pytest
 
 from core.cli.commands import cron as command
-from features.operations.controllers.cron_schemas import CronRunResponse, JobResponse
+from features.operations.controllers.cron import CronRunResponse, JobResponse
 from tests.integration.cli.responses import example, problem
 from tests.support.scripted_server import http
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from core.cli.demo import run_demo
-from features.credits.controllers.credits import EntryResponse
+from features.credits.domain.ledger import Entry
 from tests.integration.cli.responses import (
     ANALYSIS,
     BUSINESS,
@@ -22,7 +22,7 @@ from tests.integration.cli.responses import (
 from tests.integration.cli.test_billing_command import balance, checkout, purchase
 from tests.support.scripted_server import http
 
-ENTRY = example(EntryResponse, credits_delta=-5)
+ENTRY = example(Entry, credits_delta=-5)
 BEGINNING = (
     http(200, {}),
     balance(25),

@@ -10,11 +10,12 @@ import pytest
 
 from core.wiring.bootstrap import DatabaseUrls
 from infrastructure.database.clients import DatabaseUnavailable
-from infrastructure.database.credits.ledger import PostgresCreditReader, PostgresLedger
+from infrastructure.database.credits.ledger import PostgresCreditReader
 from infrastructure.database.embedded_postgres import embedded_postgres
 from infrastructure.database.migrate import migrate
 from tests.conftest import make_tenant
 from tests.support import dual_client, until
+from tests.support.sql_ledger import SqlLedger
 
 CREDITS = 1_000_000
 
@@ -33,7 +34,7 @@ async def the_bank(folder, *, kills, writers):
             owner="", user=server.url("bank", "app_user"), admin=server.url("bank", "app_admin")
         )
         async with dual_client(addresses) as database:
-            ledger, reader = PostgresLedger(database.admin("bank")), PostgresCreditReader(database)
+            ledger, reader = SqlLedger(database.admin("bank")), PostgresCreditReader(database)
             acknowledged, stop = [], asyncio.Event()
             work = [asyncio.create_task(spend(ledger, tenant, acknowledged, stop)) for _ in range(writers)]
             for _ in range(kills):
@@ -55,11 +56,7 @@ async def spend(ledger, tenant, acknowledged, stop):
     """Spends one credit at a time; a spend with an unknown result is repeated under the same reference."""
     while not stop.is_set():
         reference = str(uuid.uuid4())
-        await persist(
-            lambda reference=reference: ledger.place_hold(
-                tenant.account_id, 1, reference=reference, transaction_type="analysis", description=None
-            )
-        )
+        await persist(lambda reference=reference: ledger.place_hold(tenant.account_id, 1, reference))
         await persist(
             lambda reference=reference: ledger.settle_hold(
                 tenant.account_id, reference=reference, credits_spent=1

@@ -78,7 +78,7 @@ async def test_waiter_cancelled_while_served_passes_the_connection_on(pool):
 
 
 async def test_failed_connection_attempt_frees_its_slot(addresses):
-    answers = iter(["postgresql://nobody_here@/none?host=/nowhere", addresses.user])
+    answers = iter(["postgresql://unknown_user@/none?host=/nowhere", addresses.user])
 
     async def url():
         return next(answers)

@@ -128,7 +128,7 @@ insert into unit_prices values ('victim', 'run', now(), 1, '')
 """
 LEASE = "insert into traffic.leases values (gen_random_uuid(), 'rls', 'infinity')"
 RUN = """
-select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')
+select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'no_worker')
 """
 BULK_ROWS = """
 with items as (insert into bulk_items select account_id, id, 1, 'ada' from runs where account_id = $1)

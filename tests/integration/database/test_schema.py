@@ -39,7 +39,7 @@ RULES = {
         select p.oid::regprocedure from pg_proc as p join pg_namespace as n on n.oid = p.pronamespace
         where n.nspname = 'caller' and p.prosecdef
     """,
-    "nobody but their owner may truncate": f"""
+    "only their owner may truncate": f"""
         select c.oid::regclass, r.rolname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
         cross join pg_roles as r
         where {OURS} and c.relkind in ('r', 'p')
@@ -214,7 +214,7 @@ async def test_deleting_an_account_deletes_all_its_rows(owner, tenant):
     await owner.execute(NEW_EVENT, account_id)
     await new_delivery(owner, account_id)
     await owner.execute(
-        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'nobody_listens')", account_id
+        "select runs.start($1, gen_random_uuid(), 'x', '{}', 1, 'analysis', 'no_worker')", account_id
     )
 
     await owner.execute("delete from accounts where id = $1", account_id)

@@ -20,9 +20,7 @@ RETRIED = (
     DeliveryResponse(error="timed_out", duration_ms=9),
     DeliveryDecision(status="pending", retry_in=timedelta(minutes=5)),
 )
-START = (
-    "select (runs.start($1, $2, $3, '{\"username\": \"ada\"}', $4, 'analysis', 'nobody_listens', $5)).outcome"
-)
+START = "select (runs.start($1, $2, $3, '{\"username\": \"ada\"}', $4, 'analysis', 'no_worker', $5)).outcome"
 PROCESS = "update runs set status = 'processing', fence = 1 where account_id = $1 and id = $2"
 FINISH = "select runs.finish($1, $2, 1, $3, 'done', $4, $5)"
 
@@ -52,7 +50,7 @@ async def started(owner, account_id, kind="deep_analysis", credits_held=5):
     return run_id
 
 
-async def told(owner, account_id):
+async def messages_of(owner, account_id):
     rows = await owner.fetch(
         "select type, data from webhook_messages where account_id = $1 order by created_at", account_id
     )
@@ -60,7 +58,7 @@ async def told(owner, account_id):
 
 
 async def types(owner, account_id):
-    return [notice for notice, _ in await told(owner, account_id)]
+    return [message for message, _ in await messages_of(owner, account_id)]
 
 
 async def emitted(owner, account_id, count=1):
@@ -99,8 +97,8 @@ async def test_end_of_a_run_creates_a_message(owner, account_id, kind, status, e
 
     await owner.execute(FINISH, account_id, run_id, status, error, 3)
 
-    ((notice, data),) = await told(owner, account_id)
-    assert notice == expected
+    ((message, data),) = await messages_of(owner, account_id)
+    assert message == expected
     assert (data["run_id"], data["kind"], data["status"], data["error"]) == (str(run_id), kind, status, error)
     assert (data["credits_held"], data["credits_charged"]) == (5, 3)
     assert data["subject"] == {"username": "ada"}
@@ -119,15 +117,15 @@ async def test_children_of_a_run_create_one_message(owner, account_id):
     bulk_id, item_id = uuid.uuid4(), uuid.uuid4()
     await owner.execute(START, account_id, bulk_id, "bulk_analysis", 0, False)
     await owner.execute(
-        "select runs.start($1, $2, 'deep_analysis', '{}', 5, 'analysis', 'nobody_listens', parent => $3)",
+        "select runs.start($1, $2, 'deep_analysis', '{}', 5, 'analysis', 'no_worker', parent => $3)",
         *(account_id, item_id, bulk_id),
     )
     for run_id, charged in ((item_id, 4), (bulk_id, 0)):
         await owner.execute(PROCESS, account_id, run_id)
         await owner.execute(FINISH, account_id, run_id, "completed", None, charged)
 
-    ((notice, data),) = await told(owner, account_id)
-    assert notice == "bulk.completed"
+    ((message, data),) = await messages_of(owner, account_id)
+    assert message == "bulk.completed"
     assert (data["run_id"], data["credits_held"], data["credits_charged"]) == (str(bulk_id), 5, 4)
 
 
@@ -138,7 +136,7 @@ async def test_rolled_back_event_creates_no_message(owner, account_id):
     await owner.execute(FINISH, account_id, run_id, "completed", None, 5)
     await change.rollback()
 
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
 
 
 async def test_account_without_an_endpoint_gets_no_message(owner, tenant):
@@ -146,7 +144,7 @@ async def test_account_without_an_endpoint_gets_no_message(owner, tenant):
 
     await owner.execute(FINISH, tenant.account_id, run_id, "completed", None, 0)
 
-    assert await told(owner, tenant.account_id) == []
+    assert await messages_of(owner, tenant.account_id) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +155,7 @@ async def test_endpoint_without_a_matching_subscription_gets_no_message(owner, a
 
     await emitted(owner, account_id)
 
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
 
 
 async def test_every_matching_endpoint_gets_one_delivery(owner, account_id):
@@ -176,14 +174,14 @@ async def test_low_credits_create_one_message_until_they_rise_again(owner, accou
     await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
     spend = "select ledger.spend($1, $2, $3, 'analysis')"
     await owner.execute(spend, account_id, 50, "a")
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
 
     await owner.execute(spend, account_id, 1, "b")
     await owner.execute(spend, account_id, 1, "c")
     await owner.execute("select ledger.grant_credits($1, 10, 'h', 'admin_grant')", account_id)
     await owner.execute(spend, account_id, 10, "d")
 
-    assert await told(owner, account_id) == [
+    assert await messages_of(owner, account_id) == [
         ("credits.low", {"credits_available": 49, "credits_held": 0, "credits_low_at": 50}),
         ("credits.low", {"credits_available": 48, "credits_held": 0, "credits_low_at": 50}),
     ]
@@ -196,13 +194,13 @@ async def test_held_and_released_credits_cross_no_threshold(owner, account_id):
         await owner.execute("select ledger.place_hold($1, 60, $2, 'analysis')", account_id, reference)
         await owner.execute("select ledger.release_hold($1, $2)", account_id, reference)
 
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
 
 
 async def test_held_credits_are_low_once_they_are_spent(owner, account_id):
     await owner.execute("update accounts set credits_low_at = 50 where id = $1", account_id)
     await owner.execute("select ledger.place_hold($1, 60, 'h', 'analysis')", account_id)
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
 
     await owner.execute("select ledger.settle_hold($1, 'h', 55)", account_id)
 
@@ -214,7 +212,7 @@ async def test_default_threshold_is_a_tenth_of_the_plans_credits(owner, account_
 
     await owner.execute("select ledger.spend($1, 76, 'a', 'analysis')", account_id)
 
-    ((_, data),) = await told(owner, account_id)
+    ((_, data),) = await messages_of(owner, account_id)
     assert data == {"credits_available": 24, "credits_held": 0, "credits_low_at": 25}
 
 
@@ -414,7 +412,7 @@ async def test_removal_of_an_endpoint_does_not_fail_a_concurrent_message(address
 
     await telling
 
-    assert await told(owner, account_id) == []
+    assert await messages_of(owner, account_id) == []
     for connection in (remover, teller):
         await connection.close()
 
@@ -473,5 +471,5 @@ async def test_old_messages_are_purged_with_their_deliveries(owner, account_id):
     removed = await owner.fetchval("select scheduling.purge('public.webhook_messages', '30 days', 10)")
 
     assert removed == 1
-    assert [data for _, data in await told(owner, account_id)] == [{"n": 1}]
+    assert [data for _, data in await messages_of(owner, account_id)] == [{"n": 1}]
     assert len(await deliveries(owner, account_id)) == 1

@@ -80,7 +80,7 @@ def test_only_the_secret_in_a_text_is_redacted(text, redacted):
     [
         "",
         "http://127.0.0.1:8000/health/ready",
-        "write to somebody@example.com",
+        "write to person@example.com",
         "risk-assessment-2026 of task_force_one",
         "postgresql://db.example/oslira",
     ],

@@ -40,15 +40,15 @@ def log(monkeypatch):
 
 
 @pytest.fixture
-async def told(server, log):
+async def sent_events(server, log):
     """Returns a function that returns the events sent while ``work`` logs."""
 
-    async def told(work):
+    async def sent_events(work):
         async with sentry(server.dsn, environment="staging", release="1.2.3"):
             work(log)
         return server.events
 
-    return told
+    return sent_events
 
 
 class Broken(Unavailable):
@@ -62,8 +62,8 @@ def fail(error):
         return caught
 
 
-async def test_unexpected_error_is_sent_once_with_type_and_frame(told):
-    (event,) = await told(lambda log: log.error("unhandled_error", exc_info=fail(KeyError("x"))))
+async def test_unexpected_error_is_sent_once_with_type_and_frame(sent_events):
+    (event,) = await sent_events(lambda log: log.error("unhandled_error", exc_info=fail(KeyError("x"))))
 
     (error,) = event["exception"]["values"]
     assert (error["type"], error["value"]) == ("KeyError", "'x'")
@@ -72,9 +72,9 @@ async def test_unexpected_error_is_sent_once_with_type_and_frame(told):
     assert event["logentry"]["message"] == "unhandled_error"
 
 
-async def test_critical_event_is_sent_with_its_values(told):
+async def test_critical_event_is_sent_with_its_values(sent_events):
     token = current_request_id.set("request-1")
-    (event,) = await told(lambda log: log.critical("not_written", what="model calls", count=3))
+    (event,) = await sent_events(lambda log: log.critical("not_written", what="model calls", count=3))
     current_request_id.reset(token)
 
     assert (event["level"], event["logentry"]["message"]) == ("fatal", "not_written")
@@ -83,25 +83,25 @@ async def test_critical_event_is_sent_with_its_values(told):
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
-async def test_other_events_are_not_sent(told, level):
-    assert await told(lambda log: getattr(log, level)("something", count=3)) == []
+async def test_other_events_are_not_sent(sent_events, level):
+    assert await sent_events(lambda log: getattr(log, level)("something", count=3)) == []
 
 
-async def test_warning_with_an_error_is_not_sent(told):
-    assert await told(lambda log: log.warning("tried_again", exc_info=fail(OSError()))) == []
+async def test_warning_with_an_error_is_not_sent(sent_events):
+    assert await sent_events(lambda log: log.warning("tried_again", exc_info=fail(OSError()))) == []
 
 
 @pytest.mark.parametrize("how", ["error", "tuple"])
-async def test_domain_error_is_not_sent(told, how):
+async def test_domain_error_is_not_sent(sent_events, how):
     def work(log):
         refusal = fail(Broken())
         forms = {"error": refusal, "tuple": (Broken, refusal, None)}
         log.error("refused", exc_info=forms[how])
 
-    assert await told(work) == []
+    assert await sent_events(work) == []
 
 
-async def test_current_exception_is_sent(told):
+async def test_current_exception_is_sent(sent_events):
     def refuse(_):
         raise Broken
 
@@ -112,19 +112,19 @@ async def test_current_exception_is_sent(told):
             except (ValueError, Broken):
                 log.exception("caught")
 
-    assert [event["exception"]["values"][0]["type"] for event in await told(work)] == ["ValueError"]
+    assert [event["exception"]["values"][0]["type"] for event in await sent_events(work)] == ["ValueError"]
 
 
-async def test_errors_logged_by_libraries_are_sent(told):
+async def test_errors_logged_by_libraries_are_sent(sent_events):
     def work(_):
         logging.getLogger("library").error("It broke", exc_info=fail(OSError("x")))
         logging.getLogger("library").error("It complains")
         logging.getLogger("library").critical("It is over")
 
-    assert [event["logentry"]["message"] for event in await told(work)] == ["It broke", "It is over"]
+    assert [event["logentry"]["message"] for event in await sent_events(work)] == ["It broke", "It is over"]
 
 
-async def test_secrets_and_personal_data_are_redacted(told, server):
+async def test_secrets_and_personal_data_are_redacted(sent_events, server):
     def work(log):
         password = "canary-local"  # noqa: F841  a local variable that must not be sent
         text = (
@@ -135,7 +135,7 @@ async def test_secrets_and_personal_data_are_redacted(told, server):
         error.__cause__ = fail(RuntimeError(text))
         log.critical("over", exc_info=error, address="redis://:canary@cache", nested={"key": [TOKEN]})
 
-    (event,) = await told(work)
+    (event,) = await sent_events(work)
 
     assert len(event["exception"]["values"]) == 2
     assert "canary" not in str(server.bodies)
@@ -149,7 +149,7 @@ async def test_unreachable_server_does_not_break_logging(log):
             log.critical("over")
 
 
-async def test_event_that_cannot_be_serialized_does_not_break_logging(told):
+async def test_event_that_cannot_be_serialized_does_not_break_logging(sent_events):
     class Hostile:
         def __repr__(self):
             raise OSError
@@ -159,11 +159,11 @@ async def test_event_that_cannot_be_serialized_does_not_break_logging(told):
             log.critical("over", value=Hostile())
         log.critical("still here")
 
-    assert "still here" in [event["logentry"]["message"] for event in await told(work)]
+    assert "still here" in [event["logentry"]["message"] for event in await sent_events(work)]
 
 
-async def test_no_events_are_sent_after_the_context(told, log, server):
-    await told(lambda _: None)
+async def test_no_events_are_sent_after_the_context(sent_events, log, server):
+    await sent_events(lambda _: None)
 
     log.critical("too late")
 

@@ -14,7 +14,7 @@ from features.analysis.domain.profile.profile import Post
 from infrastructure.object_store.profile_cache import CachedProfiles
 from infrastructure.object_store.profile_codec import JSON_BYTES_MAX, MAGIC
 from tests.fakes.object_store import MemoryStore
-from tests.fakes.profile_reader import look_at
+from tests.fakes.profile_reader import scrape_of
 from tests.support import NOON
 
 if sys.version_info >= (3, 14):
@@ -24,7 +24,7 @@ else:
 
 HOUR = timedelta(hours=1)
 KEY = "profiles/instagram/ann/v1/50"
-LOOK = look_at(posts=50, biography="写真家 👩‍🔬 \x00 \u202e", external_urls=("https://example.com",))
+SCRAPE = scrape_of(posts=50, biography="写真家 👩‍🔬 \x00 \u202e", external_urls=("https://example.com",))
 
 
 @pytest.fixture
@@ -55,26 +55,26 @@ def wide(value):
 
 
 def altered(**fields):
-    return msgspec.to_builtins(LOOK) | fields
+    return msgspec.to_builtins(SCRAPE) | fields
 
 
 async def test_scrape_is_returned_unchanged(profiles, username):
     post = Post(id="1", kind="video", caption="é" * 2_200, likes_count=0, posted_at=NOON, hashtags=("a", "b"))
-    profile = msgspec.structs.replace(LOOK.profile, username=username, posts=(post,) * 50)
-    look = msgspec.structs.replace(LOOK, profile=profile)
+    profile = msgspec.structs.replace(SCRAPE.profile, username=username, posts=(post,) * 50)
+    scrape = msgspec.structs.replace(SCRAPE, profile=profile)
 
-    await profiles.keep(username, look)
+    await profiles.save(username, scrape)
 
-    assert await profiles.find(username, posts_min=50) == look
+    assert await profiles.find(username, posts_min=50) == scrape
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
 async def test_scrape_without_profile_is_cached(profiles, username, outcome):
-    look = look_at(username, outcome=outcome)
+    scrape = scrape_of(username, outcome=outcome)
 
-    await profiles.keep(username, look)
+    await profiles.save(username, scrape)
 
-    assert await profiles.find(username, posts_min=50) == look
+    assert await profiles.find(username, posts_min=50) == scrape
 
 
 async def test_unknown_username_returns_none(profiles, username):
@@ -82,13 +82,13 @@ async def test_unknown_username_returns_none(profiles, username):
 
 
 async def test_deep_scrape_serves_few_posts_but_not_the_reverse(profiles, username):
-    light = look_at(username, posts_asked=12)
-    await profiles.keep(username, light)
+    light = scrape_of(username, posts_asked=12)
+    await profiles.save(username, light)
     assert await profiles.find(username, posts_min=12) == light
     assert await profiles.find(username, posts_min=13) is None
 
-    deep = look_at(username, posts_asked=50, age=-HOUR)
-    await profiles.keep(username, deep)
+    deep = scrape_of(username, posts_asked=50, age=-HOUR)
+    await profiles.save(username, deep)
 
     assert await profiles.find(username, posts_min=12) == deep
     assert await profiles.find(username, posts_min=50) == deep
@@ -97,21 +97,21 @@ async def test_deep_scrape_serves_few_posts_but_not_the_reverse(profiles, userna
 
 @pytest.mark.parametrize("order", [1, -1])
 async def test_newest_suitable_scrape_is_returned(remembered, order):
-    looks = [look_at(posts_asked=12, age=HOUR), look_at(posts_asked=50, age=2 * HOUR)]
-    for look in looks[::order]:
-        await remembered.keep("ann", look)
+    scrapes = [scrape_of(posts_asked=12, age=HOUR), scrape_of(posts_asked=50, age=2 * HOUR)]
+    for scrape in scrapes[::order]:
+        await remembered.save("ann", scrape)
 
-    assert await remembered.find("ann", posts_min=12) == looks[0]
-    assert await remembered.find("ann", posts_min=50) == looks[1]
+    assert await remembered.find("ann", posts_min=12) == scrapes[0]
+    assert await remembered.find("ann", posts_min=50) == scrapes[1]
 
 
 async def test_forget_removes_every_depth_of_one_username(profiles, username):
     other = username + "x"
     for name, posts_asked in [(username, 12), (username, 50), (other, 12)]:
-        await profiles.keep(name, look_at(name, posts_asked=posts_asked))
+        await profiles.save(name, scrape_of(name, posts_asked=posts_asked))
 
-    await profiles.forget(username)
-    await profiles.forget(username)
+    await profiles.delete(username)
+    await profiles.delete(username)
 
     assert await profiles.find(username, posts_min=12) is None
     assert await profiles.find(other, posts_min=12)
@@ -119,30 +119,32 @@ async def test_forget_removes_every_depth_of_one_username(profiles, username):
 
 async def test_entry_is_compressed_and_its_key_contains_schema_and_depth(remembered, memory_store):
     post = Post(id="1", kind="image", caption="the same words again and again " * 20)
-    look = msgspec.structs.replace(LOOK, profile=msgspec.structs.replace(LOOK.profile, posts=(post,) * 50))
+    scrape = msgspec.structs.replace(
+        SCRAPE, profile=msgspec.structs.replace(SCRAPE.profile, posts=(post,) * 50)
+    )
 
-    await remembered.keep("ann", look)
+    await remembered.save("ann", scrape)
 
     assert list(memory_store.objects) == [KEY]
-    assert len(memory_store.objects[KEY]) < len(msgspec.json.encode(look)) / 10
+    assert len(memory_store.objects[KEY]) < len(msgspec.json.encode(scrape)) / 10
 
 
 async def test_scrape_with_too_few_posts_is_not_cached(remembered, memory_store):
-    await remembered.keep("ann", look_at(posts_asked=11))
+    await remembered.save("ann", scrape_of(posts_asked=11))
 
     assert memory_store.objects == {}
 
 
 async def test_scrape_of_another_username_is_not_cached(remembered, memory_store):
     with capture_logs() as logs:
-        await remembered.keep("ann", look_at("bob"))
+        await remembered.save("ann", scrape_of("bob"))
 
     assert memory_store.objects == {}
     assert [(line["event"], line["reason"]) for line in logs] == [("profile_not_kept", "of somebody else")]
 
 
 async def test_scrape_that_is_too_long_is_not_cached(remembered, memory_store):
-    await remembered.keep("ann", look_at(biography="x" * JSON_BYTES_MAX))
+    await remembered.save("ann", scrape_of(biography="x" * JSON_BYTES_MAX))
 
     assert memory_store.objects == {}
 
@@ -155,21 +157,21 @@ BROKEN = {
     "empty": b"",
     "half the head": MAGIC[:5],
     "only the head": MAGIC,
-    "half": entry(LOOK)[:-20],
-    "all but a byte": entry(LOOK)[:-1],
-    "longer": entry(LOOK) + b"x",
-    "twice": entry(LOOK) + entry(LOOK)[len(MAGIC) :],
-    "another version": entry(LOOK, magic=MAGIC[:-1] + b"\x63"),
-    "no head": entry(LOOK, magic=b""),
-    "not compressed": MAGIC + msgspec.json.encode(LOOK),
+    "half": entry(SCRAPE)[:-20],
+    "all but a byte": entry(SCRAPE)[:-1],
+    "longer": entry(SCRAPE) + b"x",
+    "twice": entry(SCRAPE) + entry(SCRAPE)[len(MAGIC) :],
+    "another version": entry(SCRAPE, magic=MAGIC[:-1] + b"\x63"),
+    "no head": entry(SCRAPE, magic=b""),
+    "not compressed": MAGIC + msgspec.json.encode(SCRAPE),
     "not JSON": entry(b"<html>"),
     "not UTF-8": entry(b'{"outcome": "\xff\xfe"}'),
     "other JSON": entry(b"[]"),
     "a deep nest": entry(b'{"x":' * 200_000 + b"1" + b"}" * 200_000),
-    "a bomb": entry(msgspec.json.encode(LOOK) + b" " * JSON_BYTES_MAX),
-    "a wide window": wide(LOOK),
-    "somebody else": entry(look_at("bob")),
-    "another depth": entry(look_at(posts_asked=12)),
+    "a bomb": entry(msgspec.json.encode(SCRAPE) + b" " * JSON_BYTES_MAX),
+    "a wide window": wide(SCRAPE),
+    "somebody else": entry(scrape_of("bob")),
+    "another depth": entry(scrape_of(posts_asked=12)),
     "another outcome": entry(altered(outcome="weird")),
     "no profile": entry(altered(profile=None)),
     "no offset": entry(altered(scraped_at="2026-01-01T12:00:00")),
@@ -193,12 +195,12 @@ async def test_corrupt_entry_is_a_miss_logged_once_and_removed(remembered, memor
 
 
 async def test_flipped_bit_never_returns_another_scrape(remembered, memory_store):
-    await remembered.keep("ann", LOOK)
+    await remembered.save("ann", SCRAPE)
     data = memory_store.objects[KEY]
     for place in range(len(data)):
         memory_store.objects[KEY] = flipped(data, place)
 
-        assert await remembered.find("ann", posts_min=50) in (None, LOOK)
+        assert await remembered.find("ann", posts_min=50) in (None, SCRAPE)
 
 
 async def test_decompression_memory_is_limited(remembered, memory_store):
@@ -212,8 +214,8 @@ async def test_decompression_memory_is_limited(remembered, memory_store):
 
 
 async def test_corrupt_entry_does_not_hide_a_valid_one(remembered, memory_store):
-    light = look_at(posts_asked=12)
-    await remembered.keep("ann", light)
+    light = scrape_of(posts_asked=12)
+    await remembered.save("ann", light)
     await memory_store.put(KEY, b"broken")
 
     assert await remembered.find("ann", posts_min=12) == light
@@ -221,20 +223,20 @@ async def test_corrupt_entry_does_not_hide_a_valid_one(remembered, memory_store)
 
 @pytest.mark.parametrize("outage", ["down", "hangs"])
 async def test_outage_of_the_store_is_a_miss_and_raises_nothing(remembered, memory_store, outage):
-    await remembered.keep("ann", LOOK)
+    await remembered.save("ann", SCRAPE)
     memory_store.outage = outage
 
     with capture_logs() as logs:
         async with asyncio.timeout(5):
             assert await remembered.find("ann", posts_min=50) is None
-            await remembered.keep("ann", LOOK)
-            await remembered.forget("ann")
+            await remembered.save("ann", SCRAPE)
+            await remembered.delete("ann")
 
     assert [line["event"] for line in logs] == ["profile_not_read", "profile_not_kept"] + [
         "entry_not_removed"
     ] * 2
     memory_store.outage = None
-    assert await remembered.find("ann", posts_min=50) == LOOK
+    assert await remembered.find("ann", posts_min=50) == SCRAPE
 
 
 async def test_find_can_be_cancelled_while_the_store_hangs(memory_store):
@@ -248,9 +250,9 @@ async def test_find_can_be_cancelled_while_the_store_hangs(memory_store):
 
 
 async def test_simulated_entries_are_ignored_with_real_profiles(memory_store):
-    real = msgspec.structs.replace(look_at(posts_asked=12, age=HOUR), is_simulated=False)
-    for look in (LOOK, real):
-        await CachedProfiles(memory_store).keep("ann", look)
+    real = msgspec.structs.replace(scrape_of(posts_asked=12, age=HOUR), is_simulated=False)
+    for scrape in (SCRAPE, real):
+        await CachedProfiles(memory_store).save("ann", scrape)
 
     profiles = CachedProfiles(memory_store, takes_simulated=False)
 
@@ -276,7 +278,7 @@ async def test_expired_entries_are_removed_and_counted():
 
 
 async def test_remove_expired_works_on_every_store(profiles, username):
-    await profiles.keep(username, look_at(username))
+    await profiles.save(username, scrape_of(username))
 
     assert (await profiles.remove_expired(older_than=datetime.now(UTC) - HOUR)).seen >= 1
     assert await profiles.find(username, posts_min=12)

@@ -56,9 +56,9 @@ async def test_idempotency_key_with_another_body_is_refused(api):
 
 
 async def test_find_returns_none_and_get_raises_for_an_unknown_id(api):
-    assert await api.find("/v1/subscriptions/sub_nobody") is None
+    assert await api.find("/v1/subscriptions/sub_unknown") is None
     with pytest.raises(StripeObjectMissing):
-        await api.get("/v1/subscriptions/sub_nobody")
+        await api.get("/v1/subscriptions/sub_unknown")
     assert api.failure is None
 
 

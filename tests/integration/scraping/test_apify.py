@@ -18,7 +18,7 @@ from tests.integration.scraping.apify_server import WIRE, Fault, api_error
 from tests.integration.scraping.conftest import OpenSlots
 from tests.support import until
 
-SPENDER = CostOwner()
+COST_OWNER = CostOwner()
 NASA = WIRE["profile"]["item"]
 
 
@@ -32,8 +32,8 @@ def made_post(number, **changes):
     return {**post, "id": str(number), "timestamp": at.isoformat(), **changes}
 
 
-async def look(profiles, posts_max=12, username="nasa"):
-    return await profiles.look(username, posts_max=posts_max, spender=SPENDER)
+async def fetch(profiles, posts_max=12, username="nasa"):
+    return await profiles.fetch(username, posts_max=posts_max, cost_owner=COST_OWNER)
 
 
 def test_fake_runs_match_the_models_of_apifys_client():
@@ -48,7 +48,7 @@ def test_fake_runs_match_the_models_of_apifys_client():
 async def test_twelve_posts_take_one_run(profiles, server, calls):
     server.datasets = [[nasa()]]
 
-    scrape = await look(profiles)
+    scrape = await fetch(profiles)
 
     profile = scrape.profile
     assert (scrape.outcome, scrape.provider, scrape.posts_asked, scrape.is_simulated) == (
@@ -77,7 +77,7 @@ async def test_twelve_posts_take_one_run(profiles, server, calls):
 async def test_run_has_limits_of_cost_time_and_memory(make_profiles, server):
     server.datasets = [[nasa()]]
 
-    await look(make_profiles(run_s=77, usd_max=Decimal("0.75"), memory_mbytes=512))
+    await fetch(make_profiles(run_s=77, usd_max=Decimal("0.75"), memory_mbytes=512))
 
     query = server.called("start")[0]["query"]
     assert query == {"maxItems": "1", "maxTotalChargeUsd": "0.75", "timeout": "77", "memory": "512"}
@@ -87,7 +87,7 @@ async def test_fifty_posts_take_a_second_run_without_duplicates(profiles, server
     latest = [made_post(number) for number in range(60, 48, -1)]
     server.datasets = [[nasa(latestPosts=latest)], [made_post(number) for number in range(60, 10, -1)]]
 
-    scrape = await look(profiles, posts_max=50)
+    scrape = await fetch(profiles, posts_max=50)
 
     assert [post.id for post in scrape.profile.posts] == [str(number) for number in range(60, 10, -1)]
     assert server.inputs["run2"] == {
@@ -106,7 +106,7 @@ async def test_second_run_starts_only_if_more_posts_exist(profiles, server, post
     latest = [made_post(number) for number in range(shown)]
     server.datasets = [[nasa(latestPosts=latest, postsCount=posts_count)], [made_post(99)]]
 
-    await look(profiles, posts_max=50)
+    await fetch(profiles, posts_max=50)
 
     assert len(server.runs) == runs
 
@@ -114,7 +114,7 @@ async def test_second_run_starts_only_if_more_posts_exist(profiles, server, post
 async def test_joint_and_pinned_posts_are_sorted_by_date(profiles, server):
     server.datasets = [[nasa(username="Pixxie_Official", latestPosts=[])], WIRE["posts"]["items"]]
 
-    scrape = await look(profiles, posts_max=50, username="pixxie_official")
+    scrape = await fetch(profiles, posts_max=50, username="pixxie_official")
 
     assert [post.id[:4] for post in scrape.profile.posts] == ["3697", "3696", "3687"]
     assert "ความอร่อยสนุกไม่รู้จบ" in scrape.profile.posts[1].caption
@@ -123,13 +123,13 @@ async def test_joint_and_pinned_posts_are_sorted_by_date(profiles, server):
 async def test_failed_posts_actor_leaves_the_posts_of_the_profile(profiles, server):
     server.datasets = [[nasa()], [WIRE["errors"]["no_items"]]]
 
-    assert len((await look(profiles, posts_max=50)).profile.posts) == 3
+    assert len((await fetch(profiles, posts_max=50)).profile.posts) == 3
 
 
 async def test_extra_posts_are_not_read(profiles, server):
     server.datasets = [[nasa(latestPosts=[])], [made_post(number) for number in range(500)]]
 
-    scrape = await look(profiles, posts_max=50)
+    scrape = await fetch(profiles, posts_max=50)
 
     assert len(scrape.profile.posts) == 50
     assert [call["query"]["limit"] for call in server.called("items")] == ["5", "55"]
@@ -149,7 +149,7 @@ async def test_extra_posts_are_not_read(profiles, server):
 async def test_missing_or_restricted_profile_is_not_retried(profiles, server, calls, items, outcome):
     server.datasets = [items]
 
-    scrape = await look(profiles, posts_max=50)
+    scrape = await fetch(profiles, posts_max=50)
 
     assert (scrape.outcome, scrape.profile) == (outcome, None)
     assert len(server.runs) == 1
@@ -159,7 +159,7 @@ async def test_missing_or_restricted_profile_is_not_retried(profiles, server, ca
 async def test_private_profile_has_name_and_counts(profiles, server, calls):
     server.datasets = [[nasa(private=True)]]
 
-    scrape = await look(profiles, posts_max=50)
+    scrape = await fetch(profiles, posts_max=50)
 
     assert (scrape.outcome, scrape.profile.followers_count, scrape.profile.posts) == ("private", 96323377, ())
     assert calls.outcomes == ["private"]
@@ -173,7 +173,7 @@ async def test_empty_dataset_is_read_again(profiles, server, sleeps):
 
     sleeps.meanwhile = fill
 
-    assert (await look(profiles)).provider == "apify"
+    assert (await fetch(profiles)).provider == "apify"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_empty_dataset_is_read_again(profiles, server, sleeps):
 async def test_unusable_items_cause_another_run(profiles, server, calls, sleeps, items):
     server.datasets = [items, [nasa()]]
 
-    scrape = await look(profiles)
+    scrape = await fetch(profiles)
 
     assert scrape.outcome == "ok"
     assert calls.outcomes == ["unavailable", "ok"]
@@ -203,7 +203,7 @@ async def test_unusable_items_cause_another_run(profiles, server, calls, sleeps,
 async def test_requested_profile_is_selected_among_others(profiles, server):
     server.datasets = [[nasa(username="esa"), nasa(username="NASA"), nasa(username="nasa")]]
 
-    assert (await look(profiles)).profile.username == "nasa"
+    assert (await fetch(profiles)).profile.username == "nasa"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ async def test_cost_is_reported_by_apify_or_estimated_per_item(
     server.usd = usd
     server.datasets = [[nasa()]]
 
-    await look(profiles)
+    await fetch(profiles)
 
     assert [(call.cost_nanodollars, call.is_estimated) for call in calls] == [(cost, is_estimated)]
 
@@ -226,7 +226,7 @@ async def test_failed_run_is_retried(profiles, server, calls, ending):
     server.endings = [ending]
     server.datasets = [[], [nasa()]]
 
-    assert (await look(profiles)).provider == "apify"
+    assert (await fetch(profiles)).provider == "apify"
     assert calls.outcomes == ["timeout" if ending == "TIMED-OUT" else "unavailable", "ok"]
 
 
@@ -234,7 +234,7 @@ async def test_three_retries_back_off_from_five_seconds_before_unavailable(profi
     server.endings = ["FAILED"] * 9
 
     with pytest.raises(ProfilesUnavailable) as refusal:
-        await look(profiles)
+        await fetch(profiles)
 
     assert (refusal.value.username, refusal.value.retry_after_s) == ("nasa", 60)
     assert sleeps == [5.0, 10.0, 20.0]
@@ -247,7 +247,7 @@ async def test_not_now_errors_do_not_count_as_retries(profiles, server, calls, s
     server.script["start"] = [api_error(name) for _ in range(8)]
     server.datasets = [[nasa()]]
 
-    assert (await look(profiles)).provider == "apify"
+    assert (await fetch(profiles)).provider == "apify"
     assert sleeps == [5.0] * 8
     assert calls.outcomes == ["ok"]
 
@@ -256,7 +256,7 @@ async def test_not_now_errors_are_limited(profiles, server, calls, sleeps):
     server.script["start"] = [api_error("memory") for _ in range(99)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert len(sleeps) == 20
     assert [(call.outcome, call.cost_nanodollars, call.is_estimated) for call in calls] == [
@@ -269,7 +269,7 @@ async def test_failure_that_needs_an_operator_is_not_retried(profiles, server, c
     server.script["start"] = [api_error(name)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert (sleeps, server.runs) == ([], {})
     assert calls.outcomes == ["unavailable"]
@@ -280,7 +280,7 @@ async def test_deadline_aborts_the_run(make_profiles, server, calls):
     server.never_ends = True
 
     with pytest.raises(ProfilesUnavailable):
-        await look(make_profiles(scrape_s=0.5))
+        await fetch(make_profiles(scrape_s=0.5))
 
     assert server.running == []
     assert [(call.outcome, call.provider_run_id) for call in calls] == [("timeout", "run1")]
@@ -288,7 +288,7 @@ async def test_deadline_aborts_the_run(make_profiles, server, calls):
 
 async def begun(profiles, server, call):
     """A scrape that has reached this call."""
-    task = asyncio.create_task(look(profiles))
+    task = asyncio.create_task(fetch(profiles))
     await until(lambda: server.called(call))
     return task
 
@@ -325,7 +325,7 @@ async def test_scrape_cancelled_before_its_start_is_not_recorded(profiles, serve
     server.script["start"] = [api_error("memory") for _ in range(99)]
     stuck = asyncio.Event()
     sleeps.meanwhile = stuck.wait
-    task = asyncio.create_task(look(profiles))
+    task = asyncio.create_task(fetch(profiles))
     await until(lambda: sleeps)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -357,17 +357,17 @@ async def test_slot_failure_passes_as_itself_and_does_not_open_the_breaker(
 
     for _ in range(6):
         with pytest.raises(type(failure)):
-            await look(profiles)
+            await fetch(profiles)
     assert (server.calls, calls) == ([], [])
 
-    assert (await look(profiles)).provider == "apify"
+    assert (await fetch(profiles)).provider == "apify"
 
 
 async def test_slot_that_is_not_free_in_time_is_reported_as_busy(make_profiles, server, database):
     slots = PostgresSemaphore(database)
     async with slots.acquire("scrapes", 1):
         with pytest.raises(SlotsBusy):
-            await look(make_profiles(slots, concurrent_max=1, slot_wait_s=0.2))
+            await fetch(make_profiles(slots, concurrent_max=1, slot_wait_s=0.2))
 
     assert server.calls == []
 

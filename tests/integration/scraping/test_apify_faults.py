@@ -11,7 +11,7 @@ import pytest
 from features.analysis.domain.errors import ProfilesUnavailable
 from tests.integration.scraping.apify_server import Fault
 from tests.integration.scraping.conftest import KEY
-from tests.integration.scraping.test_apify import look, nasa
+from tests.integration.scraping.test_apify import fetch, nasa
 
 PASSING = {
     "timeout": lambda: Fault(how="silence"),
@@ -45,7 +45,7 @@ async def test_temporary_fault_causes_one_retry(profiles, server, calls, sleeps,
     server.script[call] = [PASSING[fault]()]
     server.datasets = [[nasa()], [nasa()]]
 
-    scrape = await look(profiles)
+    scrape = await fetch(profiles)
 
     assert scrape.outcome == "ok"
     assert sleeps in ([], [5.0])  # empty when Apify's client repeats the request itself
@@ -62,7 +62,7 @@ async def test_permanent_fault_raises_profiles_unavailable(make_profiles, server
     server.datasets = [[nasa()] for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(make_profiles(call_s=0.1))
+        await fetch(make_profiles(call_s=0.1))
 
     assert [delay for delay in sleeps if delay >= 5] == [5.0, 10.0, 20.0]
     assert {one.outcome for one in calls} <= {"unavailable", "timeout"}
@@ -76,7 +76,7 @@ async def test_start_that_was_not_executed_is_repeated(profiles, server, calls, 
     server.script["start"] = [lost]
     server.datasets = [[nasa()]]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await fetch(profiles)).outcome == "ok"
     assert len(server.called("start")) == 2
     assert nothing_is_left(server, calls)
 
@@ -89,7 +89,7 @@ async def test_refused_connection_is_retried(profiles, server, calls, sleeps, ca
         server.stop_after = {"wait": "start", "items": "wait"}[call]
     server.datasets = [[nasa()]]
     sleeps.meanwhile = server.start
-    scrape = await look(profiles)
+    scrape = await fetch(profiles)
 
     assert scrape.outcome == "ok"
     assert nothing_is_left(server, calls)
@@ -99,7 +99,7 @@ async def test_unreachable_server_raises_profiles_unavailable(profiles, server, 
     await server.stop()
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert sleeps == [5.0, 10.0, 20.0]
     assert [(call.outcome, call.cost_nanodollars) for call in calls] == [("unavailable", 0)]
@@ -130,7 +130,7 @@ async def test_retry_after_is_respected_within_limits(profiles, server, calls, s
     ]
     server.datasets = [[nasa()]]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await fetch(profiles)).outcome == "ok"
     assert sleeps == [pytest.approx(delay_s, abs=2)]
     assert nothing_is_left(server, calls)
 
@@ -139,7 +139,7 @@ async def test_failed_scrape_has_a_capped_retry_after(profiles, server):
     server.script["start"] = [Fault(503, b"", headers={"retry-after": "86400"}, does=False) for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable) as refusal:
-        await look(profiles)
+        await fetch(profiles)
 
     assert refusal.value.retry_after_s == 900
 
@@ -147,14 +147,14 @@ async def test_failed_scrape_has_a_capped_retry_after(profiles, server):
 async def test_duplicate_items_are_merged(profiles, server):
     server.datasets = [[nasa(latestPosts=nasa()["latestPosts"] * 4)] * 3]
 
-    assert len((await look(profiles)).profile.posts) == 3
+    assert len((await fetch(profiles)).profile.posts) == 3
 
 
 async def test_start_with_unknown_result_is_recorded_as_an_estimate_and_repeated(profiles, server, calls):
     server.script["start"] = [Fault(how="reset")]
     server.datasets = [[nasa()], [nasa()]]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await fetch(profiles)).outcome == "ok"
     assert [(call.outcome, call.provider_run_id, call.cost_nanodollars) for call in calls] == [
         ("unavailable", None, 3_000_000),
         ("ok", "run2", 12_300_000),
@@ -170,7 +170,7 @@ async def test_failed_abort_is_retried_once(make_profiles, server, calls, fault)
     server.script["abort"] = [spoilt]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(make_profiles(scrape_s=0.4))
+        await fetch(make_profiles(scrape_s=0.4))
 
     assert nothing_is_left(server, calls)
 
@@ -180,7 +180,7 @@ async def test_run_that_cannot_be_aborted_is_recorded(make_profiles, server, cal
     server.script["abort"] = [Fault(500, b"", does=False) for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(make_profiles(scrape_s=0.4))
+        await fetch(make_profiles(scrape_s=0.4))
 
     assert len(server.called("abort")) == 2
     assert [(call.outcome, call.provider_run_id, call.is_estimated) for call in calls] == [
@@ -194,7 +194,7 @@ async def test_errors_contain_neither_the_key_nor_apifys_text(profiles, server, 
     ]
 
     with pytest.raises(ProfilesUnavailable) as refusal:
-        await look(profiles)
+        await fetch(profiles)
 
     said = capsys.readouterr().out + repr(refusal.value) + str(refusal.value) + repr(refusal.value.__cause__)
     assert "apify_rejected_us" in said
@@ -204,7 +204,7 @@ async def test_errors_contain_neither_the_key_nor_apifys_text(profiles, server, 
 async def test_key_is_sent_only_in_the_header(profiles, server):
     server.datasets = [[nasa()]]
 
-    await look(profiles)
+    await fetch(profiles)
 
     assert {call["headers"]["authorization"] for call in server.calls} == {f"Bearer {KEY}"}
     assert KEY not in json.dumps([call["query"] for call in server.calls])

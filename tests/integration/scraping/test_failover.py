@@ -16,7 +16,7 @@ class Source:
         self.failure = None
         self.answering = None
 
-    async def look(self, username, *, posts_max, spender):  # noqa: ARG002  signature of the port
+    async def fetch(self, username, *, posts_max, cost_owner):  # noqa: ARG002  signature of the port
         self.asked += 1
         if self.answering is not None:
             await self.answering.wait()
@@ -53,10 +53,10 @@ def clock():
 def both(first, second, clock):
     profiles = FailoverProfiles(first, second, now_s=clock)
 
-    async def look(posts_max=12):
-        return await profiles.look("nasa", posts_max=posts_max, spender=CostOwner())
+    async def fetch(posts_max=12):
+        return await profiles.fetch("nasa", posts_max=posts_max, cost_owner=CostOwner())
 
-    return look
+    return fetch
 
 
 async def test_second_source_is_used_only_when_the_first_fails(both, first, second):

@@ -104,8 +104,8 @@ async def profiles(page, calls, prices, sleeps):
     await profiles.close()
 
 
-async def look(profiles, username="natgeo"):
-    return await profiles.look(username, posts_max=12, spender=CostOwner())
+async def fetch(profiles, username="natgeo"):
+    return await profiles.fetch(username, posts_max=12, cost_owner=CostOwner())
 
 
 def natgeo(**changes):
@@ -115,7 +115,7 @@ def natgeo(**changes):
 
 
 async def test_profile_and_posts_are_parsed(profiles, calls):
-    scrape = await look(profiles, "NatGeo")
+    scrape = await fetch(profiles, "NatGeo")
 
     profile = scrape.profile
     assert (scrape.outcome, scrape.provider, scrape.is_simulated) == ("ok", "scraperapi", True)
@@ -134,7 +134,7 @@ async def test_profile_and_posts_are_parsed(profiles, calls):
 
 
 async def test_request_contains_the_url_and_headers_of_instagrams_page(profiles, page):
-    await look(profiles)
+    await fetch(profiles)
 
     target = page.asked[0].split()[1]
     query = {name: values[0] for name, values in parse_qs(urlsplit(target).query).items()}
@@ -158,7 +158,7 @@ async def test_request_contains_the_url_and_headers_of_instagrams_page(profiles,
 async def test_document_determines_the_outcome(profiles, page, calls, sleeps, body, outcome):
     page.body = body
 
-    scrape = await look(profiles)
+    scrape = await fetch(profiles)
 
     assert scrape.outcome == outcome
     assert (calls.outcomes, sleeps) == ([outcome], [])
@@ -169,7 +169,7 @@ async def test_document_determines_the_outcome(profiles, page, calls, sleeps, bo
 async def test_status_404_means_not_found(profiles, page, calls):
     page.script = [Fault(404, b"<html>Page not found</html>", headers=TEXT)]
 
-    assert (await look(profiles)).outcome == "not_found"
+    assert (await fetch(profiles)).outcome == "not_found"
     assert [call.cost_nanodollars for call in calls] == [490_000]
 
 
@@ -180,7 +180,7 @@ FAULTS = {  # each with whether it may be charged
     "503": (lambda: Fault(503, b""), False),
     "truncated": (lambda: Fault(how="truncated"), True),
     "wrong schema": (lambda: Fault(200, {"data": {"user": [1]}}), True),
-    "somebody else": (lambda: Fault(200, natgeo(username="nasa")), True),
+    "another profile": (lambda: Fault(200, natgeo(username="nasa")), True),
     "empty": (lambda: Fault(200, b""), True),
     "html": (lambda: Fault(200, b"<html>Login - Instagram</html>", headers=TEXT), True),
     "drip": (lambda: Fault(how="drip"), True),
@@ -195,7 +195,7 @@ async def test_temporary_fault_causes_one_retry(profiles, page, calls, sleeps, n
     make, may_cost = FAULTS[name]
     page.script = [make()]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await fetch(profiles)).outcome == "ok"
     assert sleeps == [5.0]
     assert [call.cost_nanodollars for call in calls] == [490_000 if may_cost else 0, 490_000]
 
@@ -205,7 +205,7 @@ async def test_permanent_fault_raises_profiles_unavailable(profiles, page, calls
     page.script = [FAULTS[name][0]() for _ in range(9)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert sleeps == [5.0, 10.0, 20.0]
     assert calls.outcomes == ["timeout" if name in ("timeout", "drip") else "unavailable"] * 4
@@ -215,7 +215,7 @@ async def test_unreachable_server_costs_nothing(profiles, page, calls, sleeps):
     await page.stop()
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert sleeps == [5.0, 10.0, 20.0]
     assert [(call.cost_nanodollars, call.is_estimated) for call in calls] == [(0, False)] * 4
@@ -229,7 +229,7 @@ async def test_rate_limit_waits_for_retry_after(profiles, page, calls, sleeps, h
         header = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     page.script = [Fault(429, b"", headers={"retry-after": header} if header else {}) for _ in range(6)]
 
-    assert (await look(profiles)).outcome == "ok"
+    assert (await fetch(profiles)).outcome == "ok"
     assert sleeps == [pytest.approx(delay_s, abs=2)] * 6
     assert [call.cost_nanodollars for call in calls] == [0] * 6 + [490_000]
 
@@ -239,7 +239,7 @@ async def test_failure_that_needs_an_operator_is_not_retried(profiles, page, sle
     page.script = [Fault(status, b"canary words")]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
     assert sleeps == []
     assert "scraperapi_rejected_us" in capsys.readouterr().out
@@ -249,20 +249,20 @@ async def test_body_size_is_limited(profiles, page):
     page.script = [Fault(200, b" " * (9 * 1024 * 1024)) for _ in range(4)]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(profiles)
+        await fetch(profiles)
 
 
 async def test_cost_is_the_reported_number_of_credits(profiles, page, calls):
     page.headers = {"sa-credit-cost": "30"}
 
-    await look(profiles)
+    await fetch(profiles)
 
     assert [(call.cost_nanodollars, call.is_estimated) for call in calls] == [(14_700_000, False)]
 
 
 async def test_cancelled_request_is_recorded(profiles, page, calls):
     page.script = [Fault(how="silence")]
-    task = asyncio.create_task(look(profiles))
+    task = asyncio.create_task(fetch(profiles))
     await until(lambda: page.asked)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -275,7 +275,7 @@ async def test_cancelled_request_is_recorded(profiles, page, calls):
 
 async def test_more_than_twelve_posts_raise_assertion_error(profiles):
     with pytest.raises(AssertionError):
-        await profiles.look("natgeo", posts_max=50, spender=CostOwner())
+        await profiles.fetch("natgeo", posts_max=50, cost_owner=CostOwner())
 
 
 async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, capsys):
@@ -284,10 +284,10 @@ async def test_logs_and_errors_do_not_contain_the_key(profiles, page, caplog, ca
     for name in ("reset", "500", "html", "redirect"):
         page.script = [FAULTS[name][0]() for _ in range(4)]
         with pytest.raises(ProfilesUnavailable) as refusal:
-            await look(profiles)
+            await fetch(profiles)
         error = refusal.value
         said.append(f"{error!r} {error} {error.__cause__!r} {error.__context__!r}")
-    await look(profiles)
+    await fetch(profiles)
 
     everything = "".join(said) + caplog.text + "".join(capsys.readouterr())
     assert "scrape_retried" in everything

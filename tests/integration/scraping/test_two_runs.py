@@ -7,7 +7,7 @@ import pytest
 from features.analysis.domain.errors import ProfilesUnavailable
 from infrastructure.database.semaphore import PostgresSemaphore
 from tests.integration.scraping.conftest import OpenSlots
-from tests.integration.scraping.test_apify import look, made_post, nasa
+from tests.integration.scraping.test_apify import fetch, made_post, nasa
 from tests.support import until
 
 PROFILE, POSTS = "apify~instagram-profile-scraper", "apify~instagram-scraper"
@@ -29,7 +29,7 @@ def deep(server):
 
 async def test_both_runs_are_concurrent(side_by_side, deep, calls):
     deep.endless = {PROFILE, POSTS}
-    task = asyncio.create_task(look(side_by_side, posts_max=50))
+    task = asyncio.create_task(fetch(side_by_side, posts_max=50))
 
     await until(lambda: len(deep.running) == 2)
 
@@ -40,7 +40,7 @@ async def test_both_runs_are_concurrent(side_by_side, deep, calls):
 
 
 async def test_twelve_posts_need_no_second_run(side_by_side, deep):
-    await look(side_by_side, posts_max=12)
+    await fetch(side_by_side, posts_max=12)
 
     assert len(deep.runs) == 1
 
@@ -56,7 +56,7 @@ async def test_unnecessary_second_run_is_aborted_and_recorded(side_by_side, deep
     deep.endless = {POSTS}
     deep.found_by[PROFILE] = [nasa(**found)]
 
-    scrape = await look(side_by_side, posts_max=50)
+    scrape = await fetch(side_by_side, posts_max=50)
 
     assert scrape.outcome == outcome
     assert deep.running == []
@@ -68,7 +68,7 @@ async def test_failed_profile_run_ends_both(side_by_side, deep, calls):
     deep.found_by[PROFILE] = [{"nonsense": True}]
 
     with pytest.raises(ProfilesUnavailable):
-        await look(side_by_side, posts_max=50)
+        await fetch(side_by_side, posts_max=50)
 
     assert deep.running == []
     assert set(calls.outcomes) == {"unavailable", "cancelled"}
@@ -78,7 +78,7 @@ async def test_failed_posts_run_fails_the_scrape(side_by_side, deep, calls):
     deep.failing = {POSTS}
 
     with pytest.raises(ProfilesUnavailable):
-        await look(side_by_side, posts_max=50)
+        await fetch(side_by_side, posts_max=50)
 
     assert deep.running == []
     assert calls.outcomes.count("ok") == 1
@@ -86,7 +86,7 @@ async def test_failed_posts_run_fails_the_scrape(side_by_side, deep, calls):
 
 async def test_repeated_cancellation_aborts_both_runs(side_by_side, deep, calls):
     deep.endless = {PROFILE, POSTS}
-    task = asyncio.create_task(look(side_by_side, posts_max=50))
+    task = asyncio.create_task(fetch(side_by_side, posts_max=50))
     await until(lambda: len(deep.running) == 2)
 
     while not task.done():
@@ -102,7 +102,7 @@ async def test_without_a_second_slot_the_second_run_follows_the_first(make_profi
     slots = PostgresSemaphore(database)
     alone = make_profiles(slots, concurrent_max=1)
     deep.endless = {PROFILE}
-    task = asyncio.create_task(look(alone, posts_max=50))
+    task = asyncio.create_task(fetch(alone, posts_max=50))
     await until(lambda: deep.running)
     await until(lambda: deep.called("wait"))
     while_the_first_ran = len(deep.runs)

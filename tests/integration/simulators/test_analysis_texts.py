@@ -38,9 +38,9 @@ def completions(username, analysis_type, business=BUSINESS):
     prompts = prompts_for(analysis_type, business, facts, fit, excerpt, CostOwner())
     outputs = {}
     for name, prompt in prompts.items():
-        (schema,), parts = msgspec.json.schema_components([prompt.answer], ref_template="#/$defs/{name}")
-        value = Completions(prompt.stable, prompt.question).value({**schema, "$defs": parts})
-        outputs[name] = msgspec.convert(value, prompt.answer)
+        (schema,), parts = msgspec.json.schema_components([prompt.output_type], ref_template="#/$defs/{name}")
+        value = Completions(prompt.cached_prefix, prompt.user_message).value({**schema, "$defs": parts})
+        outputs[name] = msgspec.convert(value, prompt.output_type)
     return outputs
 
 

@@ -207,7 +207,7 @@ async def test_temporary_error_has_apifys_format(simulators, start, status, code
 
 
 async def test_large_compressed_input_is_accepted(look):
-    names = [f"somebody.number.{number}" for number in range(200)]
+    names = [f"person.number.{number}" for number in range(200)]
 
     items = await look(*names)
 

@@ -14,7 +14,7 @@ NEAR = [
     ("朝の光の中でコーヒーを飲む", "朝の光の中でコーヒーを飲む。"),
 ]
 FAR = [
-    ("Strength training for people over forty", "Sourdough bread needs rye flour and patience"),
+    ("Strength training for people over forty", "Sourdough bread needs rye flour and time"),
     ("How to bake sourdough bread at home", "The night train to the islands leaves at nine"),
     ("mortgage rates and open houses", "film photography in a darkroom"),
 ]

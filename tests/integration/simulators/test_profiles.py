@@ -8,7 +8,7 @@ from simulators.instagram.instagram_items import profile_item
 from simulators.instagram.profiles import kind_of, posted_at, profile_of
 
 NOW = datetime(2026, 3, 4, 15, tzinfo=UTC)
-NAMES = [f"somebody.{number}" for number in range(2_000)]
+NAMES = [f"person.{number}" for number in range(2_000)]
 
 
 def test_few_profiles_are_private_and_fewer_missing():

@@ -139,7 +139,7 @@ async def test_admin_request_needs_the_service_role_as_bearer_token(http, author
     assert answer.status_code == 401
 
 
-@pytest.mark.parametrize("body", [{}, {"email": "nobody"}, {"email": 1}, [], "x"], ids=str)
+@pytest.mark.parametrize("body", [{}, {"email": "no address"}, {"email": 1}, [], "x"], ids=str)
 async def test_invalid_address_is_rejected(http, body):
     answer = await http.post("/auth/v1/invite", json=body)
 

@@ -89,7 +89,7 @@ async def deleted(cron_owner, cron_database):
         await new_analysis(cron_owner, tenant.account_id)
         await cron_owner.execute(NEW_MODEL_CALL, tenant.account_id, uuid.uuid4())
         await cron_owner.execute(
-            "select runs.start($1, gen_random_uuid(), 'x', '{}', 0, 'analysis', 'nobody_listens')",
+            "select runs.start($1, gen_random_uuid(), 'x', '{}', 0, 'analysis', 'no_worker')",
             tenant.account_id,
         )
     untouched, business, everything = (tenant.account_id for tenant in tenants)
@@ -189,7 +189,7 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
     await cron_owner.execute("select ledger.grant_credits($1, 5, 'g', 'admin_grant')", tenant.account_id)
     run_id = uuid.uuid4()
     await cron_owner.execute(
-        "select runs.start($1, $2, 'x', '{}', 5, 'analysis', 'nobody_listens')", tenant.account_id, run_id
+        "select runs.start($1, $2, 'x', '{}', 5, 'analysis', 'no_worker')", tenant.account_id, run_id
     )
     async with cron_owner.transaction():
         await cron_owner.execute("set local session_replication_role = 'replica'")
@@ -203,8 +203,8 @@ async def test_stalled_run_is_failed_and_its_hold_released_once(cron_owner, cron
 
     counted = await at_once(cleanups)
 
-    assert foreseen.counts["runs_closed"] == counted["runs_closed"] == 1
-    assert (await at_once(cleanups))["runs_closed"] == 0
+    assert foreseen.counts["runs_failed"] == counted["runs_failed"] == 1
+    assert (await at_once(cleanups))["runs_failed"] == 0
     row = await cron_owner.fetchrow("select status, error from runs where id = $1", run_id)
     assert tuple(row) == ("failed", "timeout")
     credits_left = await cron_owner.fetchrow(

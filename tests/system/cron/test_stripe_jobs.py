@@ -32,7 +32,7 @@ async def stripe(cron_owner):
 
 
 @pytest.fixture
-def carry_out(cron_database, stripe):
+def run_job(cron_database, stripe):
     async def run(name, *, is_dry_run=False):
         report = await job_handlers(cron_database, stripe, stripe)[name](is_dry_run=is_dry_run)
         return report.counts, {(finding.kind, finding.subject) for finding in report.findings}
@@ -62,7 +62,7 @@ async def state(cron_owner, account_id):
     return tuple(await cron_owner.fetchrow(STATE, account_id))
 
 
-async def test_sweep_fetches_periods_whose_events_did_not_arrive(cron_owner, stripe, subscriber, carry_out):
+async def test_sweep_fetches_periods_whose_events_did_not_arrive(cron_owner, stripe, subscriber, run_job):
     began = now() - 31 * DAY
     renewed_id, renewed = await subscriber(began=began)
     stripe.change(renewed.id, period_start=renewed.period_end, period_end=renewed.period_end + 30 * DAY)
@@ -73,8 +73,8 @@ async def test_sweep_fetches_periods_whose_events_did_not_arrive(cron_owner, str
     _, unknown = await subscriber(began=began)
     del stripe.by_id[unknown.id]
 
-    counts, findings = await carry_out("renewal-sweep")
-    again, _ = await carry_out("renewal-sweep")
+    counts, findings = await run_job("renewal-sweep")
+    again, _ = await run_job("renewal-sweep")
 
     assert {name: counts[name] for name in ("processed", "succeeded", "failed", "credits")} == {
         "processed": 4,
@@ -87,7 +87,7 @@ async def test_sweep_fetches_periods_whose_events_did_not_arrive(cron_owner, str
     assert again.get("credits", 0) == 0
 
 
-async def test_sync_applies_the_state_at_stripe(cron_owner, stripe, subscriber, carry_out):
+async def test_sync_applies_the_state_at_stripe(cron_owner, stripe, subscriber, run_job):
     grown_id, grown = await subscriber()
     stripe.change(grown.id, price_id=PRICES["pro"])
     ended_id, ended = await subscriber()
@@ -95,11 +95,11 @@ async def test_sync_applies_the_state_at_stripe(cron_owner, stripe, subscriber, 
     same_id, _ = await subscriber()
     new_id = (await make_tenant(cron_owner)).account_id
     new = stripe.subscribe(new_id)
-    foreseen = await carry_out("subscription-sync", is_dry_run=True)
+    foreseen = await run_job("subscription-sync", is_dry_run=True)
     assert await state(cron_owner, new_id) == ("free", 0)
 
-    counts, findings = await carry_out("subscription-sync")
-    again, nothing = await carry_out("subscription-sync")
+    counts, findings = await run_job("subscription-sync")
+    again, nothing = await run_job("subscription-sync")
 
     assert findings == {("was_different", one.id) for one in (grown, ended, new)}
     assert foreseen == (counts, findings)
@@ -110,27 +110,27 @@ async def test_sync_applies_the_state_at_stripe(cron_owner, stripe, subscriber, 
     assert (again, nothing) == ({"subscriptions": 4}, set())
 
 
-async def test_subscription_missing_from_the_list_is_fetched_by_id(stripe, subscriber, carry_out):
+async def test_subscription_missing_from_the_list_is_fetched_by_id(stripe, subscriber, run_job):
     _, unlisted = await subscriber()
     _, unknown = await subscriber()
     stripe.unlisted.add(unlisted.id)
     stripe.change(unlisted.id, status="unpaid", is_paid=False)
     del stripe.by_id[unknown.id]
 
-    _, findings = await carry_out("subscription-sync")
+    _, findings = await run_job("subscription-sync")
 
     assert findings == {("was_different", unlisted.id), ("unknown_at_stripe", unknown.id)}
 
 
-async def test_subscription_of_a_deleted_account_is_cancelled_once(cron_owner, stripe, subscriber, carry_out):
+async def test_subscription_of_a_deleted_account_is_cancelled_once(cron_owner, stripe, subscriber, run_job):
     account_id, theirs = await subscriber()
     stranger = stripe.subscribe(uuid.uuid4())
     await cron_owner.execute("update accounts set deleted_at = now() where id = $1", account_id)
-    foreseen = await carry_out("subscription-sync", is_dry_run=True)
+    foreseen = await run_job("subscription-sync", is_dry_run=True)
     assert stripe.cancelled == []
 
-    _, findings = await carry_out("subscription-sync")
-    await carry_out("subscription-sync")
+    _, findings = await run_job("subscription-sync")
+    await run_job("subscription-sync")
 
     assert foreseen[1] < findings
     assert findings >= {("account_deleted", theirs.id), ("account_unknown", stranger.id)}
@@ -145,15 +145,15 @@ async def payer(stripe, subscriber):
     return account_id, first, second, stripe.invoice(second, paid_cents=9900)
 
 
-async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, stripe, payer, carry_out):
+async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, stripe, payer, run_job):
     account_id, first, second, paid = payer
     stripe.invoice(second, status="open", paid_cents=0, payment_id=None)
-    foreseen = await carry_out("subscription-sync", is_dry_run=True)
+    foreseen = await run_job("subscription-sync", is_dry_run=True)
     assert (stripe.cancelled, stripe.refunded) == ([], [])
 
-    counts, findings = await carry_out("subscription-sync")
-    again, nothing = await carry_out("subscription-sync")
-    await carry_out("invoice-reconciliation")
+    counts, findings = await run_job("subscription-sync")
+    again, nothing = await run_job("subscription-sync")
+    await run_job("invoice-reconciliation")
 
     assert foreseen[1] == findings == {("second_subscription", second.id)}
     assert (counts["ended"], counts["cents_returned"]) == (1, 9900)
@@ -165,31 +165,31 @@ async def test_second_subscription_is_cancelled_and_refunded_once(cron_owner, st
 
 
 async def test_new_subscription_is_kept_when_the_first_has_ended_at_stripe(
-    cron_owner, stripe, payer, carry_out
+    cron_owner, stripe, payer, run_job
 ):
     """Stripe lists the newest subscription first."""
     account_id, first, second, _ = payer
     stripe.change(first.id, status="canceled")
     stripe.by_id = {second.id: second, first.id: stripe.by_id[first.id]}
 
-    _, findings = await carry_out("subscription-sync")
-    await carry_out("subscription-sync")
+    _, findings = await run_job("subscription-sync")
+    await run_job("subscription-sync")
 
     assert ("second_subscription", second.id) in findings
     assert (stripe.cancelled, stripe.refunded) == ([], [])
     assert await state(cron_owner, account_id) == ("pro", 250 + 1_500)
 
 
-async def test_refused_refund_does_not_block_other_subscriptions(stripe, payer, subscriber, carry_out):
+async def test_refused_refund_does_not_block_other_subscriptions(stripe, payer, subscriber, run_job):
     _, _, second, paid = payer
     _, behind = await subscriber()
     stripe.change(behind.id, status="canceled")
     stripe.refused.add(paid.payment_id)
 
-    _, findings = await carry_out("subscription-sync")
-    _, again = await carry_out("subscription-sync")
+    _, findings = await run_job("subscription-sync")
+    _, again = await run_job("subscription-sync")
     stripe.refused.clear()
-    counts, _ = await carry_out("subscription-sync")
+    counts, _ = await run_job("subscription-sync")
 
     assert findings >= {
         ("second_subscription", second.id),
@@ -200,18 +200,18 @@ async def test_refused_refund_does_not_block_other_subscriptions(stripe, payer, 
     assert (counts["cents_returned"], stripe.refunded) == (9900, [paid.payment_id])
 
 
-async def test_pending_refund_is_completed_by_the_next_sync(stripe, payer, carry_out):
+async def test_pending_refund_is_completed_by_the_next_sync(stripe, payer, run_job):
     _, _, second, paid = payer
     stripe.change(second.id, surplus="ending", status="canceled")
 
-    counts, _ = await carry_out("subscription-sync")
+    counts, _ = await run_job("subscription-sync")
 
     assert stripe.refunded == [paid.payment_id]
     assert counts["cents_returned"] == 9900
     assert stripe.by_id[second.id].surplus == "ended"
 
 
-async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stripe, subscriber, carry_out):
+async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stripe, subscriber, run_job):
     account_id, subscription = await subscriber()
     stored = stripe.invoice(subscription)
     lost = stripe.invoice(
@@ -226,10 +226,10 @@ async def test_paid_invoice_without_an_event_grants_its_credits(cron_owner, stri
     owed = stripe.invoice(subscription, status="open", paid_cents=0, payment_id=None)
     strange = stripe.invoice(stripe.subscribe(None))
     old = stripe.invoice(subscription, created_at=now() - 36 * DAY)
-    _, foreseen = await carry_out("invoice-reconciliation", is_dry_run=True)
+    _, foreseen = await run_job("invoice-reconciliation", is_dry_run=True)
 
-    counts, findings = await carry_out("invoice-reconciliation")
-    again, nothing = await carry_out("invoice-reconciliation")
+    counts, findings = await run_job("invoice-reconciliation")
+    again, nothing = await run_job("invoice-reconciliation")
 
     saved = {("was_different", one.id) for one in (stored, lost, upgrade, owed)}
     missing = {("account_unknown", strange.id)}

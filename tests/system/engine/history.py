@@ -61,14 +61,14 @@ class Listener:
     def __post_init__(self):
         self.asked = []
 
-    async def carry_out(self, work):
+    async def execute(self, work):
         step = work.step
 
-        async def told(name, *args, **options):
+        async def recorded_step(name, *args, **options):
             self.asked.append(name)
             return await step(name, *args, **options)
 
-        work.step = told
+        work.step = recorded_step
         return await self.workflow.run(work)
 
 

@@ -15,7 +15,7 @@ from core.engine.workflow import EngineState
 from tests.support import until
 from tests.system.engine.three_steps import parts
 
-GIVE_UP = "update traffic.workers set stopped_at = now() where executor = $1"
+STOP = "update traffic.workers set stopped_at = now() where executor = $1"
 
 
 @asynccontextmanager
@@ -32,7 +32,7 @@ async def kept_engine(place):
 async def test_fenced_engine_restarts_with_a_new_executor_id(engine_place, engine_owner, book):
     async with kept_engine(engine_place) as state:
         old = await until(lambda: state.executor)
-        await engine_owner.execute(GIVE_UP, old)
+        await engine_owner.execute(STOP, old)
         run_id = await book.start()
         await book.ended([run_id])
         new = state.executor
@@ -145,7 +145,7 @@ async def test_client_roles_have_no_privileges_on_engine_tables(engine_owner, ro
 
 
 async def test_workflow_input_contains_only_the_run_id(engine_owner, book):
-    run_id = await book.start(queue="nobody_listens", name="a tenant's secret")
+    run_id = await book.start(queue="no_worker", name="a tenant's secret")
 
     inputs = await engine_owner.fetchval(
         "select inputs from dbos.workflow_input where workflow_uuid = $1", str(run_id)

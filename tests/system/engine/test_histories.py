@@ -26,11 +26,11 @@ def replay(book, engine_place):
     """Function that resumes a run after the given history; returns the called steps and the run. The default
     workflow is the current one of that kind."""
 
-    async def replay(history, carry_out=None):
+    async def replay(history, execute=None):
         async with parts(engine_place) as opened:
             today = {workflow.kind: workflow for workflow in opened.workflows}
-            listener = Listener(Workflow(history.kind, carry_out) if carry_out else today[history.kind])
-            workflows = (Workflow(history.kind, listener.carry_out),)
+            listener = Listener(Workflow(history.kind, execute) if execute else today[history.kind])
+            workflows = (Workflow(history.kind, listener.execute),)
             async with running_engine(dataclasses.replace(opened, workflows=workflows)):
                 run_id = await book.start(
                     kind=history.kind,
@@ -49,7 +49,7 @@ def steps(*names):
     async def done():
         return 0
 
-    async def carry_out(work):
+    async def execute(work):
         for name in names:
             if isinstance(name, tuple):
                 old, new = name
@@ -57,7 +57,7 @@ def steps(*names):
             await work.step(name, done, returns=int, percent=0)
         return COMPLETED
 
-    return carry_out
+    return execute
 
 
 async def test_history_contains_the_steps_of_a_run(book, engine_place, tmp_path):

@@ -55,23 +55,23 @@ async def engine(engine_place):
 
 
 @pytest.fixture
-def carry_out(engine, book):
+def execute(engine, book):
     """Function that executes a script as a run and returns the ended run."""
 
-    async def carry_out(script):
+    async def execute(script):
         engine.scripts[script.__name__] = script
         run_id = await book.start(kind="scripted", script=script.__name__)
         await book.ended([run_id])
         return await book.find(run_id)
 
-    return carry_out
+    return execute
 
 
 def step(work, call, *, name="only", returns=int):
     return work.step(name, call, returns=returns, percent=50, retry=HASTY)
 
 
-async def test_step_is_retried_after_unavailable(carry_out):
+async def test_step_is_retried_after_unavailable(execute):
     calls = []
 
     async def call():
@@ -84,10 +84,10 @@ async def test_step_is_retried_after_unavailable(carry_out):
         assert await step(work, call, returns=int) == 3
         return COMPLETED
 
-    assert (await carry_out(third_time)).status == "completed"
+    assert (await execute(third_time)).status == "completed"
 
 
-async def test_run_fails_with_the_error_code_after_the_last_attempt_without_charge(carry_out, book):
+async def test_run_fails_with_the_error_code_after_the_last_attempt_without_charge(execute, book):
     calls = []
 
     async def call():
@@ -98,13 +98,13 @@ async def test_run_fails_with_the_error_code_after_the_last_attempt_without_char
         await step(work, call)
         return COMPLETED
 
-    run = await carry_out(never)
+    run = await execute(never)
     assert (run.status, run.error, len(calls)) == ("failed", "busy", 3)
     assert await book.all_charged_once()
 
 
 @pytest.mark.parametrize("code", ["database_unavailable", "slot_lost", "slots_busy"])
-async def test_failure_of_our_own_database_or_slots_is_retried_without_limit(carry_out, code):
+async def test_failure_of_our_own_database_or_slots_is_retried_without_limit(execute, code):
     calls = []
 
     async def call():
@@ -117,10 +117,10 @@ async def test_failure_of_our_own_database_or_slots_is_retried_without_limit(car
         await step(work, call)
         return COMPLETED
 
-    assert (await carry_out(waited)).status == "completed"
+    assert (await execute(waited)).status == "completed"
 
 
-async def test_domain_error_is_not_retried(carry_out):
+async def test_domain_error_is_not_retried(execute):
     calls = []
 
     async def call():
@@ -135,12 +135,12 @@ async def test_domain_error_is_not_retried(carry_out):
             return RunResult(outcome)
         return COMPLETED
 
-    run = await carry_out(refused)
+    run = await execute(refused)
     assert (run.outcome, run.credits_charged, len(calls)) == ("not_today", 1, 1)
 
 
 @pytest.mark.parametrize("place", ["inside a step", "between steps"])
-async def test_unexpected_exception_fails_the_run_without_charge(carry_out, book, place):
+async def test_unexpected_exception_fails_the_run_without_charge(execute, book, place):
     async def call():
         raise ZeroDivisionError
 
@@ -149,24 +149,24 @@ async def test_unexpected_exception_fails_the_run_without_charge(carry_out, book
             await step(work, call)
         raise ZeroDivisionError
 
-    run = await carry_out(mistaken)
+    run = await execute(mistaken)
     assert (run.status, run.error, run.credits_charged) == ("failed", "internal_error", 0)
     assert await book.all_charged_once()
 
 
-async def test_failed_delivery_is_not_charged(carry_out, book):
+async def test_failed_delivery_is_not_charged(execute, book):
     async def deliver():
         raise ZeroDivisionError
 
     async def undeliverable(_):
         return dataclasses.replace(COMPLETED, deliver=deliver)
 
-    run = await carry_out(undeliverable)
+    run = await execute(undeliverable)
     assert (run.status, run.error, run.credits_charged) == ("failed", "internal_error", 0)
     assert await book.all_charged_once()
 
 
-async def test_parallel_steps_are_stored_in_call_order(carry_out, book):
+async def test_parallel_steps_are_stored_in_call_order(execute, book):
     async def slow(seconds):
         await asyncio.sleep(seconds)
         return seconds
@@ -179,7 +179,7 @@ async def test_parallel_steps_are_stored_in_call_order(carry_out, book):
         assert kept == list(waits.values())
         return COMPLETED
 
-    run = await carry_out(side_by_side)
+    run = await execute(side_by_side)
     assert (await history_of(book.owner, run)).names == ["a", "b", "c"]
     assert run.status == "completed"
 
@@ -212,7 +212,7 @@ async def test_cancelled_run_may_charge_partially(engine, book):
 
 @pytest.mark.battery
 async def test_claimed_but_idle_workflow_is_reenqueued(engine, book):
-    run_id = await book.start(queue="nobody_listens")
+    run_id = await book.start(queue="no_worker")
 
     await book.owner.execute(
         """

@@ -61,7 +61,7 @@ async def test_stopping_server_answers_accepted_requests_and_reenqueues_its_runs
     writer.write(HEAD)
     await writer.drain()
 
-    told_at = time.monotonic()
+    stopped_at = time.monotonic()
     process.terminate()
     await until(lambda: book.owner.fetchval(DRAINING))
     await until(lambda: not answers(port))
@@ -71,7 +71,7 @@ async def test_stopping_server_answers_accepted_requests_and_reenqueues_its_runs
 
     assert answer == b"HTTP/1.1 200 OK\r\n"
     assert await code_of(process) == 0
-    assert time.monotonic() - told_at < 20
+    assert time.monotonic() - stopped_at < 20
     run = await book.find(run_id)
     assert (run.status, await book.in_engine(run_id)) == ("processing", "ENQUEUED")
 

@@ -58,7 +58,7 @@ class ThreeSteps:
             await self.note(run.id, f"halted {place}")
             await until(self._go_on.exists, timeout_s=300)
 
-    async def carry_out(self, work: RunContext) -> RunResult:
+    async def execute(self, work: RunContext) -> RunResult:
         for number in (1, 2, 3):
             await self.halt(work.run, f"before:{number}")
             total = await work.step(
@@ -113,7 +113,7 @@ async def parts(place, *, go_on=None):
 
 def three_steps_on(resources, *, go_on=None):
     steps = ThreeSteps(resources.database, go_on)
-    made = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, steps.carry_out),)), queues=QUEUES)
+    made = engine_config(resources, WorkerParts(workflows=(Workflow(KIND, steps.execute),)), queues=QUEUES)
     runs = HaltingRuns(resources.database.admin("tests"), steps)
     return dataclasses.replace(made, executions=runs, warm_up=nothing)
 

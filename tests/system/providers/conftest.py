@@ -36,7 +36,7 @@ def model_rows(owner, outside):
     async def rows(run_id=None):
         return await owner.fetch(
             "select * from ai_usage_logs where run_id = $1 order by created_at, attempt",
-            run_id or outside.spender.run_id,
+            run_id or outside.cost_owner.run_id,
         )
 
     return rows
@@ -48,7 +48,7 @@ def scrape_rows(owner, outside):
 
     async def rows():
         return await owner.fetch(
-            "select * from scrape_logs where run_id = $1 order by created_at", outside.spender.run_id
+            "select * from scrape_logs where run_id = $1 order by created_at", outside.cost_owner.run_id
         )
 
     return rows

@@ -38,7 +38,9 @@ async def test_cancelled_prompt_closes_the_connection_and_is_recorded(outside, m
         return not await under_way(outside, seen)
 
     work = (
-        gateway.embed(["x"], outside.spender) if call == "embeddings" else gateway.answer(outside.question())
+        gateway.embed(["x"], outside.cost_owner)
+        if call == "embeddings"
+        else gateway.complete(outside.prompt())
     )
     asking = asyncio.create_task(work)
     await until(lambda: under_way(outside, seen))
@@ -54,9 +56,9 @@ async def test_cancelled_prompt_closes_the_connection_and_is_recorded(outside, m
 async def test_cancellation_in_the_model_queue_sends_nothing_and_costs_nothing(outside, model_rows):
     gateway = outside.gateway(slots_max=1)
     await set_fault(outside.simulators, "openai", "/openai", "timeout")
-    first = asyncio.create_task(gateway.answer(outside.question()))
+    first = asyncio.create_task(gateway.complete(outside.prompt()))
     await until(lambda: under_way(outside, OPENAI))
-    second = asyncio.create_task(gateway.answer(outside.question()))
+    second = asyncio.create_task(gateway.complete(outside.prompt()))
     await until(lambda: gateway._attempts._slots["openai"]._waiters)  # noqa: SLF001  the only sign of a waiter
 
     assert await cancelled(second)
@@ -70,7 +72,7 @@ async def test_cancellation_in_the_model_queue_sends_nothing_and_costs_nothing(o
 async def test_cancelled_scrape_aborts_the_apify_run_and_is_recorded(outside, scrape_rows):
     await outside.simulators.latency(NEVER_ENDS)
     profiles = outside.profiles()
-    reading = asyncio.create_task(profiles.read("ada.lovely", "light", spender=outside.spender))
+    reading = asyncio.create_task(profiles.read("ada.lovely", "light", cost_owner=outside.cost_owner))
 
     async def has_begun():
         return (await outside.simulators.state())["apify"]["running"]
@@ -92,7 +94,8 @@ async def test_cancellation_of_one_waiter_keeps_the_shared_scrape(outside, scrap
     await outside.simulators.latency({**NEVER_ENDS, "ms": 300})
     profiles = outside.profiles()
     first, second = (
-        asyncio.create_task(profiles.read("ada.lovely", "light", spender=outside.spender)) for _ in range(2)
+        asyncio.create_task(profiles.read("ada.lovely", "light", cost_owner=outside.cost_owner))
+        for _ in range(2)
     )
 
     async def has_begun():
@@ -108,7 +111,7 @@ async def test_cancellation_of_one_waiter_keeps_the_shared_scrape(outside, scrap
 
 async def test_cancellation_in_the_scrape_queue_leaves_no_lease(outside, owner, scrape_rows):
     source = outside.source(concurrent_max=0)
-    looking = asyncio.create_task(source.look("ada.lovely", posts_max=12, spender=outside.spender))
+    looking = asyncio.create_task(source.fetch("ada.lovely", posts_max=12, cost_owner=outside.cost_owner))
     queue = source._first._slots._queues  # noqa: SLF001  the only sign of a waiter
     await until(lambda: "scrapes" in queue)
 

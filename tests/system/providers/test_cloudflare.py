@@ -39,12 +39,12 @@ async def test_repeated_prompt_of_a_tenant_is_served_from_its_cache(
 ):
     if provider == "anthropic":
         await set_fault(outside.simulators, "openai", "/openai", "503")
-    gateway, question = through_cloudflare(), outside.question()
-    other = CostOwner(account_id=other_tenant.account_id, run_id=outside.spender.run_id)
+    gateway, prompt = through_cloudflare(), outside.prompt()
+    other = CostOwner(account_id=other_tenant.account_id, run_id=outside.cost_owner.run_id)
 
-    first = await gateway.answer(question)
-    second = await gateway.answer(question)
-    others = await gateway.answer(msgspec.structs.replace(question, spender=other))
+    first = await gateway.complete(prompt)
+    second = await gateway.complete(prompt)
+    others = await gateway.complete(msgspec.structs.replace(prompt, cost_owner=other))
 
     answers = (first, second, others)
     assert [(answer.provider, answer.cache) for answer in answers] == [
@@ -62,23 +62,23 @@ async def test_repeated_prompt_of_a_tenant_is_served_from_its_cache(
 
 
 async def test_requests_carry_account_run_and_task_metadata(outside, through_cloudflare):
-    await through_cloudflare().answer(outside.question())
+    await through_cloudflare().complete(outside.prompt())
 
     (call,) = (await outside.simulators.state())["gateway"]
-    spender = outside.spender
+    cost_owner = outside.cost_owner
     assert call["gateway"] == "account/oslira"
     assert call["metadata"] == {
-        "account": str(spender.account_id),
-        "run": str(spender.run_id),
+        "account": str(cost_owner.account_id),
+        "run": str(cost_owner.run_id),
         "task": "analysis.light",
     }
 
 
 async def test_fresh_prompt_bypasses_the_cache(outside, through_cloudflare):
-    gateway, question = through_cloudflare(), outside.question()
-    await gateway.answer(question)
+    gateway, prompt = through_cloudflare(), outside.prompt()
+    await gateway.complete(prompt)
 
-    answer = await gateway.answer(msgspec.structs.replace(question, is_fresh=True))
+    answer = await gateway.complete(msgspec.structs.replace(prompt, is_fresh=True))
 
     assert (answer.cache, await outside.asked(OPENAI)) == ("none", [2])
 
@@ -87,7 +87,7 @@ async def test_repair_of_a_malformed_completion_bypasses_the_cache(outside, thro
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "wrong_schema", "once")
     gateway = through_cloudflare()
 
-    answer = await gateway.answer(outside.question())
+    answer = await gateway.complete(outside.prompt())
 
     assert (answer.provider, answer.cache, await outside.asked(OPENAI)) == ("openai", "none", [2])
 
@@ -96,7 +96,7 @@ async def test_embeddings_are_not_cached(outside, through_cloudflare):
     gateway = through_cloudflare()
 
     for _ in range(2):
-        await gateway.embed(["a loom"], outside.spender)
+        await gateway.embed(["a loom"], outside.cost_owner)
 
     assert await outside.asked(EMBEDDINGS) == [2]
 
@@ -104,15 +104,15 @@ async def test_embeddings_are_not_cached(outside, through_cloudflare):
 async def test_gateway_token_is_sent(outside, through_cloudflare):
     await outside.simulators.settings(gateway_token="secret")
 
-    assert (await through_cloudflare("secret").answer(outside.question())).provider == "openai"
+    assert (await through_cloudflare("secret").complete(outside.prompt())).provider == "openai"
     with pytest.raises(ModelsUnavailable):
-        await through_cloudflare("").answer(outside.question())
+        await through_cloudflare("").complete(outside.prompt())
 
 
 async def test_gateway_outage_raises_models_unavailable(outside, through_cloudflare, model_rows):
     await set_fault(outside.simulators, "openai", "/cloudflare", "503")
 
     with pytest.raises(ModelsUnavailable):
-        await through_cloudflare().answer(outside.question())
+        await through_cloudflare().complete(outside.prompt())
 
     assert {row["outcome"] for row in await model_rows()} == {"unavailable"}

@@ -88,7 +88,7 @@ async def test_openai_fault_is_retried_or_falls_back_to_claude(
 ):
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", fault, often)
 
-    answer = await carried_through(fault, lambda gateway: gateway.answer(outside.question()))
+    answer = await carried_through(fault, lambda gateway: gateway.complete(outside.prompt()))
 
     outcomes = await accounted_for(LIGHT)
     assert isinstance(answer, Completion)
@@ -104,7 +104,7 @@ async def test_claude_fault_while_openai_is_down(outside, carried_through, accou
     await set_fault(outside.simulators, "openai", "/openai/v1/responses", "503")
     await set_fault(outside.simulators, "anthropic", "/anthropic/v1/messages", fault, often)
 
-    found = await carried_through(fault, lambda gateway: gateway.answer(outside.question()))
+    found = await carried_through(fault, lambda gateway: gateway.complete(outside.prompt()))
 
     first, second, *outcomes = await accounted_for(LIGHT)
     assert (first, second, outcomes[0]) == ("unavailable", "unavailable", outcome_of(fault))
@@ -122,7 +122,7 @@ async def test_claude_fault_while_openai_is_down(outside, carried_through, accou
 async def test_embeddings_fault_is_retried_or_raised(outside, carried_through, accounted_for, fault, often):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", fault, often)
 
-    found = await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.spender))
+    found = await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.cost_owner))
 
     outcomes = await accounted_for("embeddings")
     if often == "once" and fault != "429 for a year":
@@ -137,7 +137,7 @@ async def test_embeddings_fault_is_retried_or_raised(outside, carried_through, a
 async def test_retry_after_of_a_provider_is_respected(outside, carried_through, fault):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", fault, "once")
 
-    await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.spender))
+    await carried_through(fault, lambda gateway: gateway.embed(["a loom"], outside.cost_owner))
 
     assert RETRY_AFTER_S[fault] - 2 < sum(outside.clock.waits) <= RETRY_AFTER_S[fault]
 
@@ -145,7 +145,7 @@ async def test_retry_after_of_a_provider_is_respected(outside, carried_through, 
 async def test_retry_after_of_a_year_is_capped_and_not_awaited(outside, carried_through):
     await set_fault(outside.simulators, "openai", "/openai/v1/embeddings", "429 for a year")
 
-    refusal = await carried_through("429", lambda gateway: gateway.embed(["a loom"], outside.spender))
+    refusal = await carried_through("429", lambda gateway: gateway.embed(["a loom"], outside.cost_owner))
 
     assert (outside.clock.waits, 60 <= refusal.retry_after_s <= 300) == ([], True)
     assert await outside.asked(EMBEDDINGS) == [1]

@@ -29,7 +29,7 @@ def ask(outside, gateway):
     """Returns a function that sends prompts in sequence and returns the providers that answered."""
 
     async def ask(count=1):
-        return [(await gateway.answer(outside.question())).provider for _ in range(count)]
+        return [(await gateway.complete(outside.prompt())).provider for _ in range(count)]
 
     return ask
 
@@ -138,7 +138,7 @@ async def test_outage_of_both_providers_opens_both_breakers(outside, gateway, mo
 
     for _ in range(10):
         with pytest.raises(Exception, match="No model is available"):
-            await gateway.answer(outside.question())
+            await gateway.complete(outside.prompt())
         refusals += 1
 
     rows = await model_rows()

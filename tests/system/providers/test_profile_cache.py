@@ -23,7 +23,7 @@ class Reader:
         self._later = later
         before = await self._runs()
         read = await self._profiles.read(
-            name, analysis_type, spender=self._outside.spender, is_bypassed=is_bypassed
+            name, analysis_type, cost_owner=self._outside.cost_owner, is_bypassed=is_bypassed
         )
         assert len(read.profile.posts) == POSTS_NEEDED[analysis_type]
         return read.is_cached, await self._runs() - before

@@ -1,4 +1,4 @@
-"""Prompt caching: a repeated stable prefix costs less."""
+"""Prompt caching: a repeated prefix costs less."""
 
 import pytest
 
@@ -12,10 +12,10 @@ LONG = "The business sells looms to people who weave at home. " * 150
 async def test_repeated_prefix_costs_less(outside, books, model_rows, provider):
     if provider == "anthropic":
         await set_fault(outside.simulators, "openai", "/openai", "503")
-    gateway, stable = outside.gateway(), ("You judge profiles.", LONG)
+    gateway, cached_prefix = outside.gateway(), ("You judge profiles.", LONG)
 
     for _ in range(2):
-        await gateway.answer(outside.question(stable=stable))
+        await gateway.complete(outside.prompt(cached_prefix=cached_prefix))
 
     first, second = [row for row in await model_rows() if row["provider"] == provider]
     assert (first["tokens_cached"], second["tokens_cached"] > 1_000) == (0, True)

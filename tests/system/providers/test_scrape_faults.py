@@ -43,7 +43,7 @@ def read(outside):
         profiles = outside.profiles(**limits)
         async with asyncio.timeout(STUCK_S):
             try:
-                return await profiles.read(NAME, analysis_type, spender=outside.spender)
+                return await profiles.read(NAME, analysis_type, cost_owner=outside.cost_owner)
             except ProfilesUnavailable as refusal:
                 return refusal
 
@@ -114,7 +114,7 @@ async def test_apify_fault_during_abort(outside, scrape_rows, logs, fault, often
     await outside.simulators.latency(NEVER_ENDS)
     await set_fault(outside.simulators, "apify", RUNS, fault, often, "POST")
     source = outside.source(call_s=0.6, poll_s=0.3)
-    looking = asyncio.create_task(source.look(NAME, posts_max=12, spender=outside.spender))
+    looking = asyncio.create_task(source.fetch(NAME, posts_max=12, cost_owner=outside.cost_owner))
     await until(lambda: runs_of(outside, "running"))
 
     looking.cancel()

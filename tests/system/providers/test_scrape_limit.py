@@ -10,7 +10,7 @@ from tests.support import dual_client
 PROCESSES, LOOKS, AT_ONCE = 3, 40, 10
 
 
-@pytest.mark.parametrize("posts_max", [12, 50], ids=["one run a look", "two runs a look"])
+@pytest.mark.parametrize("posts_max", [12, 50], ids=["one run", "two runs"])
 async def test_scrape_limit_applies_across_processes(outside, addresses, scrape_rows, posts_max):
     await outside.simulators.latency({"route": "/apify/run", "distribution": "fixed", "ms": 60})
 
@@ -21,8 +21,8 @@ async def test_scrape_limit_applies_across_processes(outside, addresses, scrape_
         sources = [outside.source(database=database, slot_wait_s=60.0) for database in databases]
         await asyncio.gather(
             *(
-                sources[number % PROCESSES].look(
-                    f"weaver.number.{number}", posts_max=posts_max, spender=outside.spender
+                sources[number % PROCESSES].fetch(
+                    f"weaver.number.{number}", posts_max=posts_max, cost_owner=outside.cost_owner
                 )
                 for number in range(LOOKS)
             )

@@ -28,28 +28,35 @@ async def local(addresses, tmp_path_factory):
 
 
 @pytest.fixture
-def spender(account_id):
+def cost_owner(account_id):
     return CostOwner(account_id=account_id, run_id=uuid4())
 
 
-async def test_completions_and_their_rows_are_marked_simulated(local, spender, owner):
-    question = StructuredPrompt(
-        task=LIGHT, stable=("You judge.",), question="Who?", answer=Verdict, spender=spender
+async def test_completions_and_their_rows_are_marked_simulated(local, cost_owner, owner):
+    prompt = StructuredPrompt(
+        task=LIGHT,
+        cached_prefix=("You judge.",),
+        user_message="Who?",
+        output_type=Verdict,
+        cost_owner=cost_owner,
     )
 
-    answers = [await local.gateway.answer(question) for _ in range(2)]
-    texts = await local.gateway.embed(["a loom"], spender)
+    answers = [await local.resources.providers.gateway.complete(prompt) for _ in range(2)]
+    texts = await local.resources.providers.gateway.embed(["a loom"], cost_owner)
 
-    rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", spender.run_id)
+    rows = await owner.fetch("select * from ai_usage_logs where run_id = $1", cost_owner.run_id)
     assert [(answer.cache, answer.is_simulated) for answer in answers] == [("none", True), ("exact", True)]
     assert texts.is_simulated
     assert [row["is_simulated"] for row in rows] == [True] * 3
 
 
-async def test_profiles_and_their_rows_are_marked_simulated(local, spender, owner):
-    reads = [await local.profiles.read("ada.lovely", "deep", spender=spender) for _ in range(2)]
+async def test_profiles_and_their_rows_are_marked_simulated(local, cost_owner, owner):
+    reads = [
+        await local.resources.providers.profiles.read("ada.lovely", "deep", cost_owner=cost_owner)
+        for _ in range(2)
+    ]
 
-    rows = await owner.fetch("select * from scrape_logs where run_id = $1", spender.run_id)
+    rows = await owner.fetch("select * from scrape_logs where run_id = $1", cost_owner.run_id)
     assert [(read.is_cached, read.is_simulated) for read in reads] == [(False, True), (True, True)]
     assert [row["is_simulated"] for row in rows] == [True] * 2
 

@@ -76,7 +76,7 @@ class Outside:
     def __init__(self, simulators, database, books, folder, account_id):
         self.simulators = simulators
         self.clock = JumpingClock()
-        self.spender = CostOwner(account_id=account_id, run_id=uuid4())
+        self.cost_owner = CostOwner(account_id=account_id, run_id=uuid4())
         self._database = database
         self._books = books
         self._folder = folder
@@ -105,7 +105,7 @@ class Outside:
             clocks=self.clock.clocks(),
             **options,
         )
-        self._opened += [gateway, embeddings, *([answers] if answers else [])]
+        self._opened += [gateway, embeddings]
         return gateway
 
     def source(self, *, database=None, **limits):
@@ -130,13 +130,13 @@ class Outside:
         record = ProfileCacheMetrics(self._books.points)
         return ProfileReader(self.source(**limits), CachedProfiles(objects), record, now)
 
-    def question(self, task=LIGHT, **changes):
+    def prompt(self, task=LIGHT, **changes):
         asked = StructuredPrompt(
             task=task,
-            stable=("You judge profiles.", "The business sells looms."),
-            question=f"Who is {uuid4().hex}?",
-            answer=Verdict,
-            spender=self.spender,
+            cached_prefix=("You judge profiles.", "The business sells looms."),
+            user_message=f"Who is {uuid4().hex}?",
+            output_type=Verdict,
+            cost_owner=self.cost_owner,
         )
         return msgspec.structs.replace(asked, **changes)
 

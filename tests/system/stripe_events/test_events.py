@@ -284,7 +284,7 @@ async def test_run_cancelled_after_a_refund_of_its_credits_returns_none(
     await inbox.process_all(world.emit("checkout.session.completed", bought.id))
     run_id = uuid.uuid4()
     await owner.execute(
-        "select runs.start($1, $2, 'x', '{}', 100, 'analysis', 'nobody_listens')", tenant.account_id, run_id
+        "select runs.start($1, $2, 'x', '{}', 100, 'analysis', 'no_worker')", tenant.account_id, run_id
     )
     if kind == "refund":
         world.refunds["ch_1"] = [returned(bought.payment_id, 1500)]
@@ -350,7 +350,7 @@ async def test_event_with_an_unknown_price_is_parked(inbox, world, customer):
 
 async def test_event_parked_for_three_days_is_dead_lettered(inbox, world, owner):
     payload = world.emit("charge.refunded", "ch_1")
-    world.refunds["ch_1"] = [returned("pi_of_somebody_else", 100)]
+    world.refunds["ch_1"] = [returned("pi_of_another", 100)]
     await inbox.receive(payload)
     await owner.execute("update webhook_events set received_at = received_at - interval '3 days'")
 

@@ -48,7 +48,7 @@ async def rows(owner):
     return await owner.fetchval("select count(*) from webhook_events")
 
 
-@pytest.mark.parametrize("is_after", [False, True], ids=["not kept", "kept, and nobody knows"])
+@pytest.mark.parametrize("is_after", [False, True], ids=["not stored", "stored, without a response"])
 async def test_event_of_unknown_storage_is_answered_503_and_stored_once_on_redelivery(
     application, client, with_intake, owner, is_after
 ):

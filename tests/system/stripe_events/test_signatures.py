@@ -81,7 +81,7 @@ GOOD_ONES = {
 NO_EVENTS = {
     "no JSON": b"not json",
     "no UTF-8": BODY.replace(b"in_1", b"in_\xff"),
-    "no UTF-8 where nobody looks": BODY[:-1] + b', "more": "\xff"}',
+    "invalid UTF-8 in an unread field": BODY[:-1] + b', "more": "\xff"}',
     "half a character": BODY[:-1] + b', "more": "\\ud800"}',
     "990 deep": BODY[:-1] + b', "more": ' + b"[" * 990 + b"]" * 990 + b"}",
     "a list": b"[]",

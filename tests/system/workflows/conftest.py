@@ -89,7 +89,7 @@ async def firm(firm_addresses, simulator_process, tmp_path_factory):
 
 def listened(parts, listeners):
     listeners |= {workflow.kind: Listener(workflow) for workflow in parts.workflows}
-    workflows = tuple(Workflow(kind, listener.carry_out) for kind, listener in listeners.items())
+    workflows = tuple(Workflow(kind, listener.execute) for kind, listener in listeners.items())
     return dataclasses.replace(parts, workflows=workflows)
 
 

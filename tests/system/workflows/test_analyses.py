@@ -256,4 +256,3 @@ async def test_anonymous_visitor_gets_a_light_analysis_without_a_business(at_wor
     found = await until(result)
     assert found.username == order.username
     assert found.reasons
-    await visitors.close()

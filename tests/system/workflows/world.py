@@ -82,9 +82,9 @@ class HaltingSource:
         self._source = source
         self._halts = halts
 
-    async def look(self, username, *, posts_max, spender):
-        found = await self._source.look(username, posts_max=posts_max, spender=spender)
-        await self._halts.at(spender.run_id, "inside:scrape")
+    async def fetch(self, username, *, posts_max, cost_owner):
+        found = await self._source.fetch(username, posts_max=posts_max, cost_owner=cost_owner)
+        await self._halts.at(cost_owner.run_id, "inside:scrape")
         return found
 
 
@@ -99,20 +99,20 @@ class HaltingAnalyst:
         self.asked = []
         self.interrupted = []
 
-    async def answer(self, question):
-        self.asked.append(question.task)
-        if error := self.refusals.get(question.task):
+    async def complete(self, prompt):
+        self.asked.append(prompt.task)
+        if error := self.refusals.get(prompt.task):
             await until(lambda: set(self.asked) >= self.held)
             raise error
         try:
-            if question.task in self.held:
+            if prompt.task in self.held:
                 await asyncio.Event().wait()
-            answer = await self._gateway.answer(question)
-            await self._halts.at(question.spender.run_id, f"inside:{question.task.rpartition('.')[2]}")
+            completion = await self._gateway.complete(prompt)
+            await self._halts.at(prompt.cost_owner.run_id, f"inside:{prompt.task.rpartition('.')[2]}")
         except asyncio.CancelledError:
-            self.interrupted.append(question.task)
+            self.interrupted.append(prompt.task)
             raise
-        return answer
+        return completion
 
     def reset(self):
         for seen in (self.refusals, self.held, self.asked, self.interrupted):
@@ -144,7 +144,7 @@ async def opened(place, simulators_address, *, go_on=None, **limits):
         )
         looked_up = outside.profiles(slot_wait_s=60.0, **limits)
         profiles = ProfileReader(
-            HaltingSource(looked_up.source, halts), looked_up.known, looked_up.record, looked_up.now
+            HaltingSource(looked_up.source, halts), looked_up.cache, looked_up.record, looked_up.now
         )
         analyst = HaltingAnalyst(outside.gateway(), halts)
         stored = save_result(database)

@@ -12,16 +12,16 @@ class Away(Unavailable):
 async def test_failed_service_is_restarted_and_services_run_until_stopped(monkeypatch):
     monkeypatch.setattr("core.processes.background.RETRY_INTERVAL_S", 0.0)
     stopping = asyncio.Event()
-    told: list[str] = []
+    events: list[str] = []
 
     async def steady(stopping: asyncio.Event) -> None:
-        told.append("steady")
+        events.append("steady")
         await stopping.wait()
-        told.append("steady ends")
+        events.append("steady ends")
 
     async def fails_twice(stopping: asyncio.Event) -> None:
-        told.append("fails")
-        match told.count("fails"):
+        events.append("fails")
+        match events.count("fails"):
             case 1:
                 raise Away
             case 2:
@@ -31,4 +31,4 @@ async def test_failed_service_is_restarted_and_services_run_until_stopped(monkey
 
     await run_services({"steady": steady, "fails": fails_twice}, stopping)
 
-    assert told == ["steady", "fails", "fails", "fails", "steady ends"]
+    assert events == ["steady", "fails", "fails", "fails", "steady ends"]

@@ -9,7 +9,7 @@ import httpx
 from core.cli.client.api_client import Api
 from core.cli.client.connection import LOOPBACK_NAMES
 from features.billing.controllers.schemas import CheckoutResponse
-from features.credits.controllers.credits import BalanceResponse
+from features.credits.domain.ledger import Balance
 
 PATH = "/v1/billing"
 SIMULATED_PAGE = "/stripe/pay/"  # path of the simulator's checkout page; Stripe's own is on another host
@@ -57,7 +57,7 @@ def is_simulated(url: str) -> bool:
 
 
 async def credits_available(api: Api) -> int:
-    return (await api.get("/v1/credits/balance", BalanceResponse)).credits_available
+    return (await api.get("/v1/credits/balance", Balance)).credits_available
 
 
 async def _wait_until_completed(api: Api, checkout: CheckoutResponse) -> CheckoutResponse:

@@ -17,11 +17,10 @@ from core.cli.output.report import analysis_report
 from core.cli.output.run_text import outcome_text, subject_of
 from core.cli.output.run_watcher import EXIT_CODES, watch_run
 from features.analysis.controllers.analysis_schemas import AnalysisResponse
-from features.analysis.controllers.quote_schemas import QuoteResponse
-from features.analysis.controllers.start_schemas import StartedResponse
+from features.analysis.controllers.start_schemas import QuoteResponse, StartedResponse
 from features.analysis.domain.errors import UsernameInvalid
 from features.analysis.domain.profile.profile import username_of
-from features.costs.controllers.runs import RunCostsResponse
+from features.costs.controllers.schemas import RunCostsResponse
 from features.runs.domain.view import RunResponse
 from shared.text import plain
 

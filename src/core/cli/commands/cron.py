@@ -9,7 +9,7 @@ from core.cli.client.api_client import Api, Json, Page
 from core.cli.client.connection import AS_JSON, uses_api
 from core.cli.client.runtime import error_console
 from core.cli.output.renderer import show_items, show_object
-from features.operations.controllers.cron_schemas import CronRunResponse
+from features.operations.controllers.cron import CronRunResponse
 
 PATH = "/v1/admin/cron"
 POLL_INTERVAL_S = 0.5

@@ -19,7 +19,7 @@ from core.wiring.bootstrap import apply_migrations, database_addresses, local_is
 from core.wiring.slice import migration_folders
 from core.wiring.slices import SLICES
 from features.costs.application.reports import DAYS_DEFAULT, DAYS_MAX, CostReports, Report
-from features.costs.controllers.money import dollars
+from features.costs.controllers.schemas import dollars
 from features.costs.domain.reports import CostLine
 from features.credits.application.maintenance import CreditMaintenance
 from features.credits.domain.ledger import Finding

@@ -12,9 +12,9 @@ from core.cli.client.runtime import console
 from core.cli.output.renderer import cell, counted, items_table
 from core.cli.output.run_text import charge_text
 from features.analysis.controllers.bulk_schemas import BulkItemResponse
-from features.credits.controllers.csv_export import csv_line
 from features.leads.domain.leads import Lead
 from features.runs.domain.view import RunResponse
+from shared.http.csv_export import csv_line
 from shared.text import plain
 
 ITEMS_MAX = 1_000_000

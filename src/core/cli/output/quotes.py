@@ -5,7 +5,7 @@ from typing import Any
 from rich.table import Table
 
 from core.cli.output.renderer import cell, counted
-from features.analysis.controllers.quote_schemas import QuoteResponse
+from features.analysis.controllers.start_schemas import QuoteResponse
 
 
 def quote_table(quote: QuoteResponse, request: dict[str, Any]) -> Table:

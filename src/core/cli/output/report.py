@@ -16,7 +16,7 @@ from features.analysis.controllers.model_output_schemas import (
     PersonalityResponse,
     ReasonResponse,
 )
-from features.costs.controllers.runs import RunCostsResponse
+from features.costs.controllers.schemas import RunCostsResponse
 from features.runs.domain.view import RunResponse
 from shared.text import plain
 

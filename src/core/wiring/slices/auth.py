@@ -15,11 +15,9 @@ from features.auth.application.authentication import Authenticator
 from features.auth.application.invitations import Invitations
 from features.auth.application.members import Members
 from features.auth.application.ports import InvitationMail
-from features.auth.controllers.accounts import AccountsController
+from features.auth.controllers.accounts import AccountsController, IdentityController
 from features.auth.controllers.api_keys import ApiKeysController
-from features.auth.controllers.identity import IdentityController
-from features.auth.controllers.invitations import InvitationsController
-from features.auth.controllers.members import MembersController
+from features.auth.controllers.members import InvitationsController, MembersController
 from features.operations.domain.retention import ACCOUNTS_PER_BATCH, RetentionRule
 from infrastructure.database.auth.accounts import (
     PostgresAccounts,
@@ -87,8 +85,8 @@ def _signing_keys(resources: Resources) -> Keys:
         )
     except KeyInvalid:
         kind = KEY_KINDS[identity.algorithm]
-        wrong = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind} in PEM."
-        raise InvalidSettings(settings.environment, [wrong]) from None
+        error = f"OSLIRA_JWT_PUBLIC_KEY is not the public half of {kind} in PEM."
+        raise InvalidSettings(settings.environment, [error]) from None
 
 
 def _invitation_mail(resources: Resources) -> InvitationMail:

@@ -32,9 +32,8 @@ from features.billing.application.stripe_events.receive import StripeEventReceiv
 from features.billing.application.subscription_sync import SubscriptionSync
 from features.billing.application.subscriptions import Subscriptions
 from features.billing.controllers.checkouts import CheckoutsController
-from features.billing.controllers.stripe_events import InboxController
-from features.billing.controllers.stripe_webhook import PATH as STRIPE_WEBHOOK_PATH
-from features.billing.controllers.stripe_webhook import StripeWebhookController
+from features.billing.controllers.stripe_events import PATH as STRIPE_WEBHOOK_PATH
+from features.billing.controllers.stripe_events import InboxController, StripeWebhookController
 from features.billing.controllers.subscriptions import SubscriptionsController
 from features.operations.domain.jobs import Job
 from features.operations.domain.retention import RetentionRule

@@ -5,8 +5,7 @@ from datetime import timedelta
 from core.wiring.slice import ApiParts, Resources, Slice
 from features.costs.application.reports import CostReports
 from features.costs.application.run_costs import RunCosts
-from features.costs.controllers.reports import CostReportsController
-from features.costs.controllers.runs import RunCostsController
+from features.costs.controllers.reports import CostReportsController, RunCostsController
 from features.operations.domain.retention import RetentionRule
 from infrastructure.database.costs.reports import PostgresCostFigures
 from shared.clock import utc_now

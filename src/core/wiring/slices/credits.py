@@ -5,12 +5,9 @@ from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
 from features.credits.application.adjustments import Adjustments
 from features.credits.application.balances import Balances
 from features.credits.application.grants import Grants
-from features.credits.application.holds import Holds
 from features.credits.application.maintenance import CreditMaintenance
 from features.credits.application.statements import Statements
-from features.credits.controllers.adjustments import AdjustmentsController
 from features.credits.controllers.administration import CreditsAdministrationController
-from features.credits.controllers.audits import AuditsController
 from features.credits.controllers.credits import CreditsController
 from features.operations.application.retention import LotExpiryJob
 from features.operations.domain.jobs import Job
@@ -25,7 +22,6 @@ def _api(resources: Resources) -> ApiParts:
         dependencies={
             "balances": Balances(reader),
             "statements": Statements(reader),
-            "holds": Holds(ledger),
             "grants": Grants(ledger),
             "adjustments": Adjustments(ledger),
             "upkeep": CreditMaintenance(ledger),
@@ -36,12 +32,12 @@ def _api(resources: Resources) -> ApiParts:
 def _worker(resources: Resources) -> WorkerParts:
     session = resources.database.admin("cron")
     expiry = LotExpiryJob(CreditMaintenance(PostgresLedger(session)), PostgresRetention(session))
-    return WorkerParts(job_handlers={"lot-expiry": expiry.carry_out})
+    return WorkerParts(job_handlers={"lot-expiry": expiry.run})
 
 
 CREDITS = Slice(
     name="credits",
-    controllers=(CreditsController, CreditsAdministrationController, AdjustmentsController, AuditsController),
+    controllers=(CreditsController, CreditsAdministrationController),
     jobs=(
         Job(
             name="lot-expiry",

@@ -60,7 +60,7 @@ def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={
             "cron": Cron(resources.jobs, CronSchedule(), cron, cron),
-            "acts": AuditEntries(audit_log),
+            "audit_log": AuditEntries(audit_log),
             "audit_recorder": AuditRecorder(audit_log),
         }
     )
@@ -72,10 +72,10 @@ def _worker(resources: Resources) -> WorkerParts:
     traces = Purge(retention, resources.retention("progress-expiry"))
     return WorkerParts(
         job_handlers={
-            "daily-cleanup": Purge(retention, resources.retention("daily-cleanup")).carry_out,
-            "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention).carry_out,
-            "cache-expiry": Purge(retention, resources.retention("cache-expiry")).carry_out,
-            "progress-expiry": ProgressExpiry(runs, traces).carry_out,
+            "daily-cleanup": Purge(retention, resources.retention("daily-cleanup")).run,
+            "failed-analysis-cleanup": StalledRunJob(runs, PostgresCron(session), retention).run,
+            "cache-expiry": Purge(retention, resources.retention("cache-expiry")).run,
+            "progress-expiry": ProgressExpiry(runs, traces).run,
         }
     )
 

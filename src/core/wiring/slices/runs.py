@@ -13,8 +13,7 @@ from features.runs.application.event_stream import RunEventStreams
 from features.runs.application.live_runs import LiveRuns
 from features.runs.application.retries import Cancellations, Retries
 from features.runs.application.run_queries import RunQueries
-from features.runs.controllers.refund_policy import RefundPolicyController
-from features.runs.controllers.runs import RunsController
+from features.runs.controllers.runs import RefundPolicyController, RunsController
 from infrastructure.database.listener import Listener
 from infrastructure.database.runs.run_queries import PostgresMeasurements, PostgresRetries, PostgresRunQueries
 from infrastructure.database.runs.runs import PostgresRuns
@@ -54,7 +53,9 @@ def _listener(resources: Resources, live: LiveRuns) -> Listener:
         return (await current_addresses(resources.runtime, resources.addresses)).admin
 
     notifications = RunNotifications(live)
-    return Listener(admin_url, CHANNELS, hear=notifications.hear, hear_state=notifications.hear_state)
+    return Listener(
+        admin_url, CHANNELS, hear=notifications.on_notification, hear_state=notifications.on_connection_change
+    )
 
 
 RUNS = Slice(

@@ -10,9 +10,8 @@ from features.operations.domain.retention import RetentionRule
 from features.webhooks.application.deliveries import Deliveries
 from features.webhooks.application.endpoints import Endpoints
 from features.webhooks.application.send_delivery import SendDelivery
-from features.webhooks.controllers.deliveries import DeliveriesController, EndpointDeliveriesController
+from features.webhooks.controllers.deliveries import DeliveriesController
 from features.webhooks.controllers.endpoints import EndpointsController
-from features.webhooks.controllers.secrets import SecretsController
 from features.webhooks.domain.signature import SigningSecrets
 from infrastructure.database.webhooks.deliveries import PostgresDeliveries
 from infrastructure.database.webhooks.endpoints import PostgresEndpoints
@@ -30,7 +29,7 @@ def egress_policy(settings: Settings) -> IpPolicy:
     """A local environment allows any port and plain HTTP, because local receivers have no certificate."""
     if not settings.is_local:
         return IpPolicy()
-    allowed = tuple(ip_network(text) for text in settings.notices.egress_allow)
+    allowed = tuple(ip_network(text) for text in settings.webhooks.egress_allow)
     return IpPolicy(https_only=False, ports=None, allowed=allowed)
 
 
@@ -62,13 +61,13 @@ def _guard(settings: Settings) -> SsrfGuard:
 
 
 def _secrets(settings: Settings) -> SigningSecrets:
-    key = settings.notices.signing_key
+    key = settings.webhooks.signing_key
     return SigningSecrets(key.encode() if key else local_key(settings.data_dir / "webhooks" / "signing.key"))
 
 
 WEBHOOKS = Slice(
     name="webhooks",
-    controllers=(EndpointsController, SecretsController, DeliveriesController, EndpointDeliveriesController),
+    controllers=(EndpointsController, DeliveriesController),
     retention={"daily-cleanup": (RetentionRule("public.webhook_messages", timedelta(days=30)),)},
     api=_api,
     worker=_worker,

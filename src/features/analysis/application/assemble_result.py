@@ -35,7 +35,7 @@ class AnalysisRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_fresh: bool
 
     @property
-    def spender(self) -> CostOwner:
+    def cost_owner(self) -> CostOwner:
         return CostOwner(account_id=self.account_id, user_id=self.user_id, run_id=self.run_id)
 
 
@@ -69,7 +69,7 @@ def prepare(request: AnalysisRequest, read: ReadProfile, business: Business) -> 
         facts=facts,
         fit=fit,
         excerpt=excerpt,
-        prompts=prompts_for(request.analysis_type, business, facts, fit, excerpt, request.spender),
+        prompts=prompts_for(request.analysis_type, business, facts, fit, excerpt, request.cost_owner),
         allowed_words=allowed_words(business.prompt_prefix, request.username),
     )
 

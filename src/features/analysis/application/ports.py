@@ -30,13 +30,13 @@ class ProfileSource(Protocol):
     provider's run.
     """
 
-    async def look(self, username: str, *, posts_max: int, spender: CostOwner) -> Scrape: ...
+    async def fetch(self, username: str, *, posts_max: int, cost_owner: CostOwner) -> Scrape: ...
 
 
 class CompletionProvider(Protocol):
     """Implemented by the AI gateway."""
 
-    async def answer(self, question: StructuredPrompt[T]) -> Completion[T]: ...
+    async def complete(self, prompt: StructuredPrompt[T]) -> Completion[T]: ...
 
 
 class ProfileCache(Protocol):
@@ -48,16 +48,16 @@ class ProfileCache(Protocol):
         """Returns the newest entry that was fetched with at least ``posts_min`` posts requested."""
         ...
 
-    async def keep(self, username: str, scrape: Scrape) -> None: ...
+    async def save(self, username: str, scrape: Scrape) -> None: ...
 
-    async def forget(self, username: str) -> None: ...
+    async def delete(self, username: str) -> None: ...
 
 
 class CacheRecord(Protocol):
     """Accepts a data point and returns immediately. Never raises."""
 
     def __call__(
-        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: CostOwner
+        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, cost_owner: CostOwner
     ) -> None: ...
 
 
@@ -102,7 +102,7 @@ class AnalysisRecord(Protocol):
         cost_nanodollars: int | None,
         duration_ms: float,
         score: float | None,
-        spender: CostOwner,
+        cost_owner: CostOwner,
     ) -> None: ...
 
 

@@ -26,7 +26,7 @@ from shared.single_flight import SingleFlight
 
 Reason = Verdict | Literal["absent", "bypassed", "shared"]
 
-REFUSALS: dict[Outcome, type[DomainError]] = {
+INACCESSIBLE: dict[Outcome, type[DomainError]] = {
     "private": ProfileIsPrivate,
     "not_found": ProfileNotFound,
     "restricted": ProfileRestricted,
@@ -55,62 +55,66 @@ class ProfileReader:
     """Raises ProfileIsPrivate, ProfileNotFound, ProfileRestricted and ProfilesUnavailable."""
 
     source: ProfileSource
-    known: ProfileCache
+    cache: ProfileCache
     record: CacheRecord
     now: Clock
-    _looks: SingleFlight[ProfileRead] = field(default_factory=SingleFlight[ProfileRead])
+    _fetches: SingleFlight[ProfileRead] = field(default_factory=SingleFlight[ProfileRead])
 
     async def read(
-        self, username: str, analysis_type: AnalysisType, *, spender: CostOwner, is_bypassed: bool = False
+        self, username: str, analysis_type: AnalysisType, *, cost_owner: CostOwner, is_bypassed: bool = False
     ) -> ReadProfile:
         """Fetches the profile when no cached scrape is fresh enough or the cache is bypassed. Concurrent
         readers share one fetch (single flight); its cost belongs to the first reader.
         """
         username = username_of(username)
-        reason, known = ("bypassed", None) if is_bypassed else await self._recall(username, analysis_type)
-        if known is not None and reason == "hit":
-            self._note(reason, username, known, spender)
-            return self._delivered(username, analysis_type, ProfileRead(known), is_cached=True)
-        look_key = (username, POSTS_NEEDED[analysis_type])
-        is_shared = look_key in self._looks
-        self._note("shared" if is_shared else reason, username, known, spender)
+        reason, cached = (
+            ("bypassed", None) if is_bypassed else await self._find_cached(username, analysis_type)
+        )
+        if cached is not None and reason == "hit":
+            self._record_lookup(reason, username, cached, cost_owner)
+            return self._delivered(username, analysis_type, ProfileRead(cached), is_cached=True)
+        fetch_key = (username, POSTS_NEEDED[analysis_type])
+        is_shared = fetch_key in self._fetches
+        self._record_lookup("shared" if is_shared else reason, username, cached, cost_owner)
         # A failed fetch raises even if an older scrape is cached, because the customer pays for an analysis
         # of current data.
-        look = await self._looks.join(look_key, partial(self._look, *look_key, spender))
-        return self._delivered(username, analysis_type, look, is_cached=is_shared)
+        fetched = await self._fetches.join(fetch_key, partial(self._fetch, *fetch_key, cost_owner))
+        return self._delivered(username, analysis_type, fetched, is_cached=is_shared)
 
-    async def _recall(self, username: str, analysis_type: AnalysisType) -> tuple[Reason, Scrape | None]:
-        known = await self.known.find(username, posts_min=POSTS_NEEDED[analysis_type])
-        if known is None and POSTS_NEEDED[analysis_type] > DEPTHS[0]:
-            known = await self.known.find(username, posts_min=DEPTHS[0])
-        return (judge(known, analysis_type, self.now()) if known else "absent"), known
+    async def _find_cached(self, username: str, analysis_type: AnalysisType) -> tuple[Reason, Scrape | None]:
+        cached = await self.cache.find(username, posts_min=POSTS_NEEDED[analysis_type])
+        if cached is None and POSTS_NEEDED[analysis_type] > DEPTHS[0]:
+            cached = await self.cache.find(username, posts_min=DEPTHS[0])
+        return (judge(cached, analysis_type, self.now()) if cached else "absent"), cached
 
-    async def _look(self, username: str, posts_max: int, spender: CostOwner) -> ProfileRead:
-        scrape = await self.source.look(username, posts_max=posts_max, spender=spender)
-        known = await asyncio.gather(*(self.known.find(username, posts_min=depth) for depth in DEPTHS))
+    async def _fetch(self, username: str, posts_max: int, cost_owner: CostOwner) -> ProfileRead:
+        scrape = await self.source.fetch(username, posts_max=posts_max, cost_owner=cost_owner)
+        cached = await asyncio.gather(*(self.cache.find(username, posts_min=depth) for depth in DEPTHS))
         # After a change, older scrapes of every depth are removed; they would keep serving other analyses.
         found: dict[Change, None] = dict.fromkeys(
-            change for older in known if older for change in changes(older, scrape)
+            change for older in cached if older for change in changes(older, scrape)
         )
         if found:
-            await self.known.forget(username)
-        await self.known.keep(username, scrape)
+            await self.cache.delete(username)
+        await self.cache.save(username, scrape)
         return ProfileRead(scrape, tuple(found))
 
-    def _note(self, reason: Reason, username: str, known: Scrape | None, spender: CostOwner) -> None:
+    def _record_lookup(
+        self, reason: Reason, username: str, cached: Scrape | None, cost_owner: CostOwner
+    ) -> None:
         self.record(
             is_hit=reason in {"hit", "shared"},
             reason=reason,
             username=username,
-            age_s=age_s(known, self.now()) if known else None,
-            spender=spender,
+            age_s=age_s(cached, self.now()) if cached else None,
+            cost_owner=cost_owner,
         )
 
     def _delivered(
-        self, username: str, analysis_type: AnalysisType, look: ProfileRead, *, is_cached: bool
+        self, username: str, analysis_type: AnalysisType, read: ProfileRead, *, is_cached: bool
     ) -> ReadProfile:
-        scrape = look.scrape
-        if error := REFUSALS.get(scrape.outcome):
+        scrape = read.scrape
+        if error := INACCESSIBLE.get(scrape.outcome):
             raise error(username=username)
         assert scrape.profile is not None  # a scrape with the outcome ok has a profile
         # A deeper cached scrape must not change the result of a light analysis.
@@ -122,5 +126,5 @@ class ProfileReader:
             is_cached=is_cached,
             is_simulated=scrape.is_simulated,
             provider=scrape.provider,
-            changes=look.changes,
+            changes=read.changes,
         )

@@ -19,9 +19,9 @@ from features.analysis.domain.scoring.ideal_customer import IdealCustomer
 from shared.caller import Caller
 from shared.clock import Clock
 
-Known = tuple[bool, Eligibility | None]
+OwnResult = tuple[bool, Eligibility | None]
 
-NOTHING_KNOWN: Known = (False, None)
+NO_FETCH: OwnResult = (False, None)
 
 
 class RefundTerm(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,11 +68,11 @@ class Quotes:
     now: Clock
 
     async def quote(self, caller: Caller, order: NewAnalysis) -> Quote:
-        assert order.business_profile_id is not None, "visitors pay nothing"
+        assert order.business_profile_id is not None, "an anonymous analysis costs nothing"
         terms = await self.terms.terms(caller, order.business_profile_id, dedup_key=order.dedup_key)
         times = await self.durations.of(order.kind)
         is_cached, checks = (
-            NOTHING_KNOWN if order.is_fresh else await self._known(caller, order, terms.customer)
+            NO_FETCH if order.is_fresh else await self._own_result(caller, order, terms.customer)
         )
         return Quote(
             credits=await self.prices.credits(order.analysis_type),
@@ -83,10 +83,10 @@ class Quotes:
             refund=self.refund,
         )
 
-    async def _known(self, caller: Caller, order: NewAnalysis, customer: IdealCustomer) -> Known:
+    async def _own_result(self, caller: Caller, order: NewAnalysis, customer: IdealCustomer) -> OwnResult:
         """Uses only the account's own runs: the profile cache would reveal fetches of other accounts."""
         now = self.now()
         for fetch in await self.fetches.fetches(caller, order):
             if judge(fetch, order.analysis_type, now) == "hit":
                 return True, fetch.eligibility(customer)
-        return NOTHING_KNOWN
+        return NO_FETCH

@@ -29,7 +29,7 @@ class RunMetrics:
             cost_nanodollars=run.cost_nanodollars,
             duration_ms=duration_ms,
             score=score,
-            spender=request.spender,
+            cost_owner=request.cost_owner,
         )
         for alert in alerts(
             request.analysis_type,

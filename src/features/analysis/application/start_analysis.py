@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 from features.analysis.application.ports import AnalysisRuns, Prices, RunPayer, StartedRun
-from features.analysis.domain.errors import KeyNeverSpends
+from features.analysis.domain.errors import KeyCannotSpend
 from features.analysis.domain.requests import NewAnalysis
 from shared.caller import Caller
 from shared.ids import RunId
@@ -20,10 +20,10 @@ class StartAnalysis:
 
 
 def payer_of(caller: Caller) -> RunPayer:
-    """Raises KeyNeverSpends."""
+    """Raises KeyCannotSpend."""
     if caller.is_test:
-        raise KeyNeverSpends
-    assert caller.chosen_account is not None, "who may write was looked up in one account"
+        raise KeyCannotSpend
+    assert caller.chosen_account is not None, "a caller with write permission has one account"
     if caller.kind == "api_key":
         return RunPayer(account_id=caller.chosen_account, api_key_id=caller.id)
     return RunPayer(account_id=caller.chosen_account, user_id=caller.user_id)

@@ -12,7 +12,7 @@ from features.analysis.application.assemble_result import (
     prepare,
 )
 from features.analysis.application.ports import Businesses, CompletionProvider
-from features.analysis.application.profile_reader import REFUSALS, ProfileReader, ReadProfile
+from features.analysis.application.profile_reader import INACCESSIBLE, ProfileReader, ReadProfile
 from features.analysis.domain.analysis import ModelOutputs
 from features.analysis.domain.eligibility import CheckOutcome, Eligibility, check_eligibility
 from features.analysis.domain.errors import (
@@ -28,7 +28,7 @@ from shared.ids import AnalysisType
 
 # Letters times search terms. Above this number the comparison runs in a thread, to keep the event loop free.
 COMPARISONS_MAX = 500_000
-OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in REFUSALS.items()}
+OUTCOMES: dict[type[Exception], CheckOutcome] = {error: outcome for outcome, error in INACCESSIBLE.items()}
 
 
 class ScrapedProfile(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class AnalysisSteps:
             read = await self.profiles.read(
                 request.username,
                 request.analysis_type,
-                spender=request.spender,
+                cost_owner=request.cost_owner,
                 is_bypassed=request.is_fresh,
             )
         except (ProfileIsPrivate, ProfileNotFound, ProfileRestricted) as error:
@@ -72,7 +72,7 @@ class AnalysisSteps:
 
     async def complete(self, name: str, prepared: AnalysisInput) -> CompletedPrompt:
         """Raises ModelsUnavailable, CompletionMalformed, CompletionRefused and PromptRejected."""
-        completion = await self.completions.answer(prepared.prompts[name])
+        completion = await self.completions.complete(prepared.prompts[name])
         cleaned = clean_answer(completion.value, prepared.allowed_words)
         return CompletedPrompt(
             answers=msgspec.structs.replace(ModelOutputs(), **{name: cleaned.answer}),

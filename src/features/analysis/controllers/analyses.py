@@ -1,46 +1,42 @@
 """Routes that start, quote, list and read analyses."""
 
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from features.analysis.application.analyses import Analyses
 from features.analysis.application.ports import AnalysisFilter
 from features.analysis.application.quotes import Quotes
 from features.analysis.application.start_analysis import StartAnalysis
 from features.analysis.controllers.analysis_schemas import (
-    AnalysesResponse,
+    AnalysisEntryResponse,
     AnalysisResponse,
-    analysis_out,
-    entry_out,
+    analysis_response,
+    entry_response,
 )
-from features.analysis.controllers.examples import ANALYSIS_EXAMPLE, ENTRY_EXAMPLE
-from features.analysis.controllers.quote_schemas import QUOTE_EXAMPLE, QuoteResponse, quote_out
-from features.analysis.controllers.request_schemas import AnalysisBody
 from features.analysis.controllers.start_schemas import (
     POLL_AFTER_S,
-    STARTED_EXAMPLE,
+    QuoteResponse,
+    StartAnalysisRequest,
     StartedResponse,
-    started_out,
+    quote_response,
+    started_response,
 )
-from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
-from shared.http.problems import problem_responses
-from shared.http.response_headers import RETRY_AFTER, RUN_LOCATION
+from shared.http.parameters import AuthenticatedRequest, Cursor, Limit
+from shared.http.responses import RETRY_AFTER, RUN_LOCATION, ok, problems
 from shared.http.route_policy import counts_as, needs
 from shared.ids import AnalysisType, BusinessProfileId, LeadId, RunId
 from shared.middleware.idempotency import effect_id
+from shared.pagination import Page
 
-OfLead = Annotated[UUID | None, QueryParameter(description="Of this lead alone.")]
-OfType = Annotated[AnalysisType | None, QueryParameter(name="type", description="Of this type alone.")]
-OfBusiness = Annotated[UUID | None, QueryParameter(description="Of this business profile alone.")]
-Kept = NamedDependency[Analyses]
-Asked = Request[Caller, Any, Any]
+LeadQuery = Annotated[UUID | None, QueryParameter(description="Only analyses of this lead.")]
+BusinessQuery = Annotated[UUID | None, QueryParameter(description="Only analyses for this business profile.")]
+TypeQuery = Annotated[
+    AnalysisType | None, QueryParameter(name="type", description="Only analyses of this type.")
+]
 
 
 class AnalysesController(Controller):
@@ -50,99 +46,73 @@ class AnalysesController(Controller):
 
     @post(
         "/",
-        operation_id="startAnalysis",
-        summary="Analyse a profile",
         status_code=202,
         opt={**needs("runs:write"), **counts_as("analysis")},
         response_headers=(RUN_LOCATION, RETRY_AFTER),
         responses={
-            202: ResponseSpec(
-                StartedResponse,
-                description="The run; `Location` is where to follow it",
-                examples=[Example(value=STARTED_EXAMPLE)],
-            ),
-            200: ResponseSpec(
-                QuoteResponse,
-                description="With `dry_run=true`: what it would cost",
-                examples=[Example(value=QUOTE_EXAMPLE)],
-            ),
-            **problem_responses(402),
+            202: ok(StartedResponse, "The queued run; `Location` is its status URL"),
+            200: ok(QuoteResponse, "With `dry_run=true`: the price and the estimated duration"),
+            **problems(402),
         },
     )
-    async def start(
+    async def start_analysis(
         self,
-        request: Asked,
-        data: AnalysisBody,
+        request: AuthenticatedRequest,
+        data: JSONBody[StartAnalysisRequest],
         analysis_starts: NamedDependency[StartAnalysis],
         quotes: NamedDependency[Quotes],
         dry_run: FromQuery[bool] = False,  # noqa: FBT002  a query has names
     ) -> Response[StartedResponse | QuoteResponse]:
-        """Analyse a profile on behalf of a business. The price is set aside now and charged by how the run
-        ends, see `GET /v1/refund-policy`. While the same analysis is in progress you get its run, and pay
-        once.
+        """Analyse a profile for a business.
 
-        With `dry_run=true` nothing is started: you learn the price, whether you can afford it, and how long
-        it will take once it is its turn. `is_cached` and `checks` state what runs of your own account found
-        out about the profile recently. A test key can ask for nothing else.
+        The price is held now and charged when the run ends, see `GET /v1/refund-policy`. While the same
+        analysis is in progress, the response contains its run and nothing more is charged.
+
+        With `dry_run=true` nothing is started: the response contains the price, whether the account can
+        afford it, and the estimated duration after the run starts. `is_cached` and `checks` use only what
+        your own account fetched recently. A test key can only send dry runs.
         """
         if dry_run:
-            return Response(quote_out(await quotes.quote(request.user, data.order)), status_code=200)
+            quote = await quotes.quote(request.user, data.analysis)
+            return Response(quote_response(quote), status_code=200)
         run_id = RunId(effect_id(request.scope))
-        out = started_out(await analysis_starts.start(request.user, run_id, data.order))
-        headers = {"Location": out.poll_url, "Retry-After": POLL_AFTER_S}
-        return Response(out, status_code=202, headers=headers)
+        started = started_response(await analysis_starts.start(request.user, run_id, data.analysis))
+        return Response(started, headers={"Location": started.poll_url, "Retry-After": POLL_AFTER_S})
 
-    @get(
-        "/",
-        operation_id="listAnalyses",
-        summary="List",
-        responses={
-            200: ResponseSpec(
-                AnalysesResponse,
-                description="A page",
-                examples=[Example(value={"items": [ENTRY_EXAMPLE], "next_cursor": None})],
-            ),
-        },
-    )
-    async def page(
+    @get("/")
+    async def list_analyses(
         self,
-        request: Asked,
-        analyses: Kept,
-        lead_id: OfLead = None,
-        business_profile_id: OfBusiness = None,
-        analysis_type: OfType = None,
+        request: AuthenticatedRequest,
+        analyses: NamedDependency[Analyses],
+        lead_id: LeadQuery = None,
+        business_profile_id: BusinessQuery = None,
+        analysis_type: TypeQuery = None,
         cursor: Cursor = None,
         limit: Limit = 50,
-    ) -> AnalysesResponse:
-        """What the account's runs have delivered, newest first, as far back as the account's plan goes.
-        Those of deleted leads are not among them.
+    ) -> Page[AnalysisEntryResponse]:
+        """List the account's analyses, newest first, as far back as the account's plan allows.
+
+        Analyses of deleted leads are not included.
         """
-        only = AnalysisFilter(
+        analysis_filter = AnalysisFilter(
             lead_id=lead_id and LeadId(lead_id),
             business_profile_id=business_profile_id and BusinessProfileId(business_profile_id),
             analysis_type=analysis_type,
         )
-        page = await analyses.page(request.user, only, cursor=cursor, limit=limit)
-        return AnalysesResponse(
-            items=[entry_out(entry) for entry in page.items], next_cursor=page.next_cursor
-        )
+        page = await analyses.page(request.user, analysis_filter, cursor=cursor, limit=limit)
+        return page.map(entry_response)
 
-    @get(
-        "/{analysis_id:uuid}",
-        operation_id="getAnalysis",
-        summary="Get",
-        responses={
-            200: ResponseSpec(
-                AnalysisResponse, description="All of it", examples=[Example(value=ANALYSIS_EXAMPLE)]
-            ),
-        },
-    )
-    async def read(self, request: Asked, analysis_id: FromPath[UUID], analyses: Kept) -> AnalysisResponse:
-        """An analysis has its run's id, and is here from the moment its run has completed. However old it
-        is, it can be read by its id.
+    @get("/{analysis_id:uuid}")
+    async def get_analysis(
+        self, request: AuthenticatedRequest, analysis_id: FromPath[UUID], analyses: NamedDependency[Analyses]
+    ) -> AnalysisResponse:
+        """Get an analysis by its id, which is the id of its run.
 
-        `components` are the parts of the score, each with the numbers it rests on. Answers and reasons name
-        posts by their `label`, components by their `id`; `evidence` has both. `removals` is what was taken
-        out of the models' answers because strangers' text may have put it there.
+        It is available when its run has completed, and at any age.
+
+        `components` are the parts of the score, each with the numbers that it is based on. Model outputs and
+        reasons refer to posts by their `label`, components by their `id`; `evidence` contains both.
+        `removals` lists text that was removed from model outputs because a profile's text may have injected
+        it.
         """
-        return analysis_out(await analyses.get(request.user, RunId(analysis_id)))
+        return analysis_response(await analyses.get(request.user, RunId(analysis_id)))

@@ -10,8 +10,9 @@ from features.analysis.controllers.model_output_schemas import AnswersResponse, 
 from features.analysis.domain.analysis import AnalysisEntry, EvidencePost, StoredAnalysis
 from features.analysis.domain.profile.facts import Facts
 from features.analysis.domain.prompting.output_sanitizer import Removal
-from features.analysis.domain.scoring.icp_match import IcpMatch, Match
+from features.analysis.domain.scoring.icp_match import Match
 from features.analysis.domain.scoring.scoring import Component
+from shared.http.responses import struct_from
 from shared.ids import AnalysisType, Platform, Tier
 
 
@@ -61,8 +62,8 @@ class AnalysedProfileResponse(ResponseBody, frozen=True, kw_only=True):
 
 class FitResponse(ResponseBody, frozen=True, kw_only=True):
     share: float | None
-    matches: list[Match]
-    exclusions: list[Match]
+    matches: tuple[Match, ...]
+    exclusions: tuple[Match, ...]
     post_ids: list[str]
 
 
@@ -72,27 +73,26 @@ class AnalysisResponse(AnalysisEntryResponse, frozen=True, kw_only=True):
     profile: AnalysedProfileResponse
     facts: Facts
     fit: FitResponse
-    components: list[Component]
+    components: tuple[Component, ...]
     evidence_dropped: int
     reasons: list[ReasonResponse]
-    evidence: list[EvidencePost]
+    evidence: tuple[EvidencePost, ...]
     answers: AnswersResponse
-    removals: list[Removal]
-    models: list[str]
+    removals: tuple[Removal, ...]
+    models: tuple[str, ...]
 
 
-def entry_out(entry: AnalysisEntry) -> AnalysisEntryResponse:
-    return msgspec.convert(
-        {**msgspec.structs.asdict(entry), "type": entry.analysis_type}, AnalysisEntryResponse
-    )
+def entry_response(entry: AnalysisEntry) -> AnalysisEntryResponse:
+    return struct_from(AnalysisEntryResponse, entry, type=entry.analysis_type)
 
 
-def analysis_out(kept: StoredAnalysis) -> AnalysisResponse:
-    analysis, score = kept.analysis, kept.analysis.score
+def analysis_response(stored: StoredAnalysis) -> AnalysisResponse:
+    analysis, score = stored.analysis, stored.analysis.score
     answers = msgspec.convert(analysis.answers, AnswersResponse, from_attributes=True)
-    return AnalysisResponse(
-        id=analysis.id,
-        lead_id=kept.lead_id,
+    return struct_from(
+        AnalysisResponse,
+        analysis,
+        lead_id=stored.lead_id,
         business_profile_id=analysis.key.business_profile_id,
         username=analysis.key.username,
         type=analysis.analysis_type,
@@ -102,29 +102,11 @@ def analysis_out(kept: StoredAnalysis) -> AnalysisResponse:
         niche_fit=score.niche_fit,
         engagement=score.engagement,
         confidence=score.confidence,
-        niche=analysis.niche,
-        is_cached=analysis.is_cached,
-        is_simulated=analysis.is_simulated,
-        user_id=analysis.user_id,
-        scraped_at=analysis.scraped_at,
-        created_at=kept.created_at,
+        created_at=stored.created_at,
         profile=msgspec.convert(analysis.profile, AnalysedProfileResponse, from_attributes=True),
-        facts=analysis.facts,
-        fit=_fit_out(analysis.fit),
-        components=[*score.components],
+        fit=struct_from(FitResponse, analysis.fit, post_ids=sorted(analysis.fit.post_ids)),
+        components=score.components,
         evidence_dropped=score.evidence_dropped,
         reasons=answers.reasons,
-        evidence=[*analysis.evidence],
         answers=answers,
-        removals=[*analysis.removals],
-        models=[*analysis.models],
-    )
-
-
-def _fit_out(fit: IcpMatch) -> FitResponse:
-    return FitResponse(
-        share=fit.share,
-        matches=[*fit.matches],
-        exclusions=[*fit.exclusions],
-        post_ids=sorted(fit.post_ids),
     )

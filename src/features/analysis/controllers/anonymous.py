@@ -2,37 +2,27 @@
 
 from datetime import datetime
 from typing import Annotated
-from uuid import UUID
 
 import msgspec
 from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import PathParameter
+from litestar.params import JSONBody, PathParameter
 
 from features.analysis.application.anonymous import AnonymousAnalyses
-from features.analysis.controllers.request_schemas import AnonymousBody
-from features.analysis.controllers.start_schemas import POLL_AFTER_S, RUN_EXAMPLE
+from features.analysis.controllers.start_schemas import (
+    POLL_AFTER_S,
+    AnonymousStartedResponse,
+    StartAnonymousRequest,
+)
 from features.analysis.domain.anonymous import AnonymousResult
-from shared.http.problems import problem_responses
-from shared.http.response_headers import RETRY_AFTER
+from shared.http.responses import RETRY_AFTER, problems, struct_from
 from shared.http.route_policy import PUBLIC, counts_as
 
 PATH = "/v1/analyses/anonymous"
 UNFINISHED = frozenset({"queued", "processing", "paused"})
-NOT_KEPT = {"Cache-Control": "no-store"}
+NOT_STORED = {"Cache-Control": "no-store"}
 
-Token = Annotated[str, PathParameter(description="As it was told when the analysis was started.")]
-Analyses = NamedDependency[AnonymousAnalyses]
-
-
-class AnonymousStartedResponse(msgspec.Struct, frozen=True, kw_only=True):
-    run_id: UUID
-    status: str
-    poll_url: str
-    token: str
-    expires_at: datetime
+Token = Annotated[str, PathParameter(description="The token from the response that started the analysis.")]
 
 
 class AnonymousResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,41 +34,6 @@ class AnonymousResponse(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-TOKEN_EXAMPLE = "dGhpcyBpcyBhbiBleGFtcGxlIG9mIGEgdG9rZW4hISE"  # noqa: S105  opens nothing
-ANONYMOUS_STARTED_EXAMPLE = {
-    "run_id": RUN_EXAMPLE,
-    "status": "queued",
-    "poll_url": f"{PATH}/{TOKEN_EXAMPLE}",
-    "token": TOKEN_EXAMPLE,
-    "expires_at": "2026-03-02T12:00:00Z",
-}
-ANONYMOUS_EXAMPLE = {
-    "status": "completed",
-    "progress": 100,
-    "current_step": "save",
-    "outcome": "completed",
-    "result": {
-        "username": "natgeo",
-        "full_name": "National Geographic",
-        "score": 71,
-        "tier": "warm",
-        "niche": "nature photography",
-        "summary": "A very large account that shows landscapes and wildlife every day.",
-        "reasons": [{"effect": "for", "text": "Posts daily, and its audience answers."}],
-        "facts": {
-            "followers": 281_000_000,
-            "following": 192,
-            "posts_count": 31_000,
-            "size": "enterprise",
-            "engagement_rate": 0.41,
-            "is_verified": True,
-        },
-        "is_simulated": False,
-    },
-    "expires_at": "2026-03-02T12:00:00Z",
-}
-
-
 class AnonymousController(Controller):
     path = PATH
     tags = ("Analyses",)
@@ -86,56 +41,36 @@ class AnonymousController(Controller):
 
     @post(
         "/",
-        operation_id="startAnonymousAnalysis",
-        summary="Analyse without an account",
         status_code=202,
         opt={**PUBLIC, **counts_as("anonymous")},
         response_headers=(RETRY_AFTER,),
-        responses={
-            202: ResponseSpec(
-                AnonymousStartedResponse,
-                description="The run, and the token that opens its result",
-                examples=[Example(value=ANONYMOUS_STARTED_EXAMPLE)],
-            ),
-            **problem_responses(422, 503),
-        },
+        responses=problems(422, 503),
     )
-    async def start(
-        self, data: AnonymousBody, anonymous_analyses: Analyses
+    async def start_anonymous_analysis(
+        self, data: JSONBody[StartAnonymousRequest], anonymous_analyses: NamedDependency[AnonymousAnalyses]
     ) -> Response[AnonymousStartedResponse]:
-        """A light analysis for free, a few times an hour. Keep the token: whoever has it can read the
-        result for 24 hours, and nobody else.
+        """Start a free light analysis without an account, a few times per hour.
+
+        Store the token of the response: it is required to read the result, for 24 hours.
         """
         started, token = await anonymous_analyses.start(data.username)
-        out = AnonymousStartedResponse(
-            run_id=started.run_id,
-            status=started.status,
-            poll_url=f"{PATH}/{token}",
-            token=token,
-            expires_at=started.expires_at,
-        )
+        response = struct_from(AnonymousStartedResponse, started, poll_url=f"{PATH}/{token}", token=token)
         # No Location header, because proxies log headers more often than bodies.
-        return Response(out, status_code=202, headers={**NOT_KEPT, "Retry-After": POLL_AFTER_S})
+        return Response(response, headers={**NOT_STORED, "Retry-After": POLL_AFTER_S})
 
     @get(
         "/{token:str}",
-        operation_id="getAnonymousAnalysis",
-        summary="Result without an account",
         opt={**PUBLIC, **counts_as("progress")},
         response_headers=(RETRY_AFTER,),
-        responses={
-            200: ResponseSpec(
-                AnonymousResponse,
-                description="How far it is, and its result",
-                examples=[Example(value=ANONYMOUS_EXAMPLE)],
-            ),
-            **problem_responses(404, 503),
-        },
+        responses=problems(404, 503),
     )
-    async def read(self, token: Token, anonymous_analyses: Analyses) -> Response[AnonymousResponse]:
-        """How far an analysis without an account is, and its result when there is one. `outcome` says how it
-        ended.
+    async def get_anonymous_analysis(
+        self, token: Token, anonymous_analyses: NamedDependency[AnonymousAnalyses]
+    ) -> Response[AnonymousResponse]:
+        """Get the progress of an analysis without an account, and its result.
+
+        `outcome` states how the analysis ended.
         """
         found = await anonymous_analyses.get(token)
         waiting = {"Retry-After": POLL_AFTER_S} if found.status in UNFINISHED else {}
-        return Response(AnonymousResponse(**msgspec.structs.asdict(found)), headers={**NOT_KEPT, **waiting})
+        return Response(struct_from(AnonymousResponse, found), headers={**NOT_STORED, **waiting})

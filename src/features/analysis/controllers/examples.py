@@ -116,7 +116,7 @@ ANALYSIS_EXAMPLE: dict[str, Any] = {
     ],
     "answers": {
         "light": {
-            "summary": "A baker who shows her craft and answers whoever asks.",
+            "summary": "A baker who shows her craft and answers questions.",
             "niche": "home baking",
             "reasons": [_REASON],
             "niche_fit": 70,

@@ -5,7 +5,7 @@ class UsernameInvalid(Invalid):
     code = "username_invalid"
     text = (
         "{username} is not an Instagram username: up to 30 letters, digits, underscores and single dots, or"
-        " the address of a profile."
+        " the URL of a profile."
     )
 
 
@@ -36,7 +36,7 @@ class BusinessDeleted(NotFound):
     text = "The business profile {business_profile_id} was deleted before the analysis began."
 
 
-class KeyNeverSpends(Forbidden):
+class KeyCannotSpend(Forbidden):
     code = "test_key_never_spends"
     text = "A test key cannot spend credits. Use ?dry_run=true or a live key."
 
@@ -56,7 +56,7 @@ class BulkTooLarge(Invalid):
 class NothingToAnalyse(Invalid):
     code = "nothing_to_analyse"
     text = (
-        "None of the {rejected_count} rows can be analysed. The first is refused as {first_code}:"
+        "None of the {rejected_count} rows can be analysed. The first is rejected with {first_code}:"
         " {first_reason}"
     )
     public = ("rejected_count", "first_code")
@@ -64,7 +64,7 @@ class NothingToAnalyse(Invalid):
 
 class BulkAnalysisNotFound(NotFound):
     code = "bulk_analysis_not_found"
-    text = "There is no such bulk analysis, or it is not yours."
+    text = "The bulk analysis does not exist, or it belongs to another account."
 
 
 class AnonymousAnalysisNotFound(NotFound):
@@ -77,6 +77,6 @@ class AnalysisNotFound(NotFound):
 
     code = "analysis_not_found"
     text = (
-        "There is no such analysis, or it is not yours. If you have started it, /v1/runs/ followed by its id"
-        " tells how far it is."
+        "The analysis does not exist, or it belongs to another account. The progress of a run that has not"
+        " completed is at /v1/runs/ followed by its id."
     )

@@ -1,196 +1,138 @@
-"""HTTP handlers for a user's accounts."""
+"""Routes for the caller and the caller's accounts."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import Controller, Request, Response, delete, get, patch, post
+from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import BodyKwarg, FromPath, QueryParameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 
-from features.auth.application.accounts import Accounts
+from features.auth.application.accounts import Accounts, CurrentUser
 from features.auth.domain.memberships import NAME_LENGTH_MAX, NAME_PATTERN, Account
-from features.auth.domain.roles import Role
-from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
-from shared.http.problems import problem_responses
-from shared.http.response_headers import LOCATION
-from shared.http.route_policy import USERS_ONLY, needs
+from shared.caller import PrincipalKind
+from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, RequestBody
+from shared.http.responses import LOCATION, problems, struct_from
+from shared.http.route_policy import SIGNED_IN, USERS_ONLY, needs
 from shared.ids import AccountId
 from shared.middleware.idempotency import effect_id
+from shared.pagination import Page
+from shared.permissions import Permission
 
 Name = Annotated[
     str,
     msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX, pattern=NAME_PATTERN, examples=["Corner bakery"]),
 ]
-Deleted = Annotated[
-    bool, QueryParameter(description="List those that you own, deleted, and can still restore.")
-]
+Deleted = Annotated[bool, QueryParameter(description="List the deleted accounts that you own.")]
 
 
-class AccountRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AccountRequest(RequestBody, frozen=True, kw_only=True):
     name: Name
 
 
-AccountBody = Annotated[AccountRequest, BodyKwarg(examples=[Example(value={"name": "Corner bakery"})])]
-
-
-class AccountResponse(msgspec.Struct, frozen=True, kw_only=True):
+class VerifiedResponse(msgspec.Struct, frozen=True, kw_only=True):
+    kind: PrincipalKind
     id: UUID
-    name: str
-    plan: str
-    role: Role | None
-    created_at: datetime
-    deleted_at: datetime | None
+    email: str | None
+    is_operator: bool
 
 
-class AccountsResponse(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[AccountResponse]
-    next_cursor: str | None
+class MeResponse(VerifiedResponse, frozen=True, kw_only=True):
+    is_test: bool
+    project: str | None
+    account: Account | None
+    permissions: list[Permission]
 
 
-ACCOUNT_EXAMPLE = {
-    "id": "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11",
-    "name": "Corner bakery",
-    "plan": "free",
-    "role": "owner",
-    "created_at": "2026-11-01T09:30:00Z",
-    "deleted_at": None,
-}
-SHOWN = ResponseSpec(AccountResponse, description="The account", examples=[Example(value=ACCOUNT_EXAMPLE)])
+class IdentityController(Controller):
+    path = "/v1"
+    tags = ("Identity",)
+    opt = SIGNED_IN
 
+    @get("/auth/verify", sync_to_thread=False)
+    def verify_token(self, request: AuthenticatedRequest) -> VerifiedResponse:
+        """Verify an access token or API key and return its owner."""
+        return struct_from(VerifiedResponse, request.user, email=request.user.email or None)
 
-def account_out(account: Account) -> AccountResponse:
-    return AccountResponse(
-        id=account.id,
-        name=account.name,
-        plan=account.plan,
-        role=account.role,
-        created_at=account.created_at,
-        deleted_at=account.deleted_at,
-    )
+    @get("/me")
+    async def get_me(self, request: AuthenticatedRequest, me: NamedDependency[CurrentUser]) -> MeResponse:
+        """Get the caller, the selected account and the caller's permissions in it.
+
+        `account` is null if you have no account, or several and the request does not select one.
+        """
+        caller = request.user
+        account, permissions = await me.account_and_permissions(caller)
+        return struct_from(
+            MeResponse, caller, email=caller.email or None, account=account, permissions=permissions
+        )
 
 
 class AccountsController(Controller):
     path = "/v1/accounts"
     tags = ("Accounts",)
 
-    @get(
-        "/",
-        operation_id="listAccounts",
-        summary="My accounts",
-        opt=USERS_ONLY,
-        responses={
-            200: ResponseSpec(
-                AccountsResponse,
-                description="A page",
-                examples=[Example(value={"items": [ACCOUNT_EXAMPLE], "next_cursor": None})],
-            ),
-        },
-    )
-    async def index(
+    @get("/", opt=USERS_ONLY)
+    async def list_accounts(
         self,
-        request: Request[Caller, Any, Any],
+        request: AuthenticatedRequest,
         accounts: NamedDependency[Accounts],
         cursor: Cursor = None,
         limit: Limit = 50,
         *,
         deleted: Deleted = False,
-    ) -> AccountsResponse:
-        """The accounts that you are a member of, newest first, with your role in each.
+    ) -> Page[Account]:
+        """List the accounts that you are a member of, newest first, with your role in each.
 
-        Choose one for other requests with the `Oslira-Account` header.
+        Other requests select one of them with the `Oslira-Account` header. With `deleted=true` the list
+        contains the deleted accounts that you own and can still restore.
         """
         pages = accounts.deleted if deleted else accounts.page
-        page = await pages(request.user, cursor=cursor, limit=limit)
-        return AccountsResponse(
-            items=[account_out(account) for account in page.items], next_cursor=page.next_cursor
-        )
+        return await pages(request.user, cursor=cursor, limit=limit)
 
-    @post(
-        "/",
-        operation_id="createAccount",
-        summary="Create an account",
-        response_headers=(LOCATION,),
-        opt=USERS_ONLY,
-        responses={201: SHOWN, **problem_responses(402)},
-    )
-    async def create(
+    @post("/", response_headers=(LOCATION,), opt=USERS_ONLY, responses=problems(402))
+    async def create_account(
         self,
-        request: Request[Caller, Any, Any],
-        data: AccountBody,
+        request: AuthenticatedRequest,
+        data: JSONBody[AccountRequest],
         accounts: NamedDependency[Accounts],
-    ) -> Response[AccountResponse]:
-        """Another account with you as its owner. It starts without credits."""
-        account_id = AccountId(effect_id(request.scope))
-        account = await accounts.create(request.user, account_id, data.name)
-        return Response(
-            account_out(account), status_code=201, headers={"Location": f"/v1/accounts/{account.id}"}
-        )
+    ) -> Response[Account]:
+        """Create an account that you own.
 
-    @get(
-        "/{account_id:uuid}",
-        operation_id="getAccount",
-        summary="An account",
-        opt=needs("account:read"),
-        responses={200: SHOWN},
-    )
-    async def show(
+        It has no credits.
+        """
+        account = await accounts.create(request.user, AccountId(effect_id(request.scope)), data.name)
+        return Response(account, headers={"Location": f"/v1/accounts/{account.id}"})
+
+    @get("/{account_id:uuid}", opt=needs("account:read"))
+    async def get_account(
+        self, request: AuthenticatedRequest, account_id: FromPath[UUID], accounts: NamedDependency[Accounts]
+    ) -> Account:
+        """Get an account with your role in it."""
+        return await accounts.get(request.user, AccountId(account_id))
+
+    @patch("/{account_id:uuid}", opt=needs("account:update"))
+    async def rename_account(
         self,
-        request: Request[Caller, Any, Any],
+        request: AuthenticatedRequest,
         account_id: FromPath[UUID],
+        data: JSONBody[AccountRequest],
         accounts: NamedDependency[Accounts],
-    ) -> AccountResponse:
-        """One account, with your role in it."""
-        return account_out(await accounts.get(request.user, AccountId(account_id)))
+    ) -> Account:
+        """Rename an account."""
+        return await accounts.rename(request.user, AccountId(account_id), data.name)
 
-    @patch(
-        "/{account_id:uuid}",
-        operation_id="renameAccount",
-        summary="Rename an account",
-        opt=needs("account:update"),
-        responses={200: SHOWN},
-    )
-    async def rename(
-        self,
-        request: Request[Caller, Any, Any],
-        account_id: FromPath[UUID],
-        data: AccountBody,
-        accounts: NamedDependency[Accounts],
-    ) -> AccountResponse:
-        """Give the account another name."""
-        return account_out(await accounts.rename(request.user, AccountId(account_id), data.name))
+    @delete("/{account_id:uuid}", opt=needs("account:delete"))
+    async def delete_account(self, account_id: FromPath[UUID], accounts: NamedDependency[Accounts]) -> None:
+        """Delete an account.
 
-    @delete(
-        "/{account_id:uuid}",
-        operation_id="deleteAccount",
-        summary="Delete an account",
-        opt=needs("account:delete"),
-        responses={204: ResponseSpec(None, description="Deleted")},
-    )
-    async def remove(self, account_id: FromPath[UUID], accounts: NamedDependency[Accounts]) -> None:
-        """Hide the account and everything in it, at once and for every member and key.
-
-        An owner can restore it for 30 days; then it is gone.
+        All members and API keys lose access immediately. An owner can restore the account for 30 days; then
+        it is purged.
         """
         await accounts.delete(AccountId(account_id))
 
-    @post(
-        "/{account_id:uuid}/restore",
-        operation_id="restoreAccount",
-        summary="Restore an account",
-        status_code=200,
-        opt=USERS_ONLY,
-        responses={200: SHOWN},
-    )
-    async def restore(
-        self,
-        request: Request[Caller, Any, Any],
-        account_id: FromPath[UUID],
-        accounts: NamedDependency[Accounts],
-    ) -> AccountResponse:
-        """Bring back an account that you own and that was deleted less than 30 days ago."""
-        return account_out(await accounts.restore(request.user, AccountId(account_id)))
+    @post("/{account_id:uuid}/restore", status_code=200, opt=USERS_ONLY)
+    async def restore_account(
+        self, request: AuthenticatedRequest, account_id: FromPath[UUID], accounts: NamedDependency[Accounts]
+    ) -> Account:
+        """Restore an account that you own, within 30 days of its deletion."""
+        return await accounts.restore(request.user, AccountId(account_id))

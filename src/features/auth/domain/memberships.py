@@ -37,7 +37,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
     user_id: UserId
     email: str
     role: Role
-    created_at: datetime
+    created_at: datetime = msgspec.field(name="joined_at")
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,145 +1,95 @@
-"""Routes for offers, checkouts and the customer portal."""
+"""Routes for plans and packs, checkouts and the customer portal."""
 
-from typing import Any
 from uuid import UUID
 
-import msgspec
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import FromPath
+from litestar.params import FromPath, JSONBody
 
 from features.billing.application.catalog import Catalog
 from features.billing.application.checkouts import Checkouts
-from features.billing.controllers.request_schemas import CheckoutBody, PortalBody
 from features.billing.controllers.schemas import (
-    CHECKOUT_EXAMPLE,
-    OFFERS_EXAMPLE,
+    CheckoutRequest,
     CheckoutResponse,
-    LimitsResponse,
     OffersResponse,
-    PackResponse,
-    PlanResponse,
+    PortalRequest,
     PortalResponse,
-    checkout_out,
+    checkout_response,
+    plan_response,
 )
-from features.billing.domain.catalog import Plan
 from features.billing.domain.payment_errors import OrderUnclear
-from shared.caller import Caller
-from shared.http.problems import problem_responses
-from shared.http.response_headers import LOCATION
+from shared.http.parameters import AuthenticatedRequest
+from shared.http.responses import LOCATION, problems
 from shared.http.route_policy import PUBLIC, counts_as, needs
 from shared.middleware.idempotency import effect_id
 
-BUYS = needs("billing:manage") | counts_as("purchase")
-
-Asked = Request[Caller, Any, Any]
-
-
-def _shows(description: str) -> ResponseSpec:
-    return ResponseSpec(CheckoutResponse, description=description, examples=[Example(value=CHECKOUT_EXAMPLE)])
+PURCHASE = needs("billing:manage") | counts_as("purchase")
 
 
 class CheckoutsController(Controller):
     path = "/v1/billing"
     tags = ("Billing",)
 
-    @get(
-        "/plans",
-        operation_id="listPlans",
-        summary="Plans and packs",
-        opt=PUBLIC,
-        security=({},),
-        responses={
-            200: ResponseSpec(
-                OffersResponse, description="What is sold", examples=[Example(value=OFFERS_EXAMPLE)]
-            ),
-        },
-    )
-    async def offers(self, catalog: NamedDependency[Catalog]) -> OffersResponse:
-        """Plans bring credits every month, and limits; packs bring credits once, which do not expire. A limit
-        of `null` is none. Prices are in cents; those of plans are for a month.
-        """
-        packs = await catalog.packs()
-        return OffersResponse(
-            plans=[_plan_out(plan) for plan in await catalog.plans()],
-            packs=[msgspec.convert(pack, PackResponse, from_attributes=True) for pack in packs],
-        )
+    @get("/plans", opt=PUBLIC, security=({},))
+    async def list_plans(self, catalog: NamedDependency[Catalog]) -> OffersResponse:
+        """List the plans and packs on offer.
 
-    @post(
-        "/checkout",
-        operation_id="openCheckout",
-        summary="Buy",
-        opt=BUYS,
-        response_headers=(LOCATION,),
-        responses={
-            201: _shows("Send the person to `url`; `Location` tells what became of it"),
-            **problem_responses(409, 502),
-        },
-    )
-    async def open(
-        self, request: Asked, data: CheckoutBody, checkouts: NamedDependency[Checkouts]
+        A plan grants credits every month and sets limits; a limit of `null` means unlimited. A pack grants
+        credits once; they do not expire. Prices are in cents; the price of a plan is per month.
+        """
+        plans, packs = await catalog.plans(), await catalog.packs()
+        return OffersResponse(plans=[plan_response(plan) for plan in plans], packs=packs)
+
+    @post("/checkout", opt=PURCHASE, response_headers=(LOCATION,), responses=problems(409, 502))
+    async def open_checkout(
+        self,
+        request: AuthenticatedRequest,
+        data: JSONBody[CheckoutRequest],
+        checkouts: NamedDependency[Checkouts],
     ) -> Response[CheckoutResponse]:
-        """Begin to buy a plan or a pack: the answer's `url` is Stripe's till. What was bought is there when
-        Stripe has told us that it is paid, as a rule within seconds.
+        """Open a checkout for a plan or a pack.
 
-        Whoever is at the till for the same plan already is sent there again. An account that has a paid plan
-        changes it instead. Both addresses have to be of the frontend.
+        `url` in the response is Stripe's checkout page. The plan or the credits are available after Stripe
+        confirms the payment, usually within seconds; `Location` is the URL of the checkout's status.
+
+        A second request for a plan whose checkout is still open returns the same checkout. An account with a
+        paid plan changes its plan instead. Both return URLs must be on the frontend's host.
         """
-        new_id, addresses = (
-            effect_id(request.scope),
-            {"success_url": data.success_url, "cancel_url": data.cancel_url},
-        )
+        new_id = effect_id(request.scope)
+        urls = {"success_url": data.success_url, "cancel_url": data.cancel_url}
         match (data.plan, data.pack):
             case (str() as plan, None):
-                checkout = await checkouts.open_plan(request.user, new_id, plan, **addresses)
+                checkout = await checkouts.open_plan(request.user, new_id, plan, **urls)
             case (None, str() as pack):
-                checkout = await checkouts.open_pack(request.user, new_id, pack, **addresses)
+                checkout = await checkouts.open_pack(request.user, new_id, pack, **urls)
             case _:
                 raise OrderUnclear
-        return Response(
-            checkout_out(checkout),
-            status_code=201,
-            headers={"Location": f"/v1/billing/checkouts/{checkout.id}"},
-        )
+        location = f"/v1/billing/checkouts/{checkout.id}"
+        return Response(checkout_response(checkout), headers={"Location": location})
 
-    @get(
-        "/checkouts/{checkout_id:uuid}",
-        operation_id="getCheckout",
-        summary="Follow a checkout",
-        opt=needs("billing:read"),
-        responses={200: _shows("The checkout")},
-    )
-    async def read(
-        self, request: Asked, checkout_id: FromPath[UUID], checkouts: NamedDependency[Checkouts]
+    @get("/checkouts/{checkout_id:uuid}", opt=needs("billing:read"))
+    async def get_checkout(
+        self,
+        request: AuthenticatedRequest,
+        checkout_id: FromPath[UUID],
+        checkouts: NamedDependency[Checkouts],
     ) -> CheckoutResponse:
-        """What became of a checkout: `completed` when it is paid and its credits are there."""
-        return checkout_out(await checkouts.get(request.user, checkout_id))
+        """Get the status of a checkout.
 
-    @post(
-        "/portal",
-        operation_id="openPortal",
-        summary="Stripe's portal",
-        opt=BUYS,
-        responses={
-            201: ResponseSpec(
-                PortalResponse,
-                description="Send the person to `url`",
-                examples=[Example(value={"url": "https://billing.stripe.com/p/session/1"})],
-            ),
-            **problem_responses(409, 502),
-        },
-    )
-    async def portal(
-        self, request: Asked, data: PortalBody, checkouts: NamedDependency[Checkouts]
+        It is `completed` when it is paid and its credits are granted.
+        """
+        return checkout_response(await checkouts.get(request.user, checkout_id))
+
+    @post("/portal", opt=PURCHASE, responses=problems(409, 502))
+    async def open_portal(
+        self,
+        request: AuthenticatedRequest,
+        data: JSONBody[PortalRequest],
+        checkouts: NamedDependency[Checkouts],
     ) -> PortalResponse:
-        """Stripe's own page for cards, addresses and bills, of somebody who has bought before."""
+        """Open Stripe's customer portal for cards, addresses and invoices.
+
+        It is available after the first purchase.
+        """
         key = effect_id(request.scope)
         return PortalResponse(url=await checkouts.portal(request.user, key, return_url=data.return_url))
-
-
-def _plan_out(plan: Plan) -> PlanResponse:
-    limits = msgspec.convert(plan, LimitsResponse, from_attributes=True)
-    shared = {name: getattr(plan, name) for name in PlanResponse.__struct_fields__ if name != "limits"}
-    return PlanResponse(**shared, limits=limits)

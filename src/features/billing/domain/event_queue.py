@@ -22,7 +22,7 @@ RANGE_MAX = timedelta(days=31)
 
 class EventNotFound(NotFound):
     code = "webhook_event_not_found"
-    text = "Stripe has told us of no such event."
+    text = "No Stripe event with this id was received."
 
 
 class RangeInvalid(Invalid):

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from features.billing.domain.payment_errors import AlreadySubscribed, NoSubscription
+from features.billing.domain.stripe_snapshots import InvoiceStatus
 from shared.ids import AccountId
 
 CheckoutStatus = Literal["opening", "open", "completed", "expired", "failed"]
@@ -100,7 +101,7 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
 class Invoice(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     number: str | None
-    status: str
+    status: InvoiceStatus
     billing_reason: str | None
     due_cents: int
     paid_cents: int

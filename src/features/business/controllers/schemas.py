@@ -1,31 +1,140 @@
-"""Response schemas of business profiles."""
+"""Request and response schemas of business profiles.
+
+A schema bounds the body; the domain's rules explain why a text is rejected.
+"""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from features.business.controllers.request_schemas import PROFILE_BODY_EXAMPLE
-from features.business.domain.completeness import completeness
-from features.business.domain.profile import BusinessProfile
+from features.business.domain.completeness import Completeness, completeness
+from features.business.domain.ideal_customer import ENGAGEMENT_RATE_MAX, FOLLOWERS_MAX, IdealCustomer
+from features.business.domain.profile import (
+    LINE_LENGTHS_MAX,
+    PROSE_LENGTHS_MAX,
+    BusinessProfile,
+    ProfileContent,
+)
 from features.business.domain.prompt import measured_prefix
+from features.business.domain.texts import (
+    ITEM_LENGTH_MAX,
+    ITEMS_MAX,
+    LANGUAGE_LENGTH_MAX,
+    LANGUAGE_PATTERN,
+    LINE_PATTERN,
+    PROSE_PATTERN,
+    WEBSITE_LENGTH_MAX,
+    WEBSITE_PATTERN,
+)
+from shared.http.parameters import RequestBody, text_field
+from shared.http.responses import struct_from
 
 
-class IdealCustomerResponse(msgspec.Struct, frozen=True, kw_only=True):
-    followers_min: int | None
-    followers_max: int | None
-    engagement_rate_min: float | None
-    niches: list[str]
-    content_themes: list[str]
-    geographies: list[str]
-    exclusions: list[str]
+def _line(field: str, description: str | None = None) -> msgspec.Meta:
+    return text_field(LINE_LENGTHS_MAX[field], LINE_PATTERN, description)
 
 
-class CompletenessResponse(msgspec.Struct, frozen=True, kw_only=True):
-    percent: int
-    missing: list[str]
-    is_complete: bool
+def _prose(field: str, description: str) -> msgspec.Meta:
+    return text_field(PROSE_LENGTHS_MAX[field], PROSE_PATTERN, description)
+
+
+Name = Annotated[str, _line("name")]
+Website = Annotated[
+    str, text_field(WEBSITE_LENGTH_MAX, WEBSITE_PATTERN, "An http or https URL without user or password.")
+]
+Industry = Annotated[str, _line("industry")]
+Summary = Annotated[str, _prose("summary", "The business in one sentence.")]
+Offering = Annotated[str, _prose("offering", "The products or services it sells.")]
+TargetAudience = Annotated[str, _prose("target_audience", "The people it sells to.")]
+ValueProposition = Annotated[str, _prose("value_proposition", "The reason to choose it.")]
+Tone = Annotated[str, _line("tone", "The tone of its messages.")]
+OutreachGoal = Annotated[str, _prose("outreach_goal", "The goal of an outreach message.")]
+Language = Annotated[
+    str, text_field(LANGUAGE_LENGTH_MAX, LANGUAGE_PATTERN, "A language tag: `en`, `de-CH`, `zh-Hant`.")
+]
+Followers = Annotated[
+    int, msgspec.Meta(ge=0, le=FOLLOWERS_MAX, description="`followers_min` may not exceed `followers_max`.")
+]
+EngagementRate = Annotated[
+    float, msgspec.Meta(ge=0, le=ENGAGEMENT_RATE_MAX, description="In percent, with two decimals.")
+]
+Item = Annotated[str, msgspec.Meta(min_length=1, max_length=ITEM_LENGTH_MAX)]
+ITEM_SCHEMA = {"type": "string", "minLength": 1, "maxLength": ITEM_LENGTH_MAX, "pattern": LINE_PATTERN}
+ITEMS_TEXT = "Duplicates are removed, ignoring case."
+Items = Annotated[
+    tuple[Item, ...],
+    msgspec.Meta(
+        max_length=ITEMS_MAX,
+        description=ITEMS_TEXT,
+        # Litestar does not document constraints on list items, so they are repeated here.
+        extra_json_schema={"description": ITEMS_TEXT, "extra": {"items": ITEM_SCHEMA}},
+    ),
+]
+
+
+class IdealCustomerRequest(RequestBody, frozen=True, kw_only=True):
+    followers_min: Followers | None = None
+    followers_max: Followers | None = None
+    engagement_rate_min: EngagementRate | None = None
+    niches: Items = ()
+    content_themes: Items = ()
+    geographies: Items = ()
+    exclusions: Items = ()
+
+
+class ProfileRequest(RequestBody, frozen=True, kw_only=True):
+    name: Name
+    website: Website | None = None
+    industry: Industry | None = None
+    summary: Summary | None = None
+    offering: Offering | None = None
+    target_audience: TargetAudience | None = None
+    value_proposition: ValueProposition | None = None
+    tone: Tone | None = None
+    outreach_goal: OutreachGoal | None = None
+    language: Language | None = None
+    ideal_customer: IdealCustomerRequest = msgspec.field(default_factory=IdealCustomerRequest)
+
+    @property
+    def content(self) -> ProfileContent:
+        return struct_from(
+            ProfileContent, self, ideal_customer=struct_from(IdealCustomer, self.ideal_customer)
+        )
+
+
+class IdealCustomerPatch(RequestBody, frozen=True, kw_only=True):
+    followers_min: Followers | UnsetType | None = UNSET
+    followers_max: Followers | UnsetType | None = UNSET
+    engagement_rate_min: EngagementRate | UnsetType | None = UNSET
+    niches: Items | UnsetType = UNSET
+    content_themes: Items | UnsetType = UNSET
+    geographies: Items | UnsetType = UNSET
+    exclusions: Items | UnsetType = UNSET
+
+
+class ProfilePatch(RequestBody, frozen=True, kw_only=True):
+    name: Name | UnsetType = UNSET
+    website: Website | UnsetType | None = UNSET
+    industry: Industry | UnsetType | None = UNSET
+    summary: Summary | UnsetType | None = UNSET
+    offering: Offering | UnsetType | None = UNSET
+    target_audience: TargetAudience | UnsetType | None = UNSET
+    value_proposition: ValueProposition | UnsetType | None = UNSET
+    tone: Tone | UnsetType | None = UNSET
+    outreach_goal: OutreachGoal | UnsetType | None = UNSET
+    language: Language | UnsetType | None = UNSET
+    ideal_customer: IdealCustomerPatch | UnsetType = UNSET
+
+    @property
+    def profile_fields(self) -> dict[str, Any]:
+        return {name: value for name, value in self.sent_fields.items() if name != "ideal_customer"}
+
+    @property
+    def ideal_customer_fields(self) -> dict[str, Any]:
+        return {} if isinstance(self.ideal_customer, UnsetType) else self.ideal_customer.sent_fields
 
 
 class ProfileResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,17 +151,12 @@ class ProfileResponse(msgspec.Struct, frozen=True, kw_only=True):
     tone: str | None
     outreach_goal: str | None
     language: str | None
-    ideal_customer: IdealCustomerResponse
-    completeness: CompletenessResponse
+    ideal_customer: IdealCustomer
+    completeness: Completeness
     created_by: str
     created_at: datetime
     updated_at: datetime
     deleted_at: datetime | None
-
-
-class ProfilesResponse(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[ProfileResponse]
-    next_cursor: str | None
 
 
 class ContextResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,43 +168,13 @@ class ContextResponse(msgspec.Struct, frozen=True, kw_only=True):
     tokens_estimate: int
 
 
-def profile_out(profile: BusinessProfile) -> ProfileResponse:
-    flat = {
-        **msgspec.structs.asdict(profile),
-        **msgspec.structs.asdict(profile.content),
-        "completeness": completeness(profile.content),
-    }
-    return msgspec.convert(flat, ProfileResponse, from_attributes=True)
+def profile_response(profile: BusinessProfile) -> ProfileResponse:
+    content = msgspec.structs.asdict(profile.content)
+    return struct_from(ProfileResponse, profile, **content, completeness=completeness(profile.content))
 
 
-def context_out(profile: BusinessProfile) -> ContextResponse:
+def context_response(profile: BusinessProfile) -> ContextResponse:
     prefix = measured_prefix(profile.content)
-    return ContextResponse(
-        profile_id=profile.id,
-        version=profile.version,
-        prompt_prefix=prefix.text,
-        sha256=prefix.sha256,
-        characters=prefix.characters,
-        tokens_estimate=prefix.tokens_estimate,
+    return struct_from(
+        ContextResponse, prefix, profile_id=profile.id, version=profile.version, prompt_prefix=prefix.text
     )
-
-
-PROFILE_EXAMPLE: dict[str, Any] = {
-    "id": "0f8f6a3e-7c1b-4b8e-9d55-2a7d3c1e9b10",
-    "account_id": "7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11",
-    "version": 3,
-    **PROFILE_BODY_EXAMPLE,
-    "completeness": {"percent": 100, "missing": [], "is_complete": True},
-    "created_by": "user:4c1d8f0a-52b7-4e0e-8a0f-6b1f2c3d4e5f",
-    "created_at": "2026-11-01T09:30:00Z",
-    "updated_at": "2026-11-02T16:05:00Z",
-    "deleted_at": None,
-}
-CONTEXT_EXAMPLE = {
-    "profile_id": PROFILE_EXAMPLE["id"],
-    "version": 3,
-    "prompt_prefix": "The business_profile below was written by ...",
-    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "characters": 1_204,
-    "tokens_estimate": 302,
-}

@@ -3,7 +3,7 @@ from shared.errors import Invalid, NotFound, PaymentRequired, PreconditionFailed
 
 class BusinessProfileNotFound(NotFound):
     code = "business_profile_not_found"
-    text = "There is no such business profile, or it is not yours."
+    text = "The business profile does not exist, or it belongs to another account."
 
 
 class BusinessProfilesLimit(PaymentRequired):

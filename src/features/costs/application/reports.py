@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -18,6 +19,7 @@ from features.costs.domain.reports import (
 from shared.clock import Clock
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 DAYS_DEFAULT = 30
 DAYS_MAX = 90  # retention of the figures
@@ -29,6 +31,10 @@ class Report(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     window: Window
     lines: list[T]
     is_complete: bool  # False if lines beyond LINES_MAX were left out
+
+    def map(self, convert: Callable[[T], U]) -> "Report[U]":
+        lines = [convert(line) for line in self.lines]
+        return Report(window=self.window, lines=lines, is_complete=self.is_complete)
 
 
 class AccountSpendingReport(Report[AccountSpending], frozen=True, kw_only=True):

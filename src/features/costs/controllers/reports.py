@@ -1,54 +1,35 @@
-"""Operators' reports: spending, latency, refused requests, cache rates, success rates, costs."""
+"""Operators' reports: spending, latency, rejected requests, cache rates, success rates, costs."""
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated
+from uuid import UUID
 
 from litestar import Controller, get
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import FromQuery, QueryParameter
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from features.costs.application.ports import Step
 from features.costs.application.reports import CostReports
-from features.costs.controllers.money import dollars
-from features.costs.controllers.report_schemas import (
-    CACHE_EXAMPLE,
-    COST_EXAMPLE,
-    LATENCY_EXAMPLE,
-    REFUSAL_EXAMPLE,
-    SPENDER_EXAMPLE,
-    SUCCESS_EXAMPLE,
-    WINDOW_EXAMPLE,
-    CacheRatesResponse,
-    CostLinesResponse,
-    LatenciesResponse,
-    RefusalsResponse,
+from features.costs.application.run_costs import RunCosts
+from features.costs.controllers.schemas import (
+    CacheRateResponse,
+    CostLineResponse,
     ReportResponse,
+    RunCostsResponse,
     SpendersResponse,
-    SuccessRatesResponse,
-    cache_rate_out,
-    cost_line_out,
-    latency_out,
-    spender_out,
-    success_rate_out,
+    SuccessRateResponse,
+    cache_rate_response,
+    cost_line_response,
+    report_response,
+    run_costs_response,
+    spenders_response,
+    success_rate_response,
 )
+from features.costs.domain.reports import Latency, Refusal
+from shared.http.parameters import Time
 from shared.http.route_policy import OPERATORS_ONLY
 from shared.timestamps import as_utc
 
-At = Annotated[
-    datetime | None,
-    QueryParameter(description="An instant with its offset, as 2026-11-01T00:00:00Z."),
-]
 Share = Annotated[int, QueryParameter(ge=1, le=100, description="Percent of the cost.")]
-
-
-def _answer(
-    kind: type[ReportResponse], line: Mapping[str, object], **more: object
-) -> dict[int, ResponseSpec]:
-    example = Example(value={**WINDOW_EXAMPLE, **more, "items": [line]})
-    return {200: ResponseSpec(kind, description="The report", examples=[example])}
 
 
 class CostReportsController(Controller):
@@ -56,149 +37,104 @@ class CostReportsController(Controller):
     tags = ("Administration",)
     opt = OPERATORS_ONLY
 
-    @get(
-        "/spenders",
-        operation_id="reportSpenders",
-        summary="Who drives the cost",
-        responses=_answer(SpendersResponse, SPENDER_EXAMPLE, cost_dollars=5.0),
-    )
-    async def spenders(
+    @get("/spenders")
+    async def report_spenders(
         self,
         cost_reports: NamedDependency[CostReports],
-        since: At = None,
-        until: At = None,
+        since: Time = None,
+        until: Time = None,
         share: Share = 80,
     ) -> SpendersResponse:
-        """The accounts that together make up `share` percent of what models cost, the largest first.
+        """Report the accounts that cause `share` percent of the model costs, largest first.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most. An account of null is the
-        system itself, an anonymous visitor, or an account that is gone. 1,000 accounts at the most:
-        `is_complete` says whether that was all.
+        `since` is included, `until` is excluded; 30 days by default, at most 90. An account of null means
+        the system itself, an anonymous user or a deleted account. `is_complete` is false if there are more
+        than 1,000 accounts.
         """
         report = await cost_reports.spenders(as_utc(since), as_utc(until), share_percent=share)
-        return SpendersResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            cost_dollars=dollars(report.cost_nanodollars),
-            items=[spender_out(spender, report) for spender in report.lines],
-        )
+        return spenders_response(report)
 
-    @get(
-        "/latency",
-        operation_id="reportLatency",
-        summary="What is slow",
-        responses=_answer(LatenciesResponse, LATENCY_EXAMPLE),
-    )
-    async def latency(
-        self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> LatenciesResponse:
-        """How long requests took, by method and route: half of them at most `p50_ms`, 95 of 100 at most
-        `p95_ms`. The slowest first.
+    @get("/latency")
+    async def report_latency(
+        self, cost_reports: NamedDependency[CostReports], since: Time = None, until: Time = None
+    ) -> ReportResponse[Latency]:
+        """Report the latency of requests by method and route, slowest first.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most. An empty route: there is
-        none at the address that was asked for. 1,000 routes at the most. Refused requests without an account,
-        and liveness checks, are counted in `requests` but not timed: a line of nothing else has null times.
+        `p50_ms` is the median, `p95_ms` the 95th percentile. `since` is included, `until` is excluded; 30
+        days by default, at most 90. An empty route means a URL without a route. At most 1,000 routes.
+        Rejected requests without an account, and liveness checks, are counted in `requests` but not timed: a
+        line with no other requests has null times.
         """
-        report = await cost_reports.latencies(as_utc(since), as_utc(until))
-        return LatenciesResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            items=[latency_out(latency) for latency in report.lines],
-        )
+        return report_response(await cost_reports.latencies(as_utc(since), as_utc(until)))
 
-    @get(
-        "/refusals",
-        operation_id="reportRefusals",
-        summary="What is refused",
-        responses=_answer(RefusalsResponse, REFUSAL_EXAMPLE),
-    )
-    async def refusals(
-        self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> RefusalsResponse:
-        """Requests that got a status of 400 and above, by method, route, status and the `code` of the
-        problem, the most frequent first. An empty route: there is none at the address of the request.
+    @get("/refusals")
+    async def report_refusals(
+        self, cost_reports: NamedDependency[CostReports], since: Time = None, until: Time = None
+    ) -> ReportResponse[Refusal]:
+        """Report requests with status 400 and above, most frequent first.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most. Requests without an account
-        are counted by the minute. 1,000 lines at the most.
+        They are grouped by method, route, status and problem `code`. An empty route means a URL without a
+        route. `since` is included, `until` is excluded; 30 days by default, at most 90. Requests without an
+        account are counted per minute. At most 1,000 lines.
         """
-        report = await cost_reports.refusals(as_utc(since), as_utc(until))
-        return RefusalsResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            items=report.lines,
-        )
+        return report_response(await cost_reports.refusals(as_utc(since), as_utc(until)))
 
-    @get(
-        "/cache",
-        operation_id="reportCache",
-        summary="What the caches save",
-        responses=_answer(CacheRatesResponse, CACHE_EXAMPLE),
-    )
-    async def cache(
+    @get("/cache")
+    async def report_cache(
         self,
         cost_reports: NamedDependency[CostReports],
-        since: At = None,
-        until: At = None,
+        since: Time = None,
+        until: Time = None,
         by: FromQuery[Step] = "day",
-    ) -> CacheRatesResponse:
-        """How often what was asked for was known already, by the hour or the day (UTC), the newest first:
-        `profiles` that were looked at before, `answers` of models that were given before.
+    ) -> ReportResponse[CacheRateResponse]:
+        """Report the hit rates of the caches by hour or day (UTC), newest first.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most, 31 by the hour. 1,000 lines
-        at the most; hours and days in which nothing was asked have none.
+        `profiles` is the cache of scraped profiles, `answers` the cache of model completions. `since` is
+        included, `until` is excluded; 30 days by default, at most 90, or 31 by the hour. At most 1,000
+        lines; hours and days without lookups have none.
         """
         report = await cost_reports.cache_rates(as_utc(since), as_utc(until), step=by)
-        return CacheRatesResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            items=[cache_rate_out(rate) for rate in report.lines],
-        )
+        return report_response(report.map(cache_rate_response))
 
-    @get(
-        "/success",
-        operation_id="reportSuccess",
-        summary="What fails",
-        responses=_answer(SuccessRatesResponse, SUCCESS_EXAMPLE),
-    )
-    async def success(
-        self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> SuccessRatesResponse:
-        """How many analyses were completed, by day (UTC) and type, the newest first. Those that were
-        cancelled are no failures: `success_percent` is about the others.
+    @get("/success")
+    async def report_success(
+        self, cost_reports: NamedDependency[CostReports], since: Time = None, until: Time = None
+    ) -> ReportResponse[SuccessRateResponse]:
+        """Report the success rates of analyses by day (UTC) and type, newest first.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most. 1,000 lines at the most.
+        `success_percent` does not include cancelled analyses. `since` is included, `until` is excluded; 30
+        days by default, at most 90. At most 1,000 lines.
         """
         report = await cost_reports.success_rates(as_utc(since), as_utc(until))
-        return SuccessRatesResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            items=[success_rate_out(rate) for rate in report.lines],
-        )
+        return report_response(report.map(success_rate_response))
 
-    @get(
-        "/costs",
-        operation_id="reportCosts",
-        summary="What providers charge",
-        responses=_answer(CostLinesResponse, COST_EXAMPLE),
-    )
-    async def costs(
-        self, cost_reports: NamedDependency[CostReports], since: At = None, until: At = None
-    ) -> CostLinesResponse:
-        """Calls, tokens and costs by day (UTC), provider, model and task, the newest day first and within
-        it the dearest. A scraper has no model; its task is `scrape`.
+    @get("/costs")
+    async def report_costs(
+        self, cost_reports: NamedDependency[CostReports], since: Time = None, until: Time = None
+    ) -> ReportResponse[CostLineResponse]:
+        """Report calls, tokens and costs by day (UTC), provider, model and task.
 
-        `since` is included, `until` is not; 30 days by default, 90 at the most. Calls without a known price
-        are counted, but not in the cost. 1,000 lines at the most.
+        The newest day is first, and within a day the highest cost. A scraper has no model; its task is
+        `scrape`. `since` is included, `until` is excluded; 30 days by default, at most 90. Calls without a
+        known price are counted, but not included in the cost. At most 1,000 lines.
         """
         report = await cost_reports.costs(as_utc(since), as_utc(until))
-        return CostLinesResponse(
-            since=report.window.since,
-            until=report.window.until,
-            is_complete=report.is_complete,
-            items=[cost_line_out(line) for line in report.lines],
-        )
+        return report_response(report.map(cost_line_response))
+
+
+class RunCostsController(Controller):
+    path = "/v1/admin/runs/{run_id:uuid}/costs"
+    tags = ("Administration",)
+    opt = OPERATORS_ONLY
+
+    @get("/")
+    async def get_run_costs(
+        self, run_id: FromPath[UUID], run_costs: NamedDependency[RunCosts]
+    ) -> RunCostsResponse:
+        """Get the costs of a run and its margin.
+
+        `apify` is the cost of scraping, `ai` the cost of models. Calls without a known price are counted,
+        but not included in the cost; the real margin is then lower. `percent` is null when nothing was
+        charged.
+        """
+        return run_costs_response(run_id, await run_costs.breakdown(run_id))

@@ -30,7 +30,7 @@ class ModelCall(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
     call_id: UUID  # shared by all attempts of one prompt
     attempt: int
-    spender: CostOwner
+    cost_owner: CostOwner
     provider: str
     model: str
     task: str
@@ -49,7 +49,7 @@ class ScrapeCall(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a scraper."""
 
     at: datetime
-    spender: CostOwner
+    cost_owner: CostOwner
     provider: str
     username: str
     outcome: str  # ok, private, not_found, restricted, unavailable, timeout, cancelled

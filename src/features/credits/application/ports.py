@@ -1,6 +1,5 @@
 from datetime import datetime
 from typing import Protocol
-from uuid import UUID
 
 import msgspec
 
@@ -53,35 +52,6 @@ class Ledger(Protocol):
         *,
         reference: str,
         transaction_type: str,
-        description: str | None,
-    ) -> LedgerChange: ...
-
-    async def place_hold(
-        self,
-        account_id: AccountId,
-        credits_held: int,
-        *,
-        reference: str,
-        transaction_type: str,
-        description: str | None,
-        api_key_id: UUID | None = None,
-    ) -> LedgerChange:
-        """Hold credits. Raises ApiKeyCapReached when the key would exceed its monthly cap."""
-        ...
-
-    async def settle_hold(
-        self, account_id: AccountId, *, reference: str, credits_spent: int
-    ) -> LedgerChange: ...
-
-    async def release_hold(self, account_id: AccountId, *, reference: str) -> LedgerChange: ...
-
-    async def refund(
-        self,
-        account_id: AccountId,
-        credits_refunded: int,
-        *,
-        hold_reference: str,
-        reference: str,
         description: str | None,
     ) -> LedgerChange: ...
 

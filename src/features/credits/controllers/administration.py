@@ -1,148 +1,89 @@
-"""HTTP handlers for manual credit operations by operators. Each is idempotent by its reference."""
+"""Operators' routes for credits: grants, adjustments and the audit of the ledger."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
 import structlog
-from litestar import Controller, Request, post
+from litestar import Controller, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import BodyKwarg, FromPath
+from litestar.params import FromPath, JSONBody
 
+from features.credits.application.adjustments import Adjustments
 from features.credits.application.grants import Grants
-from features.credits.application.holds import Holds
-from features.credits.domain.ledger import LedgerChange
+from features.credits.application.maintenance import CreditMaintenance
+from features.credits.domain.ledger import Finding, LedgerChange
 from shared.caller import Caller
-from shared.http.problems import problem_responses
+from shared.http.parameters import AuthenticatedRequest, RequestBody, TimeField, text_field
+from shared.http.responses import problems
 from shared.http.route_policy import OPERATORS_ONLY
 from shared.ids import AccountId
 from shared.timestamps import as_utc
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("credits")
 
+CREDITS_MAX = 1_000_000_000_000
 WITHOUT_NUL = r"^[^\x00]*$"  # PostgreSQL cannot store NUL
+NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
+# Python's patterns have no character classes, so check_reference applies this pattern.
 PRINTABLE = r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$"
-REFERENCE_TEXT = "Names the effect; repeat it to retry."
+DELTA_TEXT = "Positive to grant, negative to remove."
 
-Credits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000_000, examples=[5])]
-Reference = Annotated[
-    str,
+Credits = Annotated[int, msgspec.Meta(ge=1, le=CREDITS_MAX, examples=[5])]
+CreditsDelta = Annotated[
+    int,
     msgspec.Meta(
-        min_length=1,
-        max_length=200,
-        description=REFERENCE_TEXT,
-        examples=["ticket:4711"],
-        # Only for the schema: Python's patterns have no character classes, and check_reference has a clear
-        # error.
-        extra_json_schema={"description": REFERENCE_TEXT, "extra": {"pattern": PRINTABLE}},
+        ge=-CREDITS_MAX,
+        le=CREDITS_MAX,
+        description=DELTA_TEXT,
+        extra_json_schema={"description": DELTA_TEXT, "extra": {"schema_not": {"const": 0}}},
     ),
 ]
-TransactionType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$")]
+Reference = Annotated[
+    str, text_field(200, PRINTABLE, "Identifies the change; repeat it to retry the request.")
+]
+TransactionType = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z_]{0,39}$", examples=["admin_grant"])]
 Description = Annotated[str, msgspec.Meta(max_length=500, pattern=WITHOUT_NUL)]
-
-
-class RequestBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    reference: Reference
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=NOT_BLANK)]
 
 
 class GrantRequest(RequestBody, frozen=True, kw_only=True):
+    reference: Reference
     credits: Credits
     transaction_type: TransactionType = "admin_grant"
-    expires_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    expires_at: TimeField | None = None
     description: Description | None = None
 
 
-class HoldRequest(RequestBody, frozen=True, kw_only=True):
-    credits: Credits
-    transaction_type: TransactionType = "admin_charge"
-    description: Description | None = None
+class AdjustmentRequest(RequestBody, frozen=True, kw_only=True):
+    reference: Reference
+    credits: CreditsDelta
+    reason: Reason
 
 
-class SettlementRequest(RequestBody, frozen=True, kw_only=True):
-    credits_spent: Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000_000, examples=[3])]
-
-
-class ReleaseRequest(RequestBody, frozen=True, kw_only=True):
-    pass
-
-
-class RefundRequest(RequestBody, frozen=True, kw_only=True):
-    credits: Credits
-    hold_reference: Reference
-    description: Description | None = None
-
-
-def _body(example: dict[str, object]) -> BodyKwarg:
-    return BodyKwarg(examples=[Example(value=example)])
-
-
-GrantBody = Annotated[GrantRequest, _body({"reference": "ticket:4711", "credits": 5})]
-HoldBody = Annotated[HoldRequest, _body({"reference": "run:5b1c", "credits": 5})]
-SettlementBody = Annotated[SettlementRequest, _body({"reference": "run:5b1c", "credits_spent": 3})]
-ReleaseBody = Annotated[ReleaseRequest, _body({"reference": "run:5b1c"})]
-RefundBody = Annotated[
-    RefundRequest, _body({"reference": "ticket:4712", "hold_reference": "run:5b1c", "credits": 3})
-]
-
-
-class MovementResponse(msgspec.Struct, frozen=True, kw_only=True):
-    repeated: bool
-    credits_moved: int
-    credits_available: int
-    credits_held: int
-
-
-MOVEMENT_EXAMPLE = {
-    "repeated": False,
-    "credits_moved": 5,
-    "credits_available": 20,
-    "credits_held": 5,
-}
-ANSWERS = {
-    200: ResponseSpec(
-        MovementResponse,
-        description="Done, now or by an earlier request with the same reference",
-        examples=[Example(value=MOVEMENT_EXAMPLE)],
-    ),
-    **problem_responses(402),
-}
-
-
-def movement_out(verb: str, caller: Caller, account_id: UUID, movement: LedgerChange) -> MovementResponse:
-    log.info(
-        "operator_moved_credits",
-        verb=verb,
-        operator=str(caller.user_id),
-        account=str(account_id),
-        credits=movement.credits_moved,
-        repeated=movement.repeated,
-    )
-    return MovementResponse(
-        repeated=movement.repeated,
-        credits_moved=movement.credits_moved,
-        credits_available=movement.credits_available,
-        credits_held=movement.credits_held,
-    )
+class AuditResponse(msgspec.Struct, frozen=True, kw_only=True):
+    ok: bool
+    findings: list[Finding]
 
 
 class CreditsAdministrationController(Controller):
-    path = "/v1/admin/accounts/{account_id:uuid}/credits"
+    path = "/v1/admin"
     tags = ("Administration",)
     opt = OPERATORS_ONLY
 
-    @post("/grants", operation_id="grantCredits", summary="Grant", status_code=200, responses=ANSWERS)
-    async def grant(
+    @post("/accounts/{account_id:uuid}/credits/grants", status_code=200, responses=problems(402))
+    async def grant_credits(
         self,
-        request: Request[Caller, Any, Any],
+        request: AuthenticatedRequest,
         account_id: FromPath[UUID],
-        data: GrantBody,
+        data: JSONBody[GrantRequest],
         grants: NamedDependency[Grants],
-    ) -> MovementResponse:
-        """Give an account new credits, until `expires_at` or for good."""
-        movement = await grants.grant(
+    ) -> LedgerChange:
+        """Grant credits to an account, until `expires_at` or without expiry.
+
+        A second request with the same reference changes nothing and has `repeated` in its response.
+        """
+        change = await grants.grant(
             AccountId(account_id),
             data.credits,
             reference=data.reference,
@@ -150,84 +91,43 @@ class CreditsAdministrationController(Controller):
             expires_at=as_utc(data.expires_at),
             description=data.description,
         )
-        return movement_out("grant", request.user, account_id, movement)
+        return _logged("grant", request.user, account_id, change)
 
-    @post("/holds", operation_id="holdCredits", summary="Hold", status_code=200, responses=ANSWERS)
-    async def hold(
+    @post("/accounts/{account_id:uuid}/credits/adjustments", status_code=200, responses=problems(402))
+    async def adjust_credits(
         self,
-        request: Request[Caller, Any, Any],
+        request: AuthenticatedRequest,
         account_id: FromPath[UUID],
-        data: HoldBody,
-        holds: NamedDependency[Holds],
-    ) -> MovementResponse:
-        """Set credits aside for work that has not happened yet."""
-        movement = await holds.place(
-            AccountId(account_id),
-            data.credits,
-            reference=data.reference,
-            transaction_type=data.transaction_type,
-            description=data.description,
+        data: JSONBody[AdjustmentRequest],
+        adjustments: NamedDependency[Adjustments],
+    ) -> LedgerChange:
+        """Correct the credits of an account, with a reason.
+
+        Granted credits do not expire. No more credits can be removed than are available. A second request
+        with the same reference changes nothing and has `repeated` in its response.
+        """
+        change = await adjustments.adjust(
+            AccountId(account_id), data.credits, reference=data.reference, reason=data.reason
         )
-        return movement_out("hold", request.user, account_id, movement)
+        return _logged("adjust", request.user, account_id, change)
 
-    @post(
-        "/settlements",
-        operation_id="settleCredits",
-        summary="Settle",
-        status_code=200,
-        responses=ANSWERS,
-    )
-    async def settle(
-        self,
-        request: Request[Caller, Any, Any],
-        account_id: FromPath[UUID],
-        data: SettlementBody,
-        holds: NamedDependency[Holds],
-    ) -> MovementResponse:
-        """Spend up to what a hold set aside; the rest becomes available again."""
-        movement = await holds.settle(
-            AccountId(account_id), reference=data.reference, credits_spent=data.credits_spent
-        )
-        return movement_out("settle", request.user, account_id, movement)
+    @post("/audits", status_code=200)
+    async def audit_ledger(self, upkeep: NamedDependency[CreditMaintenance]) -> AuditResponse:
+        """Compare the balances, entries, lots and holds of all accounts.
 
-    @post(
-        "/releases",
-        operation_id="releaseCredits",
-        summary="Release",
-        status_code=200,
-        responses=ANSWERS,
-    )
-    async def release(
-        self,
-        request: Request[Caller, Any, Any],
-        account_id: FromPath[UUID],
-        data: ReleaseBody,
-        holds: NamedDependency[Holds],
-    ) -> MovementResponse:
-        """Make everything that a hold set aside available again."""
-        movement = await holds.release(AccountId(account_id), reference=data.reference)
-        return movement_out("release", request.user, account_id, movement)
+        A consistent ledger has no findings.
+        """
+        findings = await upkeep.audit()
+        return AuditResponse(ok=not findings, findings=findings)
 
-    @post(
-        "/refunds",
-        operation_id="refundCredits",
-        summary="Refund",
-        status_code=200,
-        responses=ANSWERS,
+
+def _logged(verb: str, caller: Caller, account_id: UUID, change: LedgerChange) -> LedgerChange:
+    log.info(
+        "credits_changed_by_operator",
+        verb=verb,
+        operator=str(caller.user_id),
+        account=str(account_id),
+        credits=change.credits_moved,
+        repeated=change.repeated,
     )
-    async def refund(
-        self,
-        request: Request[Caller, Any, Any],
-        account_id: FromPath[UUID],
-        data: RefundBody,
-        holds: NamedDependency[Holds],
-    ) -> MovementResponse:
-        """Give back credits that were spent, to the lots they came from."""
-        movement = await holds.refund(
-            AccountId(account_id),
-            data.credits,
-            hold_reference=data.hold_reference,
-            reference=data.reference,
-            description=data.description,
-        )
-        return movement_out("refund", request.user, account_id, movement)
+    return change

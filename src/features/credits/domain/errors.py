@@ -1,4 +1,4 @@
-from shared.errors import Conflict, Invalid, NotFound, PaymentRequired
+from shared.errors import Conflict, Invalid, PaymentRequired
 
 
 class InsufficientCredits(PaymentRequired):
@@ -17,28 +17,6 @@ class ReferenceReused(Conflict):
     code = "reference_reused"
     text = "The reference {reference!r} was used before with other content."
     public = ("reference",)
-
-
-class HoldNotFound(NotFound):
-    code = "hold_not_found"
-    text = "No credits were held or spent under {reference!r}."
-
-
-class HoldIsClosed(Conflict):
-    code = "hold_is_closed"
-    text = "The hold {reference!r} was already settled or released."
-
-
-class SettlementExceedsHold(Invalid):
-    code = "settlement_exceeds_hold"
-    text = "{spent} credits cannot be spent from a hold of {held}."
-    public = ("spent", "held")
-
-
-class RefundExceedsCharge(Invalid):
-    code = "refund_exceeds_charge"
-    text = "{wanted} credits cannot be refunded; {refundable} are left to refund."
-    public = ("wanted", "refundable")
 
 
 class TransactionTypeInvalid(Invalid):

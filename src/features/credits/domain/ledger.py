@@ -29,7 +29,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One ledger entry. Entries are never changed or deleted."""
 
-    position: int
+    position: int = msgspec.field(name="id")
     kind: Kind
     transaction_type: str
     reference: str

@@ -28,7 +28,7 @@ class Leads:
         after = decode_sorted(cursor, sort, SORTS[sort])
         found = await self.store.list(caller, filters, sort=sort, after=after, leads_max=limit + 1)
         if len(found) <= limit:
-            return Page(found)
+            return Page(found, None)
         return Page(found[:limit], encode_sorted(sort, _cursor(found[limit - 1], sort)))
 
     async def export(self, caller: Caller, filters: LeadFilter) -> AsyncIterator[list[Lead]]:

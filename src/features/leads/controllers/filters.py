@@ -8,7 +8,7 @@ from litestar.params import FromQuery, QueryParameter
 
 from features.leads.application.ports import LeadFilter
 from features.leads.domain.leads import SORTS
-from shared.http.pagination_parameters import cursor_of
+from shared.http.parameters import cursor_parameter
 from shared.ids import AnalysisType, BusinessProfileId, Tier
 from shared.pagination import sorted_pattern
 
@@ -51,7 +51,7 @@ Words = Annotated[
 ]
 BusinessFilter = Annotated[UUID | None, QueryParameter(description="Only leads of this business profile.")]
 TypeFilter = Annotated[AnalysisType | None, QueryParameter(description="Type of the latest analysis.")]
-SortedCursor = Annotated[str | None, cursor_of(sorted_pattern(SORTS))]
+SortedCursor = Annotated[str | None, cursor_parameter(sorted_pattern(SORTS))]
 
 
 def lead_filter(

@@ -32,8 +32,6 @@ CSV_COLUMNS = (
     "last_analysis_type",
     "last_analysed_at",
 )
-# Spreadsheets treat a text with one of these first characters, or its full-width form, as a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
 class Lead(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,24 +99,3 @@ class LeadDetails(Lead, frozen=True, kw_only=True):
 def searchable(*texts: str) -> str:
     """Normalized for search: equal for every case, width and composition, without invisible characters."""
     return "\n".join(unicodedata.normalize("NFKC", plain(text).casefold()) for text in texts)
-
-
-def csv_cells(lead: Lead) -> tuple[str, ...]:
-    """In the order of CSV_COLUMNS, each safe to open in a spreadsheet."""
-    cells = (
-        lead.username,
-        lead.full_name,
-        lead.followers,
-        lead.tier,
-        lead.score,
-        lead.niche,
-        lead.last_analysis_type,
-        lead.last_analysed_at.isoformat(),
-    )
-    return tuple(_guarded(cell) if isinstance(cell, str) else str(cell) for cell in cells)
-
-
-def _guarded(text: str) -> str:
-    """Prefixes an apostrophe if a spreadsheet would run the profile's text as a formula."""
-    text = text.replace("\0", "")
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

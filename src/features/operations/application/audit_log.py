@@ -12,5 +12,5 @@ class AuditEntries:
     log: AuditLogReader
 
     async def page(self, only: AuditLogFilter, *, cursor: str | None, limit: int) -> Page[StoredAuditEntry]:
-        acts = await self.log.page(only, before=decode_cursor(cursor), acts_max=limit + 1)
-        return page_of(acts, limit, lambda act: Cursor(act.at, act.id))
+        entries = await self.log.page(only, before=decode_cursor(cursor), entries_max=limit + 1)
+        return page_of(entries, limit, lambda entry: Cursor(entry.at, entry.id))

@@ -71,7 +71,7 @@ class CronHistory(Protocol):
 
 class AuditLogReader(Protocol):
     async def page(
-        self, only: AuditLogFilter, *, before: Cursor | None, acts_max: int
+        self, only: AuditLogFilter, *, before: Cursor | None, entries_max: int
     ) -> list[StoredAuditEntry]:
         """Newest first."""
         ...

@@ -20,7 +20,7 @@ class Purge:
     rows: Retention
     rules: tuple[RetentionRule, ...]
 
-    async def carry_out(self, *, is_dry_run: bool) -> Report:
+    async def run(self, *, is_dry_run: bool) -> Report:
         return Report(
             counts={rule.name: await self._purge(rule, is_dry_run=is_dry_run) for rule in self.rules}
         )
@@ -42,13 +42,13 @@ class StalledRunJob:
     cron_runs: CronExecutions
     forecast: RetentionPreview
 
-    async def carry_out(self, *, is_dry_run: bool) -> Report:
+    async def run(self, *, is_dry_run: bool) -> Report:
         if is_dry_run:
-            return Report(counts={"runs_closed": await self.forecast.stalled_runs()})
+            return Report(counts={"runs_failed": await self.forecast.stalled_runs()})
         closed = 0
         while batch := await self.runs.fail_stalled():
             closed += batch
-        return Report(counts={"runs_closed": closed, "cron_runs_closed": await self.cron_runs.fail_stalled()})
+        return Report(counts={"runs_failed": closed, "cron_runs_failed": await self.cron_runs.fail_stalled()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class LotExpiryJob:
     lots: LotExpiry
     forecast: RetentionPreview
 
-    async def carry_out(self, *, is_dry_run: bool) -> Report:
+    async def run(self, *, is_dry_run: bool) -> Report:
         accounts, credits_lapsed = await (self.forecast.expired_lots() if is_dry_run else self.lots.expire())
         return Report(counts={"accounts": accounts, "credits_expired": credits_lapsed})
 
@@ -68,9 +68,9 @@ class ProgressExpiry:
     runs: StalledRuns
     traces: Purge
 
-    async def carry_out(self, *, is_dry_run: bool) -> Report:
-        report = await self.traces.carry_out(is_dry_run=is_dry_run)
+    async def run(self, *, is_dry_run: bool) -> Report:
+        report = await self.traces.run(is_dry_run=is_dry_run)
         forgotten = 0
         while not is_dry_run and (batch := await self.runs.purge_ended()):
             forgotten += batch
-        return Report(counts={**report.counts, "works_forgotten": forgotten})
+        return Report(counts={**report.counts, "checkpoints_purged": forgotten})

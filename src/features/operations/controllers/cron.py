@@ -1,40 +1,75 @@
+"""Operators' routes for cron jobs and their runs."""
+
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
-from litestar import Controller, Request, get, post
+from litestar import Controller, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import BodyKwarg, FromPath, PathParameter
+from litestar.params import FromPath, JSONBody, PathParameter
 
-from features.operations.application.cron import Cron
-from features.operations.controllers.cron_schemas import (
-    CRON_RUN_EXAMPLE,
-    JOB_EXAMPLE,
-    QUEUED_EXAMPLE,
-    CronRunResponse,
-    CronRunsResponse,
-    JobsResponse,
-    cron_run_out,
-    job_out,
-)
-from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
+from features.operations.application.cron import Cron, JobStatus
+from features.operations.domain.jobs import CronRun, CronStatus, JobFinding, MissedRule, Trigger
+from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, RequestBody, TimeField
+from shared.http.responses import struct_from
 from shared.http.route_policy import OPERATORS_ONLY, SHOWS_NO_TENANT
 from shared.middleware.idempotency import effect_id
+from shared.pagination import Page
 from shared.timestamps import as_utc
 
-JobName = Annotated[str, PathParameter(description="Its name, as the list has it.")]
+JobName = Annotated[str, PathParameter(description="The name of the job, from the list of jobs.")]
 
 
-class CronRunRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CronRunRequest(RequestBody, frozen=True, kw_only=True):
     dry_run: bool = False
-    slot: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    slot: TimeField | None = None
 
 
-CronRunBody = Annotated[CronRunRequest, BodyKwarg(examples=[Example(value={"dry_run": True})])]
+class CronRunResponse(msgspec.Struct, frozen=True, kw_only=True):
+    id: UUID
+    job: str
+    slot: datetime
+    trigger: Trigger
+    status: CronStatus
+    dry_run: bool
+    requested_by: UUID | None
+    attempts: int
+    counts: dict[str, int]
+    findings: tuple[JobFinding, ...]
+    error: str | None
+    claimed_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_ms: int | None
+
+
+class JobResponse(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    title: str
+    schedule: str
+    missed: MissedRule
+    time_limit_s: int
+    next_due_at: datetime
+    last_run: CronRunResponse | None
+
+
+class JobsResponse(msgspec.Struct, frozen=True, kw_only=True):
+    items: list[JobResponse]
+
+
+def _run_response(run: CronRun) -> CronRunResponse:
+    return struct_from(CronRunResponse, run, dry_run=run.is_dry_run)
+
+
+def _job_response(status: JobStatus) -> JobResponse:
+    return struct_from(
+        JobResponse,
+        status.job,
+        time_limit_s=round(status.job.time_limit_s),
+        next_due_at=status.next_due_at,
+        last_run=_run_response(status.last_run) if status.last_run else None,
+    )
 
 
 class CronController(Controller):
@@ -42,79 +77,41 @@ class CronController(Controller):
     tags = ("Administration",)
     opt = OPERATORS_ONLY | SHOWS_NO_TENANT
 
-    @get(
-        "/",
-        operation_id="listCronJobs",
-        summary="Jobs",
-        responses={
-            200: ResponseSpec(
-                JobsResponse, description="All jobs", examples=[Example(value={"items": [JOB_EXAMPLE]})]
-            )
-        },
-    )
-    async def jobs(self, cron: NamedDependency[Cron]) -> JobsResponse:
-        """What is done by the clock: when it is due next, and what became of it the last time. Schedules are
-        in UTC: minute, hour, day of the month, month, day of the week.
+    @get("/")
+    async def list_cron_jobs(self, cron: NamedDependency[Cron]) -> JobsResponse:
+        """List the cron jobs, with the next due time and the last run of each.
+
+        Schedules are in UTC: minute, hour, day of the month, month, day of the week.
         """
-        return JobsResponse(items=[job_out(standing) for standing in await cron.standings()])
+        return JobsResponse(items=[_job_response(status) for status in await cron.standings()])
 
-    @get(
-        "/{job:str}/runs",
-        operation_id="listCronRuns",
-        summary="History",
-        responses={
-            200: ResponseSpec(
-                CronRunsResponse,
-                description="A page",
-                examples=[Example(value={"items": [CRON_RUN_EXAMPLE], "next_cursor": None})],
-            )
-        },
-    )
-    async def runs(
+    @get("/{job:str}/runs")
+    async def list_cron_runs(
         self, job: JobName, cron: NamedDependency[Cron], cursor: Cursor = None, limit: Limit = 50
-    ) -> CronRunsResponse:
-        """What became of a job, newest first: how long it took, what it counted, what it found."""
+    ) -> Page[CronRunResponse]:
+        """List the runs of a job, newest first, with their duration, counts and findings."""
         page = await cron.page(job, cursor=cursor, limit=limit)
-        return CronRunsResponse(items=[cron_run_out(run) for run in page.items], next_cursor=page.next_cursor)
+        return page.map(_run_response)
 
-    @get(
-        "/{job:str}/runs/{run_id:uuid}",
-        operation_id="getCronRun",
-        summary="One run of a job",
-        responses={
-            200: ResponseSpec(
-                CronRunResponse, description="The run", examples=[Example(value=CRON_RUN_EXAMPLE)]
-            )
-        },
-    )
-    async def run(self, job: JobName, run_id: FromPath[UUID], cron: NamedDependency[Cron]) -> CronRunResponse:
-        """Whether it has ended, and how."""
-        return cron_run_out(await cron.find(job, run_id))
+    @get("/{job:str}/runs/{run_id:uuid}")
+    async def get_cron_run(
+        self, job: JobName, run_id: FromPath[UUID], cron: NamedDependency[Cron]
+    ) -> CronRunResponse:
+        """Get one run of a job."""
+        return _run_response(await cron.find(job, run_id))
 
-    @post(
-        "/{job:str}/run",
-        operation_id="runCronJob",
-        summary="Run a job",
-        status_code=202,
-        opt={"shows_no_tenant": False},
-        responses={
-            202: ResponseSpec(
-                CronRunResponse,
-                description="It is in the queue, or was before",
-                examples=[Example(value=QUEUED_EXAMPLE)],
-            )
-        },
-    )
-    async def start(
+    @post("/{job:str}/run", status_code=202, opt={"shows_no_tenant": False})
+    async def run_cron_job(
         self,
-        request: Request[Caller, Any, Any],
+        request: AuthenticatedRequest,
         job: JobName,
-        data: CronRunBody,
+        data: JSONBody[CronRunRequest],
         cron: NamedDependency[Cron],
     ) -> CronRunResponse:
-        """Have a job carried out now, or for a `slot` of the past that nobody carried out. A slot is carried
-        out once: asked for again, the run that it has is returned. With `dry_run` it counts what it would
-        do and changes nothing.
+        """Run a job now, or for a missed `slot` in the past.
+
+        A slot runs once: a second request returns the existing run. With `dry_run` the job counts what it
+        would do and changes nothing.
         """
         run = await cron.run(
             job,
@@ -123,4 +120,4 @@ class CronController(Controller):
             is_dry_run=data.dry_run,
             slot=as_utc(data.slot),
         )
-        return cron_run_out(run)
+        return _run_response(run)

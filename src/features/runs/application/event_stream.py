@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from features.runs.application.live_runs import RunView
-from features.runs.application.run_queries import LOOK_S_DEAF, RunQueries
+from features.runs.application.run_queries import POLL_S_UNNOTIFIED, RunQueries
 from features.runs.domain.errors import TooManyStreams
 from shared.caller import Caller
 from shared.errors import DomainError, Unavailable
@@ -41,9 +41,9 @@ class RunEventStreams:
                     yield view
                 if view.is_ended or self.views.live.is_closing:
                     return
-                if not await self.views.live.wait(view, self._patience_s()):
+                if not await self.views.live.wait(view, self._poll_interval_s()):
                     yield None
-                view = await self._look_again(caller, view)
+                view = await self._get_again(caller, view)
         except DomainError:
             return  # the caller lost access
         finally:
@@ -51,11 +51,11 @@ class RunEventStreams:
             if not self._open[caller.id]:
                 del self._open[caller.id]
 
-    def _patience_s(self) -> float:
-        return self.heartbeat_s if self.views.live.is_hearing else LOOK_S_DEAF
+    def _poll_interval_s(self) -> float:
+        return self.heartbeat_s if self.views.live.is_listening else POLL_S_UNNOTIFIED
 
-    async def _look_again(self, caller: Caller, view: RunView) -> RunView:
+    async def _get_again(self, caller: Caller, view: RunView) -> RunView:
         try:
-            return await self.views.look(caller, RunId(view.out.run_id))
+            return await self.views.get(caller, RunId(view.out.run_id))
         except Unavailable:
             return view  # the next read may succeed

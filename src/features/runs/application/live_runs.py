@@ -23,14 +23,14 @@ from shared.ids import AccountId
 
 RUNS_MAX = 10_000
 CALLERS_MAX = 1_000  # per run
-HEARD_MAX = 10_000
+NOTIFICATIONS_MAX = 10_000
 FRESH_S_QUEUED = 2.0  # the queue position changes without a change of the run
-FRESH_S_DEAF = 1.0
+FRESH_S_UNNOTIFIED = 1.0
 FRESH_S_MAX = 60.0  # bounds the effect of a missed notification
 RETRY_AFTER_S = 2
-NOTHING_HEARD = (-1, 0.0)
+NEVER_NOTIFIED = (-1, 0.0)
 
-Who = tuple[UUID, AccountId | None]
+CallerKey = tuple[UUID, AccountId | None]
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -38,7 +38,7 @@ class RunVersion(NamedTuple):
     """Version of the cache: number of connection changes and number of notifications received."""
 
     generation: int
-    heard: int
+    notified: int
 
 
 class RunView(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
         return self.out.status in ENDED
 
 
-def rendered(account_id: AccountId, out: RunResponse, mark: RunVersion) -> RunView:
+def render(account_id: AccountId, out: RunResponse, mark: RunVersion) -> RunView:
     body = msgspec.json.encode(out)
     digest = hashlib.blake2b(body, digest_size=9).hexdigest()
     return RunView(account_id=account_id, out=out, body=body, tag=f'"{out.version}.{digest}"', mark=mark)
@@ -66,7 +66,7 @@ class LiveRun:
 
     __slots__ = ("account_id", "callers", "fresh_until_s", "headers", "tag", "version")
 
-    def __init__(self, view: RunView, fresh_until_s: float, callers: set[Who]) -> None:
+    def __init__(self, view: RunView, fresh_until_s: float, callers: set[CallerKey]) -> None:
         self.account_id = view.account_id
         self.version = view.out.version
         self.tag = view.tag.encode()
@@ -80,13 +80,13 @@ class LiveRun:
 class LiveRuns:
     def __init__(self, now: Clock, *, now_s: Callable[[], float] = time.monotonic) -> None:
         self.now_s = now_s
-        self.is_hearing = False  # whether database notifications arrive
+        self.is_listening = False  # whether database notifications arrive
         self.is_closing = False
         self._now = now
         self._generation = 0
-        self._heard_count = 0
+        self._notification_count = 0
         # Sequence number and version of the last notification per run.
-        self._heard: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._notified: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._runs: OrderedDict[str, LiveRun] = OrderedDict()
         self._shown: defaultdict[UUID, set[str]] = defaultdict(set)  # by user or API key
         self._waiters: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
@@ -100,7 +100,7 @@ class LiveRuns:
     @property
     def mark(self) -> RunVersion:
         """Must be taken before the database read."""
-        return RunVersion(self._generation, self._heard_count)
+        return RunVersion(self._generation, self._notification_count)
 
     def is_outdated(self, view: RunView) -> bool:
         """Also returns True when older notifications have been dropped, because one may have been for this
@@ -108,14 +108,14 @@ class LiveRuns:
         """
         return (
             view.mark.generation != self._generation
-            or self._version_heard(view.out.run_id, view.mark) > view.out.version
-            or self._heard_count - view.mark.heard > HEARD_MAX
+            or self._version_notified(view.out.run_id, view.mark) > view.out.version
+            or self._notification_count - view.mark.notified > NOTIFICATIONS_MAX
         )
 
-    def _version_heard(self, of: UUID, mark: RunVersion) -> float:
+    def _version_notified(self, of: UUID, mark: RunVersion) -> float:
         """Returns the latest version notified since ``mark``, or 0."""
-        heard, version = self._heard.get(str(of), NOTHING_HEARD)
-        return version if heard >= mark.heard else 0
+        notified, version = self._notified.get(str(of), NEVER_NOTIFIED)
+        return version if notified >= mark.notified else 0
 
     def show(self, caller: Caller, view: RunView) -> None:
         """Caches a view that the caller has just read from the database."""
@@ -123,30 +123,30 @@ class LiveRuns:
         before = self._runs.pop(run_id, None)
         if not view.out.is_live or self.is_outdated(view):
             return
-        callers: set[Who] = set()
+        callers: set[CallerKey] = set()
         # Without notifications, a lost access would go unnoticed, so the callers are dropped.
-        if before and self.is_hearing and before.account_id == view.account_id:
+        if before and self.is_listening and before.account_id == view.account_id:
             callers = before.callers
         # If the caller's access changed after the read began, the next poll must ask the database.
-        if not any(self._version_heard(of, view.mark) for of in (caller.id, view.account_id)):
-            self._remember(caller, run_id, callers)
+        if not any(self._version_notified(of, view.mark) for of in (caller.id, view.account_id)):
+            self._add_caller(caller, run_id, callers)
         self._runs[run_id] = LiveRun(view, self.now_s() + self._fresh_s(view), callers)
         if len(self._runs) > RUNS_MAX:
             self._runs.popitem(last=False)
 
-    def _remember(self, caller: Caller, run_id: str, callers: set[Who]) -> None:
+    def _add_caller(self, caller: Caller, run_id: str, callers: set[CallerKey]) -> None:
         if len(callers) >= CALLERS_MAX:
             callers.clear()
         shown = self._shown[caller.id]
         if len(shown) > RUNS_MAX or len(self._shown) > RUNS_MAX:
-            self.forget()
+            self.clear()
             shown = self._shown[caller.id]
         callers.add((caller.id, caller.chosen_account))
         shown.add(run_id)
 
     def _fresh_s(self, view: RunView) -> float:
-        if not self.is_hearing:
-            return FRESH_S_DEAF
+        if not self.is_listening:
+            return FRESH_S_UNNOTIFIED
         if view.out.status == "queued":
             return FRESH_S_QUEUED
         if view.out.ended_at is None:
@@ -155,48 +155,48 @@ class LiveRuns:
 
     # Database notifications
 
-    def hear_change(self, run_id: str, version: int) -> None:
+    def on_run_change(self, run_id: str, version: int) -> None:
         """Version 0 means a change outside the run's row; it supersedes every version."""
-        heard = self._note(run_id, version or math.inf)
+        notified = self._record(run_id, version or math.inf)
         live = self._runs.get(run_id)
-        if live is not None and heard > live.version:
+        if live is not None and notified > live.version:
             del self._runs[run_id]
         for waiter in self._waiters.pop(run_id, ()):
             _wake(waiter)
 
-    def hear_of_caller(self, caller_id: UUID) -> None:
+    def on_caller_change(self, caller_id: UUID) -> None:
         """Drops cached access of a user or API key whose rights may have changed."""
-        self._note(str(caller_id), math.inf)
+        self._record(str(caller_id), math.inf)
         for run_id in self._shown.pop(caller_id, ()):
             if live := self._runs.get(run_id):
-                live.callers = {who for who in live.callers if who[0] != caller_id}
+                live.callers = {key for key in live.callers if key[0] != caller_id}
 
-    def hear_of_account(self, account_id: AccountId) -> None:
-        self._note(str(account_id), math.inf)
+    def on_account_change(self, account_id: AccountId) -> None:
+        self._record(str(account_id), math.inf)
         for live in self._runs.values():
             if live.account_id == account_id:
                 live.callers = set()
 
-    def _note(self, name: str, version: float) -> float:
+    def _record(self, name: str, version: float) -> float:
         """A notification without a version stays in force after one with a version, which may not include
         that change.
         """
-        _, before = self._heard.pop(name, NOTHING_HEARD)
+        _, before = self._notified.pop(name, NEVER_NOTIFIED)
         version = before if before == math.inf else version
-        self._heard[name] = (self._heard_count, version)
-        self._heard_count += 1
-        if len(self._heard) > HEARD_MAX:
-            self._heard.popitem(last=False)
+        self._notified[name] = (self._notification_count, version)
+        self._notification_count += 1
+        if len(self._notified) > NOTIFICATIONS_MAX:
+            self._notified.popitem(last=False)
         return version
 
-    def hear(self, *, is_hearing: bool) -> None:
+    def set_listening(self, *, is_listening: bool) -> None:
         """Clears the cache when the connection opens or closes, because a notification may be missing."""
-        self.is_hearing = is_hearing
+        self.is_listening = is_listening
         self._generation += 1
-        self.forget()
+        self.clear()
         self._wake_all()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._runs.clear()
         self._shown.clear()
 
@@ -215,7 +215,7 @@ class LiveRuns:
         except TimeoutError:
             return False
         finally:
-            self._leave(run_id, waiter)
+            self._remove_waiter(run_id, waiter)
         return True
 
     def close(self) -> None:
@@ -223,7 +223,7 @@ class LiveRuns:
         self.is_closing = True
         self._wake_all()
 
-    def _leave(self, run_id: str, waiter: asyncio.Future[None]) -> None:
+    def _remove_waiter(self, run_id: str, waiter: asyncio.Future[None]) -> None:
         others = self._waiters.get(run_id)
         if others is not None:
             others.discard(waiter)

@@ -144,7 +144,7 @@ class RunQueryStore(Protocol):
     async def find(self, caller: Caller, run_id: RunId) -> RunSnapshot | None: ...
 
     async def list(
-        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+        self, caller: Caller, filters: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
         """Newest first, starting after the cursor."""
         ...

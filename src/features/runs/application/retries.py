@@ -19,11 +19,11 @@ class Cancellations:
         """Returns the run after the request: ended, or with cancellation requested. Idempotent. Raises
         RunNotFound.
         """
-        view = await self.views.look(caller, run_id)
+        view = await self.views.get(caller, run_id)
         outcome, _ = await self.runs.request_cancel(view.account_id, run_id)
         if outcome == "unknown":
             raise RunNotFound
-        return await self.views.look(caller, run_id)
+        return await self.views.get(caller, run_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Retries:
         """Returns the new run, or the run in progress for the same work. Idempotent by ``run_id``. Raises
         RunNotFound, RunNotRetryable, and the errors of a first start of the same work.
         """
-        tried = await self.views.look(caller, tried_id)
+        tried = await self.views.get(caller, tried_id)
         run = await self.retries.retry(
             tried.account_id,
             tried_id,

@@ -1,11 +1,10 @@
-from datetime import datetime
+"""Routes for runs and the refund policy."""
+
 from typing import Annotated, Any
 from uuid import UUID
 
-from litestar import Controller, Request, Response, get, post
+from litestar import Controller, Response, get, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
 from litestar.params import FromPath, FromQuery, HeaderParameter, QueryParameter
 from litestar.response import Stream
 
@@ -16,26 +15,23 @@ from features.runs.application.retries import Cancellations, Retries
 from features.runs.application.run_queries import RunQueries
 from features.runs.controllers.events import frames, seen_version
 from features.runs.controllers.schemas import (
-    ENDED_EXAMPLE,
-    EVENT_EXAMPLE,
     PATH,
-    RUN_EXAMPLE,
-    STARTED_EXAMPLE,
-    RunsResponse,
+    RefundPoliciesResponse,
     RunStartedResponse,
-    is_known,
+    is_current,
     poll_url,
 )
 from features.runs.domain.errors import WaitInvalid
+from features.runs.domain.refunds import REFUND_POLICIES, REFUND_POLICY_VERSION
 from features.runs.domain.run import Status
 from features.runs.domain.view import RunResponse
-from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
-from shared.http.problems import problem_responses
-from shared.http.response_headers import ENTITY_TAG, LOCATION
-from shared.http.route_policy import counts_as, needs
+from shared.http.etag import IfNoneMatch
+from shared.http.parameters import AuthenticatedRequest, Cursor, Limit, Time
+from shared.http.responses import ENTITY_TAG, LOCATION, NOT_MODIFIED, ok, problems
+from shared.http.route_policy import PUBLIC, counts_as, needs
 from shared.ids import RunId
 from shared.middleware.idempotency import effect_id
+from shared.pagination import Page
 from shared.timestamps import as_utc
 
 WAIT_S_MAX = 30
@@ -44,10 +40,10 @@ WRITE = needs("runs:write")
 PROGRESS = counts_as("progress")
 JSON = "application/json"
 EVENT_STREAM = "text/event-stream"
+POLICIES = RefundPoliciesResponse(
+    current_version=REFUND_POLICY_VERSION, policies=list(REFUND_POLICIES.values())
+)
 
-At = Annotated[
-    datetime | None, QueryParameter(description="An instant with its offset, as 2026-11-01T00:00:00Z.")
-]
 Kind = Annotated[
     str | None,
     QueryParameter(pattern=KIND_PATTERN, max_length=40, description="For example `deep_analysis`."),
@@ -55,23 +51,13 @@ Kind = Annotated[
 Wait = Annotated[
     int | None,
     QueryParameter(
-        description="Seconds to wait for something new before answering.",
+        description="Seconds to wait for a change before the response.",
         schema_extra={"minimum": 1, "maximum": WAIT_S_MAX},  # a value outside the range is 422, not 400
     ),
 ]
-IfNoneMatch = Annotated[
-    str | None,
-    HeaderParameter(name="If-None-Match", description="The `ETag` you have: answer 304 if it still holds."),
-]
 LastEventId = Annotated[
-    str | None,
-    HeaderParameter(name="Last-Event-ID", description="The `id` of the last event you have seen."),
+    str | None, HeaderParameter(name="Last-Event-ID", description="The `id` of the last received event.")
 ]
-Asked = Request[Caller, Any, Any]
-
-
-def _shows(description: str, example: dict[str, Any]) -> ResponseSpec:
-    return ResponseSpec(RunResponse, description=description, examples=[Example(value=example)])
 
 
 def _headers(view: RunView) -> dict[str, str]:
@@ -84,114 +70,93 @@ class RunsController(Controller):
     tags = ("Runs",)
     opt = needs("runs:read")
 
-    @get(
-        "/",
-        operation_id="listRuns",
-        summary="List",
-        responses={
-            200: ResponseSpec(
-                RunsResponse,
-                description="A page",
-                examples=[Example(value={"items": [ENDED_EXAMPLE], "next_cursor": None})],
-            )
-        },
-    )
-    async def page(
+    @get("/")
+    async def list_runs(
         self,
-        request: Asked,
+        request: AuthenticatedRequest,
         run_views: NamedDependency[RunQueries],
         cursor: Cursor = None,
         limit: Limit = 50,
         status: FromQuery[Status | None] = None,
         kind: Kind = None,
         parent_id: FromQuery[UUID | None] = None,
-        since: At = None,
-        until: At = None,
-    ) -> RunsResponse:
-        """The account's runs, newest first. Runs that are part of another are shown only with its id in
-        `parent_id`. `since` is included, `until` is not. A run's place in the queue, and its `eta_s` while it
-        waits there, are on its own page only.
+        since: Time = None,
+        until: Time = None,
+    ) -> Page[RunResponse]:
+        """List the account's runs, newest first.
+
+        The list contains the children of a run only with its id in `parent_id`. `since` is included, `until`
+        is excluded. `queue`, and `eta_s` of a queued run, are only in the response for a single run.
         """
-        only = RunFilter(
+        run_filter = RunFilter(
             status=status,
             kind=kind,
             parent_id=None if parent_id is None else RunId(parent_id),
             since=as_utc(since),
             until=as_utc(until),
         )
-        page = await run_views.page(request.user, only, cursor=cursor, limit=limit)
-        return RunsResponse(items=page.items, next_cursor=page.next_cursor)
+        return await run_views.page(request.user, run_filter, cursor=cursor, limit=limit)
 
     @get(
         "/{run_id:uuid}",
-        operation_id="getRun",
-        summary="Get",
         opt=PROGRESS,
         response_headers=(ENTITY_TAG,),
-        responses={
-            200: _shows("The run; `ETag` stands for all that is shown of it", RUN_EXAMPLE),
-            304: ResponseSpec(None, description="What you have still holds"),
-        },
+        responses={200: ok(RunResponse, "The run; `ETag` identifies this state"), **NOT_MODIFIED},
     )
-    async def read(
+    async def get_run(
         self,
-        request: Asked,
+        request: AuthenticatedRequest,
         run_id: FromPath[UUID],
         run_views: NamedDependency[RunQueries],
         if_none_match: IfNoneMatch = None,
         wait: Wait = None,
     ) -> Response[Any]:
-        """One run. Poll it with its `ETag` in `If-None-Match`, as often as `Retry-After` says (two seconds;
-        missing when the run has ended): an unchanged run costs neither of us anything.
+        """Get a run.
 
-        With `wait`, the answer comes when something is new, or when the time is over: new compared to your
-        `ETag`, or to the run at the time of the request. An ended run is shown at once. `queue` is its place
-        while it waits, `eta_s` an estimate from the times that the steps of others took. What a run with
-        parts holds and charges includes its parts. `is_live` is false from an hour after the end on.
+        Poll it with its `ETag` in `If-None-Match`, at the interval in `Retry-After` (two seconds; absent when
+        the run has ended). An unchanged run gives 304.
+
+        With `wait`, the response is sent when the run differs from your `ETag`, or from its state at the time
+        of the request, or when the time is over. An ended run is returned immediately. `queue` is the
+        position of a queued run; `eta_s` is an estimate from the durations of other runs. The credits of a
+        run include those of its children. `is_live` is false from one hour after the end.
         """
         if wait is not None and not 1 <= wait <= WAIT_S_MAX:
             raise WaitInvalid(limit=WAIT_S_MAX)
-        view = await run_views.look(request.user, RunId(run_id))
-        if wait and (if_none_match is None or is_known(if_none_match, view.tag)):
+        view = await run_views.get(request.user, RunId(run_id))
+        if wait and (if_none_match is None or is_current(if_none_match, view.tag)):
             view = await run_views.wait(request.user, view, wait)
-        if is_known(if_none_match, view.tag):
+        if is_current(if_none_match, view.tag):
             return Response(None, status_code=304, headers=_headers(view))
         return Response(view.body, media_type=JSON, headers=_headers(view))
 
     @get(
         "/{run_id:uuid}/events",
-        operation_id="streamRunEvents",
-        summary="Stream",
         opt=PROGRESS,
         media_type=EVENT_STREAM,
-        responses={
-            200: ResponseSpec(
-                str,
-                description="Server-sent events, until the run has ended",
-                media_type=EVENT_STREAM,
-                examples=[Example(value=EVENT_EXAMPLE)],
-            ),
-        },
+        responses={200: ok(str, "Server-sent events, until the run has ended", EVENT_STREAM)},
     )
-    async def events(
+    async def stream_run_events(
         self,
-        request: Asked,
+        request: AuthenticatedRequest,
         run_id: FromPath[UUID],
         run_views: NamedDependency[RunQueries],
         run_streams: NamedDependency[RunEventStreams],
         last_event_id: LastEventId = None,
     ) -> Stream:
-        """The run as server-sent events: an event `run` with the run as its data whenever it changes, then
-        `end`, and the stream closes. An event's `id` is the run's version. Connect again with
-        `Last-Event-ID`: what you have seen is not sent again, and if the run has moved on, its state now is.
-        A comment comes every 15 seconds while nothing happens. 20 streams may be open at once.
+        """Stream the changes of a run as server-sent events.
 
-        The token goes into the `Authorization` header here too. A browser's `EventSource` cannot send
-        headers: use `fetch`, or poll with `wait`.
+        Each change is an event `run` with the run as data; its `id` is the run's version. The last event is
+        `end`; then the stream closes. To reconnect, send `Last-Event-ID`: events that you have received are
+        not repeated, and if the run has changed, its current state is sent. A comment is sent every 15
+        seconds without changes. At most 20 streams can be open at once.
+
+        The token is sent in the `Authorization` header, as for all requests. A browser's `EventSource`
+        cannot send headers: use `fetch`, or poll with `wait`.
         """
         caller = request.user
         run_streams.check_room(caller)
-        view = await run_views.look(caller, RunId(run_id))
+        view = await run_views.get(caller, RunId(run_id))
         views = run_streams.follow(caller, view, seen_version=seen_version(last_event_id))
         return Stream(
             frames(view, views),
@@ -202,58 +167,67 @@ class RunsController(Controller):
 
     @post(
         "/{run_id:uuid}/cancel",
-        operation_id="cancelRun",
-        summary="Cancel",
         status_code=202,
         opt=WRITE,
         responses={
-            202: _shows("Asked to stop; poll until it has ended", {**RUN_EXAMPLE, "should_cancel": True}),
-            200: _shows("It has ended, now or before; nothing is left to stop", ENDED_EXAMPLE),
+            202: ok(RunResponse, "The run is being cancelled; poll until it has ended"),
+            200: ok(RunResponse, "The run has ended, now or before"),
         },
     )
-    async def cancel(
-        self, request: Asked, run_id: FromPath[UUID], cancellations: NamedDependency[Cancellations]
+    async def cancel_run(
+        self,
+        request: AuthenticatedRequest,
+        run_id: FromPath[UUID],
+        cancellations: NamedDependency[Cancellations],
     ) -> Response[Any]:
-        """Stop a run and the runs that are part of it. One that waits is cancelled at once and costs
-        nothing; one at work stops within its current step. What is charged then is told by
-        `GET /v1/refund-policy`. May be repeated: whichever end comes first is the end.
+        """Cancel a run and its children.
+
+        A queued run is cancelled immediately and costs nothing; a running one stops within its current step.
+        `GET /v1/refund-policy` states what is charged. This request can be repeated: the first end of a run
+        is final.
         """
         view = await cancellations.cancel(request.user, RunId(run_id))
         return Response(view.body, media_type=JSON, status_code=200 if view.is_ended else 202)
 
     @post(
         "/{run_id:uuid}/retry",
-        operation_id="retryRun",
-        summary="Try again",
         status_code=202,
         opt=WRITE,
         response_headers=(LOCATION,),
-        responses={
-            202: ResponseSpec(
-                RunStartedResponse,
-                description="A new run; `Location` is its address",
-                examples=[Example(value=STARTED_EXAMPLE)],
-            ),
-            **problem_responses(402),
-        },
+        responses=problems(402),
     )
-    async def retry(
-        self, request: Asked, run_id: FromPath[UUID], retries: NamedDependency[Retries]
+    async def retry_run(
+        self, request: AuthenticatedRequest, run_id: FromPath[UUID], retries: NamedDependency[Retries]
     ) -> Response[RunStartedResponse]:
-        """Try a run again that failed or was cancelled, as a new run with the old one in `retry_of`. Steps
-        that went well are not done again. If the same work is in progress already, that run is the answer.
+        """Retry a failed or cancelled run as a new run, with the old one in `retry_of`.
 
-        A run that failed was charged nothing: the new one costs its price once, when it delivers, and nobody
-        pays twice. One that you cancelled was charged by the refund policy, and the new one costs its price.
+        Completed steps are not repeated. If the same work is already in progress, the response contains that
+        run.
+
+        A failed run was charged nothing, so the new run costs its price once, when it completes. A cancelled
+        run was charged by the refund policy, and the new run costs its full price.
 
         The rules of a first start apply: a test key is rejected (403 `test_key_never_spends`), a deleted
-        business is 404, and a light analysis counts against the plan's hourly limit. A bulk run is retried
-        with all of its rows if none of them had started.
+        business profile gives 404, and a light analysis counts against the plan's hourly limit. A bulk run
+        is retried with all its rows if none of them had started.
         """
         run = await retries.retry(request.user, RunId(run_id), RunId(effect_id(request.scope)))
         url = poll_url(run.id)
-        return Response(
-            RunStartedResponse(run_id=run.id, status=run.status, poll_url=url),
-            status_code=202,
-            headers={"Location": url},
-        )
+        started = RunStartedResponse(run_id=run.id, status=run.status, poll_url=url)
+        return Response(started, headers={"Location": url})
+
+
+class RefundPolicyController(Controller):
+    path = "/v1/refund-policy"
+    tags = ("Runs",)
+    opt = PUBLIC
+    security = ({},)
+
+    @get("/", sync_to_thread=False)
+    def get_refund_policy(self) -> RefundPoliciesResponse:
+        """Get all versions of the refund policy: the share of the held credits that a run is charged.
+
+        The share depends on how the run ended and is rounded down; a rule with `credits_charged_min` charges
+        at least that many credits. A run is settled by the version that was current when it started.
+        """
+        return POLICIES

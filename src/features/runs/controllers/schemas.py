@@ -1,20 +1,14 @@
-"""Response schemas and entity tags of the run routes."""
+"""Response schemas and entity tags of the run routes, and the example of a run."""
 
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from features.runs.domain.refunds import REFUND_POLICY, RefundPolicy
+from features.runs.domain.refunds import RefundPolicy
 from features.runs.domain.run import Status
-from features.runs.domain.view import RunResponse
 
 PATH = "/v1/runs"
-
-
-class RunsResponse(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[RunResponse]
-    next_cursor: str | None
 
 
 class RunStartedResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +26,16 @@ def poll_url(run_id: UUID) -> str:
     return f"{PATH}/{run_id}"
 
 
-def is_known(if_none_match: str | None, tag: str) -> bool:
-    """Returns whether If-None-Match contains this tag, strong or weak (RFC 9110, 13.1.2)."""
+def is_current(if_none_match: str | None, tag: str) -> bool:
+    """Return whether If-None-Match contains this tag, strong or weak (RFC 9110, 13.1.2)."""
     if if_none_match is None:
         return False
     tags = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
     return tags == ["*"] or tag in tags
 
 
-RUN_ID = "0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a"
-STARTED_EXAMPLE = {"run_id": RUN_ID, "status": "queued", "poll_url": f"{PATH}/{RUN_ID}"}
 RUN_EXAMPLE: dict[str, Any] = {
-    "run_id": RUN_ID,
+    "run_id": "0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a",
     "kind": "deep_analysis",
     "status": "processing",
     "progress": 40,
@@ -70,23 +62,3 @@ RUN_EXAMPLE: dict[str, Any] = {
     "ended_at": None,
     "version": 4,
 }
-ENDED_EXAMPLE: dict[str, Any] = {
-    **RUN_EXAMPLE,
-    "status": "cancelled",
-    "should_cancel": True,
-    "eta_s": None,
-    "credits_charged": 2,
-    "outcome": "cancelled_analyzing",
-    "refund": {
-        "policy_version": REFUND_POLICY.version,
-        "percent_charged": 50,
-        "explanation": "You cancelled while models were at work, which we pay for.",
-    },
-    "ended_at": "2026-11-01T09:30:14Z",
-    "version": 6,
-}
-POLICY_EXAMPLE: dict[str, Any] = {
-    "current_version": REFUND_POLICY.version,
-    "policies": [msgspec.to_builtins(msgspec.structs.replace(REFUND_POLICY, rules=REFUND_POLICY.rules[:3]))],
-}
-EVENT_EXAMPLE = 'id: 4\nevent: run\ndata: {"run_id":"0f8d4c52-7a0e-4a1c-9d2b-5f6d0e3c1b7a","status":...}\n\n'

@@ -3,7 +3,7 @@ from shared.errors import Conflict, Invalid, NotFound, RateLimited
 
 class RunNotFound(NotFound):
     code = "run_not_found"
-    text = "There is no such run, or it is not yours."
+    text = "The run does not exist, or it belongs to another account."
 
 
 class RunNotRetryable(Conflict):
@@ -14,7 +14,7 @@ class RunNotRetryable(Conflict):
 
 class WaitInvalid(Invalid):
     code = "wait_invalid"
-    text = "wait is 1 to {limit} seconds."
+    text = "wait must be 1 to {limit} seconds."
     public = ("limit",)
 
 

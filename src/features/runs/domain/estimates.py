@@ -38,11 +38,11 @@ class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
     is_admitted: bool
     account_ahead: int
     engine_ahead: int
-    at_work: int  # runs of this queue, over all accounts
+    active: int  # runs of this queue, over all accounts
     runs_at_once: int  # limit of this account
 
 
-class QueuePlace(msgspec.Struct, frozen=True, kw_only=True):
+class QueuePosition(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     starts_in_s: int
 
@@ -77,12 +77,12 @@ def seconds_left(run: Run, times: StepTimes) -> int | None:
     return math.ceil(times.total_s * (100 - run.progress) / 100)
 
 
-def place_in_queue(figures: QueueFigures, times: StepTimes) -> QueuePlace:
+def queue_position(figures: QueueFigures, times: StepTimes) -> QueuePosition:
     """Assumes that each lane finishes one run per usual duration of a run."""
-    waits = figures.engine_ahead / max(figures.at_work, 1)
+    waits = figures.engine_ahead / max(figures.active, 1)
     if not figures.is_admitted:
         # A run of the account must end before this one is admitted.
         waits += (figures.account_ahead + 1) / figures.runs_at_once
-    return QueuePlace(
+    return QueuePosition(
         position=figures.account_ahead + figures.engine_ahead, starts_in_s=math.ceil(waits * times.total_s)
     )

@@ -16,18 +16,6 @@ Status = Literal["queued", "processing", "completed", "failed", "cancelled", "pa
 EndStatus = Literal["completed", "failed", "cancelled"]
 
 ENDED: frozenset[Status] = frozenset({"completed", "failed", "cancelled"})
-NEXT: dict[Status, frozenset[Status]] = {
-    "queued": frozenset({"processing", "failed", "cancelled"}),
-    "processing": frozenset({"paused", "completed", "failed", "cancelled"}),
-    "paused": frozenset({"queued", "failed", "cancelled"}),
-    "completed": frozenset(),
-    "failed": frozenset(),
-    "cancelled": frozenset(),
-}
-
-
-def may_become(status: Status, later: Status) -> bool:
-    return later in NEXT[status]
 
 
 class StepStarted(msgspec.Struct, frozen=True):
@@ -97,7 +85,7 @@ class NewRun(msgspec.Struct, frozen=True, kw_only=True):
     retry_of: RunId | None = None
 
     def __post_init__(self) -> None:
-        assert self.credits_held >= 0, "a run gives no credits"
+        assert self.credits_held >= 0, "a hold is not negative"
 
 
 class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,5 +99,5 @@ class RunEnd(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
     def __post_init__(self) -> None:
-        assert self.credits_charged >= 0, "nothing less than nothing can be charged"
-        assert self.error is None or self.status == "failed", "only what failed has an error"
+        assert self.credits_charged >= 0, "a charge is not negative"
+        assert self.error is None or self.status == "failed", "only a failed run has an error"

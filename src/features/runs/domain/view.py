@@ -7,14 +7,20 @@ from uuid import UUID
 
 import msgspec
 
-from features.runs.domain.estimates import QueueFigures, QueuePlace, StepTimes, place_in_queue, seconds_left
+from features.runs.domain.estimates import (
+    QueueFigures,
+    QueuePosition,
+    StepTimes,
+    queue_position,
+    seconds_left,
+)
 from features.runs.domain.kinds import ResultLink
 from features.runs.domain.refunds import REFUND_POLICIES
 from features.runs.domain.run import Run, Status, StepStarted
 
 # Live progress is available this long after the end; later only the row is left.
 LIVE_AFTER_END = timedelta(hours=1)
-NOT_IN_POLICY = "Your policy does not know this outcome, so nothing is charged."
+NOT_IN_POLICY = "The refund policy has no rule for this outcome, so nothing is charged."
 
 
 class Children(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +51,7 @@ class RunResponse(msgspec.Struct, frozen=True, kw_only=True):
     current_step: str | None
     should_cancel: bool
     steps: tuple[StepStarted, ...]
-    queue: QueuePlace | None
+    queue: QueuePosition | None
     eta_s: int | None
     credits_held: int
     credits_charged: int
@@ -63,8 +69,8 @@ class RunResponse(msgspec.Struct, frozen=True, kw_only=True):
     version: int
 
 
-def run_out(
-    sight: RunSnapshot,
+def run_response(
+    snapshot: RunSnapshot,
     *,
     links: Mapping[str, ResultLink],
     times: StepTimes,
@@ -72,8 +78,8 @@ def run_out(
     at: datetime,
 ) -> RunResponse:
     """``figures`` are set for a queued run; without them the queue position is left out."""
-    run, children = sight.run, sight.children
-    place = place_in_queue(figures, times) if figures and run.status == "queued" else None
+    run, children = snapshot.run, snapshot.children
+    position = queue_position(figures, times) if figures and run.status == "queued" else None
     return RunResponse(
         run_id=run.id,
         kind=run.kind,
@@ -82,8 +88,8 @@ def run_out(
         current_step=run.current_step,
         should_cancel=run.should_cancel,
         steps=run.steps,
-        queue=place,
-        eta_s=_eta_s(run, times, place),
+        queue=position,
+        eta_s=_eta_s(run, times, position),
         credits_held=run.credits_held + children.credits_held,
         credits_charged=run.credits_charged + children.credits_charged,
         outcome=run.outcome,
@@ -101,11 +107,11 @@ def run_out(
     )
 
 
-def _eta_s(run: Run, times: StepTimes, place: QueuePlace | None) -> int | None:
+def _eta_s(run: Run, times: StepTimes, position: QueuePosition | None) -> int | None:
     left_s = seconds_left(run, times)
     if run.status != "queued" or left_s is None:
         return left_s
-    return None if place is None else place.starts_in_s + left_s
+    return None if position is None else position.starts_in_s + left_s
 
 
 def _refund(run: Run) -> RefundResponse | None:

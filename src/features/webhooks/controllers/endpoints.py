@@ -1,38 +1,29 @@
-from typing import Any
+"""Routes for webhook endpoints and their signing secrets."""
+
 from uuid import UUID
 
-from litestar import Controller, Request, Response, delete, get, patch, post
+from litestar import Controller, Response, delete, get, patch, post
 from litestar.di import NamedDependency
-from litestar.openapi.datastructures import ResponseSpec
-from litestar.openapi.spec import Example
-from litestar.params import FromPath
+from litestar.params import FromPath, JSONBody
 
 from features.webhooks.application.endpoints import Endpoints
-from features.webhooks.controllers.request_schemas import EndpointBody, EndpointChangesBody
 from features.webhooks.controllers.schemas import (
-    ENDPOINT_EXAMPLE,
-    SECRET_EXAMPLE,
     NewWebhookEndpointResponse,
+    WebhookEndpointPatch,
+    WebhookEndpointRequest,
     WebhookEndpointResponse,
-    WebhookEndpointsResponse,
-    endpoint_out,
-    new_endpoint_out,
+    WebhookSecretResponse,
+    endpoint_response,
 )
-from features.webhooks.domain.endpoint import EndpointId
-from shared.caller import Caller
-from shared.http.pagination_parameters import Cursor, Limit
-from shared.http.response_headers import LOCATION
+from features.webhooks.domain.endpoint import Endpoint, EndpointId
+from shared.http.parameters import AuthenticatedRequest, Cursor, Limit
+from shared.http.responses import LOCATION, struct_from
 from shared.http.route_policy import needs
 from shared.middleware.idempotency import effect_id
+from shared.pagination import Page
 
 PATH = "/v1/webhooks/endpoints"
 MANAGE = needs("webhooks:manage")
-
-Known = NamedDependency[Endpoints]
-Asked = Request[Caller, Any, Any]
-SHOWN = ResponseSpec(
-    WebhookEndpointResponse, description="The endpoint", examples=[Example(value=ENDPOINT_EXAMPLE)]
-)
 
 
 class EndpointsController(Controller):
@@ -40,125 +31,139 @@ class EndpointsController(Controller):
     tags = ("Webhooks",)
     opt = needs("webhooks:read")
 
-    @post(
-        "/",
-        operation_id="createWebhookEndpoint",
-        summary="Add an endpoint",
-        opt=MANAGE,
-        response_headers=(LOCATION,),
-        responses={
-            201: ResponseSpec(
-                NewWebhookEndpointResponse,
-                description="The endpoint, with the secret to check signatures by",
-                examples=[Example(value={**ENDPOINT_EXAMPLE, "secret": SECRET_EXAMPLE})],
-            ),
-        },
-    )
-    async def create(
-        self, request: Asked, data: EndpointBody, webhook_endpoints: Known
+    @post("/", opt=MANAGE, response_headers=(LOCATION,))
+    async def create_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        data: JSONBody[WebhookEndpointRequest],
+        webhook_endpoints: NamedDependency[Endpoints],
     ) -> Response[NewWebhookEndpointResponse]:
-        """Name an address that is to be told what happens in the account: a POST for each notice, by the
-        Standard Webhooks specification.
+        """Create a webhook endpoint.
 
-        Check `webhook-signature` with the secret before you believe anything, answer 2xx within 15 seconds,
-        and take a `webhook-id` that you have had already for done: a notice may come twice. What is not
-        answered so is sent again after 5 seconds, 5 and 30 minutes, 2, 5, 10 and 10 hours, or as
-        `Retry-After` asks. 410 disables the endpoint, and so do five days without one success. Redirects are
-        not followed.
+        Oslira sends a POST request to its URL for each event in the account, in the format of the Standard
+        Webhooks specification. The response contains the secret that verifies the signatures.
+
+        Verify `webhook-signature` before you use the content, and respond with 2xx within 15 seconds. The
+        same message can arrive twice: ignore a `webhook-id` that you have already processed. Without a 2xx
+        response the message is sent again after 5 seconds, 5 and 30 minutes, 2, 5, 10 and 10 hours, or later
+        if `Retry-After` asks for it. Status 410 disables the endpoint, and so do five days without a
+        success. Redirects are not followed.
         """
         endpoint = await webhook_endpoints.create(
             request.user, EndpointId(effect_id(request.scope)), data.content
         )
-        made = new_endpoint_out(endpoint, webhook_endpoints.secret(endpoint))
-        return Response(made, status_code=201, headers={"Location": f"{PATH}/{endpoint.id}"})
+        created = struct_from(NewWebhookEndpointResponse, endpoint, secret=webhook_endpoints.secret(endpoint))
+        return Response(created, headers={"Location": f"{PATH}/{endpoint.id}"})
 
-    @get(
-        "/",
-        operation_id="listWebhookEndpoints",
-        summary="Endpoints",
-        responses={
-            200: ResponseSpec(
-                WebhookEndpointsResponse,
-                description="A page",
-                examples=[Example(value={"items": [ENDPOINT_EXAMPLE], "next_cursor": None})],
-            ),
-        },
-    )
-    async def page(
-        self, request: Asked, webhook_endpoints: Known, cursor: Cursor = None, limit: Limit = 50
-    ) -> WebhookEndpointsResponse:
-        """The account's endpoints, newest first."""
-        page = await webhook_endpoints.page(request.user, cursor=cursor, limit=limit)
-        return WebhookEndpointsResponse(
-            items=[endpoint_out(endpoint) for endpoint in page.items], next_cursor=page.next_cursor
-        )
-
-    @get(
-        "/{endpoint_id:uuid}",
-        operation_id="getWebhookEndpoint",
-        summary="An endpoint",
-        responses={200: SHOWN},
-    )
-    async def read(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
-    ) -> WebhookEndpointResponse:
-        """One endpoint. `failing_since` is the first failure since the last success."""
-        return endpoint_out(await webhook_endpoints.get(request.user, EndpointId(endpoint_id)))
-
-    @patch(
-        "/{endpoint_id:uuid}",
-        operation_id="updateWebhookEndpoint",
-        summary="Change an endpoint",
-        opt=MANAGE,
-        responses={200: SHOWN},
-    )
-    async def update(
+    @get("/")
+    async def list_webhook_endpoints(
         self,
-        request: Asked,
-        endpoint_id: FromPath[UUID],
-        data: EndpointChangesBody,
-        webhook_endpoints: Known,
-    ) -> WebhookEndpointResponse:
-        """Change the fields you send and no others. What waits to be sent goes to the new address."""
-        return endpoint_out(
-            await webhook_endpoints.change(request.user, EndpointId(endpoint_id), data.fields)
-        )
+        request: AuthenticatedRequest,
+        webhook_endpoints: NamedDependency[Endpoints],
+        cursor: Cursor = None,
+        limit: Limit = 50,
+    ) -> Page[WebhookEndpointResponse]:
+        """List the account's webhook endpoints, newest first."""
+        page = await webhook_endpoints.page(request.user, cursor=cursor, limit=limit)
+        return page.map(endpoint_response)
 
-    @delete(
-        "/{endpoint_id:uuid}",
-        operation_id="deleteWebhookEndpoint",
-        summary="Remove an endpoint",
-        opt=MANAGE,
-        responses={204: ResponseSpec(None, description="Removed")},
-    )
-    async def remove(self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known) -> None:
-        """Remove an endpoint for good, with its deliveries: what has not been sent is not sent."""
+    @get("/{endpoint_id:uuid}")
+    async def get_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
+    ) -> WebhookEndpointResponse:
+        """Get a webhook endpoint.
+
+        `failing_since` is the time of the first failure after the last success.
+        """
+        return endpoint_response(await webhook_endpoints.get(request.user, EndpointId(endpoint_id)))
+
+    @patch("/{endpoint_id:uuid}", opt=MANAGE)
+    async def update_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        data: JSONBody[WebhookEndpointPatch],
+        webhook_endpoints: NamedDependency[Endpoints],
+    ) -> WebhookEndpointResponse:
+        """Change a webhook endpoint.
+
+        Only the fields in the request change. Pending deliveries are sent to the new URL.
+        """
+        endpoint = await webhook_endpoints.change(request.user, EndpointId(endpoint_id), data.sent_fields)
+        return endpoint_response(endpoint)
+
+    @delete("/{endpoint_id:uuid}", opt=MANAGE)
+    async def delete_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
+    ) -> None:
+        """Delete a webhook endpoint and its deliveries.
+
+        Pending deliveries are not sent. The deletion cannot be undone.
+        """
         await webhook_endpoints.remove(request.user, EndpointId(endpoint_id))
 
-    @post(
-        "/{endpoint_id:uuid}/enable",
-        operation_id="enableWebhookEndpoint",
-        summary="Enable",
-        status_code=200,
-        opt=MANAGE,
-        responses={200: SHOWN},
-    )
-    async def enable(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
+    @post("/{endpoint_id:uuid}/enable", status_code=200, opt=MANAGE)
+    async def enable_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
     ) -> WebhookEndpointResponse:
-        """Send to it again, from now on. What it has missed is sent when you ask for it. Repeatable."""
-        return endpoint_out(await webhook_endpoints.enable(request.user, EndpointId(endpoint_id)))
+        """Enable a webhook endpoint.
 
-    @post(
-        "/{endpoint_id:uuid}/disable",
-        operation_id="disableWebhookEndpoint",
-        summary="Disable",
-        status_code=200,
-        opt=MANAGE,
-        responses={200: SHOWN},
-    )
-    async def disable(
-        self, request: Asked, endpoint_id: FromPath[UUID], webhook_endpoints: Known
+        Deliveries start again with the next event; earlier events are sent when you replay them. This
+        request can be repeated.
+        """
+        return endpoint_response(await webhook_endpoints.enable(request.user, EndpointId(endpoint_id)))
+
+    @post("/{endpoint_id:uuid}/disable", status_code=200, opt=MANAGE)
+    async def disable_webhook_endpoint(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
     ) -> WebhookEndpointResponse:
-        """Send nothing to it until it is enabled; what waits to be sent has failed. Repeatable."""
-        return endpoint_out(await webhook_endpoints.disable(request.user, EndpointId(endpoint_id)))
+        """Disable a webhook endpoint.
+
+        Nothing is sent to it until it is enabled, and its pending deliveries fail. This request can be
+        repeated.
+        """
+        return endpoint_response(await webhook_endpoints.disable(request.user, EndpointId(endpoint_id)))
+
+    @get("/{endpoint_id:uuid}/secret", opt=MANAGE)
+    async def get_webhook_secret(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
+    ) -> WebhookSecretResponse:
+        """Get the secret that verifies the signatures of a webhook endpoint."""
+        endpoint = await webhook_endpoints.get(request.user, EndpointId(endpoint_id))
+        return _secret_response(endpoint, webhook_endpoints.secret(endpoint))
+
+    @post("/{endpoint_id:uuid}/rotate-secret", status_code=200, opt=MANAGE)
+    async def rotate_webhook_secret(
+        self,
+        request: AuthenticatedRequest,
+        endpoint_id: FromPath[UUID],
+        webhook_endpoints: NamedDependency[Endpoints],
+    ) -> WebhookSecretResponse:
+        """Replace the secret of a webhook endpoint.
+
+        For 24 hours messages are signed with both secrets, so that you can update the receivers. A second
+        rotation ends the old secret immediately.
+        """
+        endpoint = await webhook_endpoints.rotate(
+            request.user, EndpointId(endpoint_id), effect_id(request.scope)
+        )
+        return _secret_response(endpoint, webhook_endpoints.secret(endpoint))
+
+
+def _secret_response(endpoint: Endpoint, secret: str) -> WebhookSecretResponse:
+    return struct_from(WebhookSecretResponse, endpoint, endpoint_id=endpoint.id, secret=secret)

@@ -93,7 +93,7 @@ def _body(request: ModelRequest) -> dict[str, Any]:
         "max_tokens": request.output_tokens_max,
         "messages": request.messages,
     }
-    if system := [{"type": "text", "text": part} for part in request.stable_parts]:
+    if system := [{"type": "text", "text": part} for part in request.prefix_parts]:
         body["system"] = [*system[:-1], system[-1] | CACHED]
     if request.tenant_pseudonym is not None:
         body["metadata"] = {"user_id": request.tenant_pseudonym}

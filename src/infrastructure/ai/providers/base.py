@@ -24,8 +24,8 @@ ErrorKind = Literal[
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     model: str
-    stable: tuple[str, ...]
-    question: str
+    cached_prefix: tuple[str, ...]
+    user_message: str
     response_format: ResponseFormat[Any]
     effort: Effort | None  # None: the model has no efforts
     temperature: float | None
@@ -39,13 +39,13 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     validation_error: str | None = None  # for a repair
 
     @property
-    def stable_parts(self) -> list[str]:
-        return [part for part in self.stable if part.strip()]  # providers reject an empty part
+    def prefix_parts(self) -> list[str]:
+        return [part for part in self.cached_prefix if part.strip()]  # providers reject an empty part
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The question; for a repair also the malformed completion and the validation error."""
-        messages = [{"role": "user", "content": self.question}]
+        """The user message; for a repair also the malformed completion and the validation error."""
+        messages = [{"role": "user", "content": self.user_message}]
         if self.validation_error is not None:
             if self.malformed_completion and self.malformed_completion.strip():
                 messages.append({"role": "assistant", "content": self.malformed_completion})

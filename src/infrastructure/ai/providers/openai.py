@@ -120,7 +120,7 @@ def _body(request: ModelRequest) -> dict[str, Any]:
     }
     body: dict[str, Any] = {
         "model": request.model,
-        "input": [{"role": "developer", "content": part} for part in request.stable_parts] + request.messages,
+        "input": [{"role": "developer", "content": part} for part in request.prefix_parts] + request.messages,
         "text": {"format": response_format},
         "max_output_tokens": request.output_tokens_max,
         "prompt_cache_key": _short(request.prefix_key),

@@ -7,8 +7,8 @@ import msgspec
 import structlog
 
 from infrastructure.ai.model_catalog import Candidate, Model
-from infrastructure.ai.prompt import Prompt
 from infrastructure.ai.providers.base import ModelProvider
+from infrastructure.ai.request_builder import RequestBuilder
 from infrastructure.ai.routing.attempts import AttemptResult, Attempts
 from infrastructure.monitoring.cost_tracker import RequestUsage
 from infrastructure.resilience.circuit_breaker import BreakerPermit
@@ -27,10 +27,10 @@ class ProviderAvailability(msgspec.Struct, frozen=True):
 
 PROBE = StructuredPrompt(
     task=TASK,
-    stable=("You confirm that you are available.",),
-    question="Confirm that you are available.",
-    answer=ProviderAvailability,
-    spender=CostOwner(),
+    cached_prefix=("You confirm that you are available.",),
+    user_message="Confirm that you are available.",
+    output_type=ProviderAvailability,
+    cost_owner=CostOwner(),
     is_fresh=True,  # a cached reply proves nothing
 )
 
@@ -41,7 +41,7 @@ class RecoveryProbes:
     """
 
     def __init__(self, providers: Mapping[str, ModelProvider], attempts: Attempts) -> None:
-        self._prompt = Prompt(PROBE, providers)
+        self._builder = RequestBuilder(PROBE, providers)
         self._attempts = attempts
         self._running: set[asyncio.Task[None]] = set()
 
@@ -75,7 +75,7 @@ class RecoveryProbes:
             temperature=None,
             output_tokens_max=min(OUTPUT_TOKENS_MAX, model.output_tokens_max),
         )
-        usage = RequestUsage(PROBE.spender, TASK)
+        usage = RequestUsage(PROBE.cost_owner, TASK)
         return await self._attempts.call(
-            self._prompt.attempt(candidate), usage, permit, deadline_s=DEADLINE_S
+            self._builder.attempt(candidate), usage, permit, deadline_s=DEADLINE_S
         )

@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from features.analysis.application.ports import AnalysisRuns, BulkItems, RunPayer, StartedRun
 from features.analysis.domain.bulk import Checked
-from features.analysis.domain.errors import KeyNeverSpends, LightLimitReached
+from features.analysis.domain.errors import KeyCannotSpend, LightLimitReached
 from features.analysis.domain.requests import BULK_KIND, NewAnalysis, NewBulkAnalysis
 from features.business.domain.errors import BusinessProfileNotFound
 from features.credits.domain.errors import ApiKeyCapReached, InsufficientCredits
@@ -102,7 +102,7 @@ def start_refusal(outcome: str, row: Record, credits_needed: int) -> DomainError
         case "key_capped":
             return ApiKeyCapReached(needed=credits_needed, cap=row["bound"])
         case "test_key":
-            return KeyNeverSpends()
+            return KeyCannotSpend()
         case "unknown_business":
             return BusinessProfileNotFound()
         case "light_limited":

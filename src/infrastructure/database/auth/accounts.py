@@ -11,7 +11,7 @@ from shared.caller import Caller
 from shared.ids import AccountId, UserId
 from shared.pagination import Cursor
 
-FIRST_SIGHT: LiteralString = "select private.sign_up_if_new($1, $2, $3, $4)"
+SIGN_UP: LiteralString = "select private.sign_up_if_new($1, $2, $3, $4)"
 MEMBERSHIP: LiteralString = "select * from caller.membership($1, $2)"
 
 MINE: LiteralString = """
@@ -87,7 +87,7 @@ class PostgresSignUps(ports.SignUps):
     async def sign_up_if_new(
         self, user_id: UserId, *, email: str, account_name: str, bonus_credits: int
     ) -> None:
-        await self._session.fetch(FIRST_SIGHT, user_id, email, account_name, bonus_credits)
+        await self._session.fetch(SIGN_UP, user_id, email, account_name, bonus_credits)
 
 
 class PostgresMemberships(ports.Memberships):

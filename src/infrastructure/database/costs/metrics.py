@@ -76,14 +76,14 @@ class ProfileCacheMetrics:
         self._points = points
 
     def __call__(
-        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, spender: CostOwner
+        self, *, is_hit: bool, reason: str, username: str, age_s: float | None, cost_owner: CostOwner
     ) -> None:
         self._points.write(
             PROFILE_CACHE,
             blobs=(username, reason, "hit" if is_hit else "miss"),
             doubles=(age_s,),
-            account_id=spender.account_id,
-            user_id=spender.user_id,
+            account_id=cost_owner.account_id,
+            user_id=cost_owner.user_id,
         )
 
 
@@ -103,13 +103,13 @@ class AnalysisMetrics:
         cost_nanodollars: int | None,
         duration_ms: float,
         score: float | None,
-        spender: CostOwner,
+        cost_owner: CostOwner,
     ) -> None:
         cost = None if cost_nanodollars is None else cost_nanodollars / 1_000_000_000
         self._points.write(
             ANALYSIS,
             blobs=(str(run_id), username, analysis_type, outcome),
             doubles=(cost, duration_ms, score),
-            account_id=spender.account_id,
-            user_id=spender.user_id,
+            account_id=cost_owner.account_id,
+            user_id=cost_owner.user_id,
         )

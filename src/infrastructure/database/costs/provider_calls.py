@@ -72,15 +72,15 @@ class PostgresCallLog(CallLog):
 
 
 def _model_call_row(call: ModelCall) -> tuple[object, ...]:
-    spender, usage = call.spender, call.usage
+    cost_owner, usage = call.cost_owner, call.usage
     return (
         uuid.uuid4(),
         call.at,
         call.call_id,
         integer(call.attempt),
-        spender.account_id,
-        spender.user_id,
-        spender.run_id,
+        cost_owner.account_id,
+        cost_owner.user_id,
+        cost_owner.run_id,
         text(call.provider),
         text(call.model),
         text(call.task),
@@ -101,13 +101,13 @@ def _model_call_row(call: ModelCall) -> tuple[object, ...]:
 
 
 def _scrape_row(call: ScrapeCall) -> tuple[object, ...]:
-    spender = call.spender
+    cost_owner = call.cost_owner
     return (
         uuid.uuid4(),
         call.at,
-        spender.account_id,
-        spender.user_id,
-        spender.run_id,
+        cost_owner.account_id,
+        cost_owner.user_id,
+        cost_owner.run_id,
         text(call.provider),
         text(call.username),
         text(call.outcome),

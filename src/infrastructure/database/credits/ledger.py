@@ -1,20 +1,13 @@
 from collections.abc import Callable
 from datetime import datetime
 from typing import LiteralString
-from uuid import UUID
 
 from asyncpg import Record
 
-from features.analysis.domain.errors import KeyNeverSpends
 from features.credits.application.ports import CreditReader, EntryFilter, Ledger, LedgerMaintenance
 from features.credits.domain.errors import (
-    ApiKeyCapReached,
-    HoldIsClosed,
-    HoldNotFound,
     InsufficientCredits,
     ReferenceReused,
-    RefundExceedsCharge,
-    SettlementExceedsHold,
     TransactionTypeInvalid,
 )
 from features.credits.domain.ledger import Balance, Entry, Finding, LedgerChange
@@ -56,10 +49,6 @@ POSITION_MAX = 2**63 - 1
 
 GRANT: LiteralString = "select * from ledger.grant_credits($1, $2, $3, $4, $5, $6)"
 SPEND: LiteralString = "select * from ledger.spend($1, $2, $3, $4, $5)"
-PLACE_HOLD: LiteralString = "select * from ledger.place_hold($1, $2, $3, $4, $5, $6)"
-SETTLE_HOLD: LiteralString = "select * from ledger.settle_hold($1, $2, $3)"
-RELEASE_HOLD: LiteralString = "select * from ledger.release_hold($1, $2)"
-REFUND: LiteralString = "select * from ledger.refund_charge($1, $2, $3, $4, $5)"
 EXPIRE_LOTS: LiteralString = "select * from ledger.expire_lots($1)"
 AUDIT: LiteralString = "select * from ledger.audit()"
 
@@ -147,76 +136,6 @@ class PostgresLedger(Ledger, LedgerMaintenance):
                 "insufficient": InsufficientCredits(needed=credits_spent, available=row["credits_available"]),
                 "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
                 "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
-            },
-        )
-
-    async def place_hold(
-        self,
-        account_id: AccountId,
-        credits_held: int,
-        *,
-        reference: str,
-        transaction_type: str,
-        description: str | None,
-        api_key_id: UUID | None = None,
-    ) -> LedgerChange:
-        rows = await self._session.fetch(
-            PLACE_HOLD, account_id, credits_held, reference, transaction_type, description, api_key_id
-        )
-        return _movement(
-            rows,
-            lambda row: {
-                "conflicting": ReferenceReused(reference=reference),
-                "insufficient": InsufficientCredits(needed=credits_held, available=row["credits_available"]),
-                "key_capped": ApiKeyCapReached(needed=credits_held, cap=row["credits_moved"]),
-                "test_key": KeyNeverSpends(),
-                "unknown_type": TransactionTypeInvalid(transaction_type=transaction_type),
-                "wrong_sign": TransactionTypeInvalid(transaction_type=transaction_type),
-            },
-        )
-
-    async def settle_hold(self, account_id: AccountId, *, reference: str, credits_spent: int) -> LedgerChange:
-        rows = await self._session.fetch(SETTLE_HOLD, account_id, reference, credits_spent)
-        return _movement(
-            rows,
-            lambda row: {
-                "conflicting": ReferenceReused(reference=reference),
-                "unknown_hold": HoldNotFound(reference=reference),
-                "closed_hold": HoldIsClosed(reference=reference),
-                "exceeds_hold": SettlementExceedsHold(spent=credits_spent, held=row["credits_moved"]),
-            },
-        )
-
-    async def release_hold(self, account_id: AccountId, *, reference: str) -> LedgerChange:
-        rows = await self._session.fetch(RELEASE_HOLD, account_id, reference)
-        return _movement(
-            rows,
-            lambda _: {
-                "unknown_hold": HoldNotFound(reference=reference),
-                "closed_hold": HoldIsClosed(reference=reference),
-            },
-        )
-
-    async def refund(
-        self,
-        account_id: AccountId,
-        credits_refunded: int,
-        *,
-        hold_reference: str,
-        reference: str,
-        description: str | None,
-    ) -> LedgerChange:
-        rows = await self._session.fetch(
-            REFUND, account_id, hold_reference, credits_refunded, reference, description
-        )
-        return _movement(
-            rows,
-            lambda row: {
-                "conflicting": ReferenceReused(reference=reference),
-                "unknown_hold": HoldNotFound(reference=hold_reference),
-                "exceeds_charge": RefundExceedsCharge(
-                    wanted=credits_refunded, refundable=row["credits_moved"]
-                ),
             },
         )
 

@@ -48,10 +48,10 @@ class PostgresAuditLog(AuditLog, AuditLogReader):
         await self._session.fetch(END, act_id, status, code)
 
     async def page(
-        self, only: AuditLogFilter, *, before: Cursor | None, acts_max: int
+        self, only: AuditLogFilter, *, before: Cursor | None, entries_max: int
     ) -> list[StoredAuditEntry]:
         at, act_id = (before.at, before.id) if before else (None, None)
         rows = await self._session.fetch(
-            PAGE, only.operator_id, only.operation, only.account_id, at, act_id, acts_max
+            PAGE, only.operator_id, only.operation, only.account_id, at, act_id, entries_max
         )
         return [StoredAuditEntry(**row) for row in rows]

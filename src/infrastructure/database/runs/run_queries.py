@@ -69,7 +69,7 @@ select r.admitted_at is not null as is_admitted, p.runs_at_once,
             where w.queue_name = r.queue and w.status = 'PENDING'
             limit $3
         ) as busy
-    ) as at_work
+    ) as active
 from public.runs as r
 join public.accounts as a on a.id = r.account_id
 join public.plans as p on p.name = a.plan
@@ -101,11 +101,21 @@ class PostgresRunQueries(RunQueryStore):
         return _snapshot(rows[0])
 
     async def list(
-        self, caller: Caller, only: RunFilter, *, after: Cursor | None, runs_max: int
+        self, caller: Caller, filters: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
         after = after or LATEST
-        filters = (only.parent_id, only.status, only.kind, only.since, only.until)
-        rows = await self._database.fetch_for(caller, RUNS, after.at, after.id, *filters, runs_max)
+        rows = await self._database.fetch_for(
+            caller,
+            RUNS,
+            after.at,
+            after.id,
+            filters.parent_id,
+            filters.status,
+            filters.kind,
+            filters.since,
+            filters.until,
+            runs_max,
+        )
         return [snapshot for row in rows if (snapshot := _snapshot(row))]
 
 

@@ -235,4 +235,4 @@ async def test_account_is_found_by_customer_and_by_subscription(repository, owne
 
     assert await repository.account_of(subscription_id=snapshot.id) == tenant.account_id
     assert await repository.account_of(customer_id=customer[1]) == tenant.account_id
-    assert await repository.account_of(customer_id="cus_nobody", subscription_id="sub_nobody") is None
+    assert await repository.account_of(customer_id="cus_unknown", subscription_id="sub_unknown") is None

@@ -54,14 +54,14 @@ async def log(gate):
 
 
 @pytest.fixture
-def spender(tenant):
+def cost_owner(tenant):
     return CostOwner(account_id=tenant.account_id, user_id=UserId(uuid4()), run_id=uuid4())
 
 
-async def test_model_call_is_recorded_with_all_fields(log, owner, spender):
+async def test_model_call_is_recorded_with_all_fields(log, owner, cost_owner):
     call = model_call(
         12_345,
-        spender=spender,
+        cost_owner=cost_owner,
         usage=Usage(
             tokens_in=100, tokens_cached=40, tokens_cache_written=10, tokens_out=50, tokens_reasoning=20
         ),
@@ -75,15 +75,15 @@ async def test_model_call_is_recorded_with_all_fields(log, owner, spender):
 
     await log.record_model_call(call)
 
-    row = dict(await owner.fetchrow("select * from ai_usage_logs where run_id = $1", spender.run_id))
+    row = dict(await owner.fetchrow("select * from ai_usage_logs where run_id = $1", cost_owner.run_id))
     assert row.pop("id") is not None
     assert row == {
         "created_at": NOON,
         "call_id": call.call_id,
         "attempt": 2,
-        "account_id": spender.account_id,
-        "user_id": spender.user_id,
-        "run_id": spender.run_id,
+        "account_id": cost_owner.account_id,
+        "user_id": cost_owner.user_id,
+        "run_id": cost_owner.run_id,
         "provider": "openai",
         "model": "gpt-5-mini",
         "task": "light",
@@ -103,16 +103,16 @@ async def test_model_call_is_recorded_with_all_fields(log, owner, spender):
     }
 
 
-async def test_scrape_is_recorded_with_all_fields(log, owner, spender):
-    await log.record_scrape(scrape(3_000_000, spender=spender, provider_run_id="run-1", posts_asked=50))
+async def test_scrape_is_recorded_with_all_fields(log, owner, cost_owner):
+    await log.record_scrape(scrape(3_000_000, cost_owner=cost_owner, provider_run_id="run-1", posts_asked=50))
 
-    row = dict(await owner.fetchrow("select * from scrape_logs where run_id = $1", spender.run_id))
+    row = dict(await owner.fetchrow("select * from scrape_logs where run_id = $1", cost_owner.run_id))
     assert row.pop("id") is not None
     assert row == {
         "created_at": NOON,
-        "account_id": spender.account_id,
-        "user_id": spender.user_id,
-        "run_id": spender.run_id,
+        "account_id": cost_owner.account_id,
+        "user_id": cost_owner.user_id,
+        "run_id": cost_owner.run_id,
         "provider": "apify",
         "username": "natgeo",
         "outcome": "ok",
@@ -135,17 +135,17 @@ async def test_unknown_price_is_null_and_a_call_may_have_no_cost_owner(log, owne
     assert (row["cost_nanodollars"], row["account_id"], row["run_id"]) == (None, None, None)
 
 
-async def test_concurrent_calls_share_a_round_trip(log, gate, owner, spender):
-    await asyncio.gather(*(log.record_model_call(model_call(1, spender=spender)) for _ in range(300)))
+async def test_concurrent_calls_share_a_round_trip(log, gate, owner, cost_owner):
+    await asyncio.gather(*(log.record_model_call(model_call(1, cost_owner=cost_owner)) for _ in range(300)))
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 300
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 300
     assert gate.statements <= 4
 
 
 @pytest.mark.parametrize("is_away", [False, True])
-async def test_call_of_a_cancelled_caller_is_recorded(log, gate, owner, spender, is_away):
+async def test_call_of_a_cancelled_caller_is_recorded(log, gate, owner, cost_owner, is_away):
     gate.open.clear()
-    recording = asyncio.create_task(log.record_model_call(model_call(1, spender=spender)))
+    recording = asyncio.create_task(log.record_model_call(model_call(1, cost_owner=cost_owner)))
     await until(lambda: gate.statements)
 
     recording.cancel()
@@ -157,58 +157,58 @@ async def test_call_of_a_cancelled_caller_is_recorded(log, gate, owner, spender,
     gate.is_away = False
     await log.close()
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 1
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 1
 
 
-async def test_rolled_back_transaction_of_the_caller_keeps_the_recorded_call(database, owner, spender):
+async def test_rolled_back_transaction_of_the_caller_keeps_the_recorded_call(database, owner, cost_owner):
     log, session = PostgresCallLog(database), database.admin("test")
 
     with pytest.raises(ZeroDivisionError):
         async with session.transaction():
-            await log.record_model_call(model_call(1, spender=spender))
+            await log.record_model_call(model_call(1, cost_owner=cost_owner))
             raise ZeroDivisionError
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 1
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 1
 
 
-async def test_calls_during_an_outage_are_recorded_later(log, gate, owner, spender, monkeypatch):
+async def test_calls_during_an_outage_are_recorded_later(log, gate, owner, cost_owner, monkeypatch):
     monkeypatch.setattr(later, "WRITE_INTERVAL_S", 0.01)
     gate.is_away = True
     with capture_logs() as logs:
         for _ in range(5):
-            await log.record_model_call(model_call(1, spender=spender))
+            await log.record_model_call(model_call(1, cost_owner=cost_owner))
         await until(lambda: gate.statements > 20)
-        assert await owner.fetchval(COUNT, spender.run_id) == 0
+        assert await owner.fetchval(COUNT, cost_owner.run_id) == 0
 
         gate.is_away = False
-        await until(lambda: owner.fetchval(COUNT, spender.run_id))
+        await until(lambda: owner.fetchval(COUNT, cost_owner.run_id))
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 5
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 5
     assert [entry["event"] for entry in logs] == ["not_written_yet"]
 
 
 async def test_unresponsive_database_delays_a_call_for_a_short_time_only(
-    log, gate, owner, spender, monkeypatch
+    log, gate, owner, cost_owner, monkeypatch
 ):
     monkeypatch.setattr(journal, "WRITE_WAIT_S", 0.01)
     gate.open.clear()
     async with asyncio.timeout(5):
-        await log.record_model_call(model_call(1, spender=spender))
-    assert await owner.fetchval(COUNT, spender.run_id) == 0
+        await log.record_model_call(model_call(1, cost_owner=cost_owner))
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 0
 
     gate.open.set()
-    await until(lambda: owner.fetchval(COUNT, spender.run_id))
+    await until(lambda: owner.fetchval(COUNT, cost_owner.run_id))
 
 
-async def test_close_writes_pending_calls(gate, owner, spender):
+async def test_close_writes_pending_calls(gate, owner, cost_owner):
     log = PostgresCallLog(gate)
     gate.is_away = True
-    await log.record_model_call(model_call(1, spender=spender))
+    await log.record_model_call(model_call(1, cost_owner=cost_owner))
     gate.is_away = False
 
     await log.close()
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 1
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 1
 
 
 async def test_lost_rows_are_logged(gate):
@@ -221,7 +221,7 @@ async def test_lost_rows_are_logged(gate):
     assert [(entry["event"], entry["count"]) for entry in logs if entry["event"] == "lost"] == [("lost", 1)]
 
 
-async def test_row_that_arrives_twice_is_stored_once(log, gate, database, owner, spender):
+async def test_row_that_arrives_twice_is_stored_once(log, gate, database, owner, cost_owner):
     """The database stored the row, and the connection was lost before the confirmation."""
     session = database.admin("test")
 
@@ -230,12 +230,12 @@ async def test_row_that_arrives_twice_is_stored_once(log, gate, database, owner,
         raise DatabaseUnavailable
 
     gate.fetch = take_and_leave
-    await log.record_model_call(model_call(1, spender=spender))
+    await log.record_model_call(model_call(1, cost_owner=cost_owner))
     del gate.fetch
     with capture_logs() as logs:
         await log.close()
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 1
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 1
     assert logs == []
 
 
@@ -252,10 +252,10 @@ async def test_row_that_arrives_twice_is_stored_once(log, gate, database, owner,
     ],
     ids=lambda changes: next(iter(changes)),
 )
-async def test_no_value_from_a_provider_prevents_a_record(log, owner, spender, changes):
-    await log.record_model_call(model_call(1, spender=spender, **changes))
+async def test_no_value_from_a_provider_prevents_a_record(log, owner, cost_owner, changes):
+    await log.record_model_call(model_call(1, cost_owner=cost_owner, **changes))
 
-    assert await owner.fetchval(COUNT, spender.run_id) == 1
+    assert await owner.fetchval(COUNT, cost_owner.run_id) == 1
 
 
 async def test_costs_remain_when_their_account_is_removed(log, owner):
@@ -266,7 +266,7 @@ async def test_costs_remain_when_their_account_is_removed(log, owner):
     await asyncio.gather(
         *(
             log.record_model_call(
-                model_call(1, spender=CostOwner(account_id=tenant.account_id, run_id=run_id))
+                model_call(1, cost_owner=CostOwner(account_id=tenant.account_id, run_id=run_id))
             )
             for tenant in (gone, stays)
         )
@@ -276,12 +276,12 @@ async def test_costs_remain_when_their_account_is_removed(log, owner):
     assert {row["account_id"] for row in rows} == {None, stays.account_id}
 
 
-async def test_row_that_cannot_be_written_does_not_prevent_the_others(log, gate, owner, spender):
+async def test_row_that_cannot_be_written_does_not_prevent_the_others(log, gate, owner, cost_owner):
     gate.open.clear()
     with capture_logs() as logs:
         recording = asyncio.gather(
             *(
-                log.record_model_call(model_call(1, spender=spender, at=at))
+                log.record_model_call(model_call(1, cost_owner=cost_owner, at=at))
                 for at in (NOON, NOON.replace(tzinfo=None), NOON, "no time", NOON)
             )
         )
@@ -289,7 +289,7 @@ async def test_row_that_cannot_be_written_does_not_prevent_the_others(log, gate,
         gate.open.set()
         await recording
 
-    assert await owner.fetchval(COUNT, spender.run_id) >= 3
-    (told,) = {entry["event"] for entry in logs}
-    assert told == "not_written"
+    assert await owner.fetchval(COUNT, cost_owner.run_id) >= 3
+    (event,) = {entry["event"] for entry in logs}
+    assert event == "not_written"
     assert logs[0]["log_level"] == "critical"

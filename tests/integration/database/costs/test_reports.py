@@ -69,9 +69,9 @@ def figures(database):
 async def spend(calls, owner, *costs):
     """Creates an account with calls of these costs, all by one user."""
     tenant = await make_tenant(owner)
-    spender = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
+    cost_owner = CostOwner(account_id=tenant.account_id, user_id=tenant.caller.user_id)
     for cost in costs:
-        await calls.record_model_call(model_call(cost, spender=spender))
+        await calls.record_model_call(model_call(cost, cost_owner=cost_owner))
     return tenant
 
 
@@ -90,8 +90,8 @@ async def test_accounts_that_cause_a_share_of_the_cost_are_listed_largest_first(
     assert found.cost_nanodollars == 100
     assert shares(found) == [(large.account_id, 60, 60), (middle.account_id, 20, 80)]
     assert (found.accounts[1].calls, found.accounts[1].calls_unpriced) == (2, 1)
-    everybody = await figures.spenders(WINDOW, share_percent=100, lines_max=10)
-    assert shares(everybody)[-1] == (small.account_id, 5, 100)
+    all_owners = await figures.spenders(WINDOW, share_percent=100, lines_max=10)
+    assert shares(all_owners)[-1] == (small.account_id, 5, 100)
     just_above = await figures.spenders(WINDOW, share_percent=81, lines_max=10)
     assert len(just_above.accounts) == 3
     assert len((await figures.spenders(WINDOW, share_percent=100, lines_max=2)).accounts) == 2
@@ -101,8 +101,8 @@ async def test_users_of_an_account_are_listed_with_their_cost(calls, owner, figu
     tenant = await spend(calls, owner, 5)
     colleague = UserId(uuid4())
     for user_id, cost in ((colleague, 7), (None, 1)):
-        spender = CostOwner(account_id=tenant.account_id, user_id=user_id)
-        await calls.record_model_call(model_call(cost, spender=spender))
+        cost_owner = CostOwner(account_id=tenant.account_id, user_id=user_id)
+        await calls.record_model_call(model_call(cost, cost_owner=cost_owner))
 
     (account,) = (await figures.spenders(WINDOW, share_percent=80, lines_max=10)).accounts
 
@@ -263,17 +263,17 @@ async def test_end_of_the_window_is_exclusive(calls, figures):
 async def test_breakdown_of_a_run_contains_its_recorded_calls(addresses, owner, tenant):
     """Another process, which has only the database, computes the costs."""
     run_id = uuid4()
-    spender = CostOwner(account_id=tenant.account_id, run_id=run_id)
+    cost_owner = CostOwner(account_id=tenant.account_id, run_id=run_id)
     await owner.execute("select ledger.grant_credits($1, 10, 'g', 'admin_grant')", tenant.account_id)
     await owner.execute("select ledger.place_hold($1, 5, $2, 'analysis')", tenant.account_id, f"run:{run_id}")
     await owner.execute("select ledger.settle_hold($1, $2, 5)", tenant.account_id, f"run:{run_id}")
     async with dual_client(addresses) as database:
         log = PostgresCallLog(database)
-        for call in (model_call(5, spender=spender), model_call(None, spender=spender)):
+        for call in (model_call(5, cost_owner=cost_owner), model_call(None, cost_owner=cost_owner)):
             await log.record_model_call(call)
-        for call in (scrape(3_000_000, spender=spender), scrape(1, spender=spender)):
+        for call in (scrape(3_000_000, cost_owner=cost_owner), scrape(1, cost_owner=cost_owner)):
             await log.record_scrape(call)
-        await log.record_model_call(model_call(1_000, spender=CostOwner(run_id=uuid4())))
+        await log.record_model_call(model_call(1_000, cost_owner=CostOwner(run_id=uuid4())))
 
     async with dual_client(addresses) as database:
         tracker = CostTracker(PostgresCallLog(database), BOOK, PostgresRunLedger(database))

@@ -57,8 +57,8 @@ async def test_a_list_holds_what_fits_the_filter(leads, tenant, only, found):
 
 @pytest.mark.usefixtures("four")
 async def test_a_list_is_bounded_by_score_and_tier(leads, tenant):
-    everybody = await listed(leads, tenant)
-    scores = sorted(lead.score for lead in everybody)
+    all_leads = await listed(leads, tenant)
+    scores = sorted(lead.score for lead in all_leads)
     low, high = scores[1], scores[2]
 
     for only, is_in in (
@@ -68,8 +68,8 @@ async def test_a_list_is_bounded_by_score_and_tier(leads, tenant):
         ({"tiers": ("hot", "warm")}, lambda lead: lead.tier in ("hot", "warm")),
         ({"tiers": ("cool",)}, lambda lead: lead.tier == "cool"),
     ):
-        assert await listed(leads, tenant, **only) == [lead for lead in everybody if is_in(lead)]
-    assert len({lead.tier for lead in everybody}) > 1
+        assert await listed(leads, tenant, **only) == [lead for lead in all_leads if is_in(lead)]
+    assert len({lead.tier for lead in all_leads}) > 1
 
 
 async def test_a_list_of_one_business(leads, tenant, four, key):
@@ -79,16 +79,16 @@ async def test_a_list_of_one_business(leads, tenant, four, key):
 
 
 async def test_analyses_are_listed_by_lead_business_and_type(leads, analyses, tenant, four, key):
-    everybody = {lead.username: lead for lead in await listed(leads, tenant)}
-    ids = [everybody[name].last_analysis_id for name in four]
+    all_leads = {lead.username: lead for lead in await listed(leads, tenant)}
+    ids = [all_leads[name].last_analysis_id for name in four]
 
     assert await history(analyses, tenant) == ids[::-1]
-    assert await history(analyses, tenant, lead_id=everybody["ben"].id) == [ids[1]]
-    assert await lead_history(leads, tenant, everybody["ben"].id) == [ids[1]]
+    assert await history(analyses, tenant, lead_id=all_leads["ben"].id) == [ids[1]]
+    assert await lead_history(leads, tenant, all_leads["ben"].id) == [ids[1]]
     assert await history(analyses, tenant, analysis_type="deep") == [ids[1]]
     business = key.business_profile_id
     assert await history(analyses, tenant, business_profile_id=business) == ids[2::-1]
-    assert await history(analyses, tenant, lead_id=everybody["ben"].id, analysis_type="light") == []
+    assert await history(analyses, tenant, lead_id=all_leads["ben"].id, analysis_type="light") == []
     assert await lead_history(leads, tenant, LeadId(uuid.uuid4())) is None
 
 
@@ -115,9 +115,9 @@ async def test_an_account_that_is_not_the_callers_is_not_there(
     made = analysis(key)
     lead_id = LeadId((await results.save(made)).lead_id)
     stranger = changed(other_tenant.caller, chosen_account=tenant.account_id)
-    nobody = changed(tenant.caller, claims='{"role": "anon"}')
+    anonymous = changed(tenant.caller, claims='{"role": "anon"}')
 
-    for caller, refusal in ((stranger, AccountNotFound), (nobody, AccountNotChosen)):
+    for caller, refusal in ((stranger, AccountNotFound), (anonymous, AccountNotChosen)):
         for asked in (
             leads.list(caller, LeadFilter(), sort="score", after=None, leads_max=9),
             leads.get(caller, lead_id),

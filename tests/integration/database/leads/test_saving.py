@@ -1,4 +1,4 @@
-"""What a run delivers: one lead, and every analysis of it, whoever saves what first."""
+"""Saving of results: one lead per profile and business, in any order of the analyses."""
 
 import asyncio
 import contextvars
@@ -82,7 +82,7 @@ async def test_an_older_look_that_is_saved_later_changes_the_history_alone(resul
         12_000,
         NOON,
     )
-    assert known.version == 2  # what was told about it has changed: there is something to compare with
+    assert known.version == 2  # the analysis changed, so that there is a comparison
     assert (known.comparison.days_between, known.comparison.followers_delta) == (10, 3_000)
     assert await lead_history(leads, tenant, lead_id) == [older.id, newer.id]
 

@@ -14,7 +14,7 @@ def new_run(tenant, **changes):
         "subject": {"name": "ada"},
         "credits_held": 5,
         "transaction_type": "analysis",
-        "queue": "nobody_listens",
+        "queue": "no_worker",
     }
     return NewRun(**values | changes)
 

@@ -39,7 +39,7 @@ def backlog(owner, rich):
         await owner.execute(
             """
             insert into runs (account_id, id, kind, subject, engine_id, queue)
-            select $1, id, 'three_steps', '{}', id::text, 'nobody_listens'
+            select $1, id, 'three_steps', '{}', id::text, 'no_worker'
             from (select gen_random_uuid() as id from generate_series(1, $2)) as new
             """,
             rich.account_id,
@@ -53,7 +53,7 @@ async def started(pages_of, tenant):
     """Returns the pages that each start of further runs reads."""
     return statistics.median(
         [
-            await pages_of(START, account=tenant.account_id, id=uuid.uuid4(), queue="nobody_listens")
+            await pages_of(START, account=tenant.account_id, id=uuid.uuid4(), queue="no_worker")
             for _ in range(SAMPLES)
         ]
     )
@@ -63,7 +63,7 @@ async def ended(pages_of, owner, runs, tenant, executor):
     """Returns the pages that each search for work and each end of a run read, admission included."""
     looks, ends = [], []
     for _ in range(SAMPLES):
-        looks.append(await pages_of(NEXT, queue="nobody_listens"))
+        looks.append(await pages_of(NEXT, queue="no_worker"))
         run_id = await owner.fetchval(
             "select id from runs where account_id = $1 and admitted_at is not null and status = 'queued'"
             " order by queue_priority limit 1",

@@ -42,7 +42,7 @@ def start(runs, tenant):
             subject={},
             credits_held=0,
             transaction_type="analysis",
-            queue="nobody_listens",
+            queue="no_worker",
             **options,
         )
         return (await runs.start(new)).run

@@ -79,7 +79,7 @@ def test_there_is_one_source_of_keys(environ, source):
 def test_contradiction_is_reported_with_a_solution(environ, names):
     refusal = refused(**environ)
 
-    assert [wrong.split(" ")[0].rstrip(":") for wrong in refusal.wrongs] == names
+    assert [wrong.split(" ")[0].rstrip(":") for wrong in refusal.errors] == names
     assert "canary" not in str(refusal)
 
 
@@ -102,7 +102,7 @@ def test_contradiction_is_reported_with_a_solution(environ, names):
 def test_invalid_project_url_is_reported_once_and_not_repeated(url):
     refusal = refused(**{**SUPABASE, "SUPABASE_URL": url})
 
-    assert refusal.wrongs == ["SUPABASE_URL is not an address like https://project.supabase.co"]
+    assert refusal.errors == ["SUPABASE_URL is not an address like https://project.supabase.co"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_invalid_project_url_is_reported_once_and_not_repeated(url):
 def test_invalid_jwks_url_is_rejected(url):
     refusal = refused(OSLIRA_JWT_JWKS_URL=url)
 
-    assert refusal.wrongs == ["OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json"]
+    assert refusal.errors == ["OSLIRA_JWT_JWKS_URL is not an address like https://id.example/jwks.json"]
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_server_rejects_keys_over_an_unencrypted_connection(environ, name):
     issuer = {"OSLIRA_JWT_ISSUER": "https://id.example"}
 
     assert not read(**environ, **issuer).identity.signs_locally
-    assert [wrong.split(" ")[0] for wrong in refused(**KEYLESS, **environ, **issuer).wrongs] == [name]
+    assert [wrong.split(" ")[0] for wrong in refused(**KEYLESS, **environ, **issuer).errors] == [name]
 
 
 def test_server_must_state_its_issuer():
     refusal = refused(**KEYLESS, **JWKS)
 
-    assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_JWT_ISSUER"]
+    assert [wrong.partition(":")[0] for wrong in refusal.errors] == ["OSLIRA_JWT_ISSUER"]
 
 
 def test_the_new_secrets_may_come_from_secrets_manager():
@@ -149,7 +149,7 @@ def test_repr_contains_no_secret():
 def test_server_rejects_the_secret_that_supabase_publishes(environment, secret):
     environ = {**SERVER, **SECRET, "OSLIRA_ENVIRONMENT": environment, "OSLIRA_JWT_PUBLIC_KEY": ""}
 
-    (wrong,) = refused(**{**environ, "OSLIRA_JWT_SECRET": secret}).wrongs
+    (wrong,) = refused(**{**environ, "OSLIRA_JWT_SECRET": secret}).errors
 
     assert wrong.startswith("OSLIRA_JWT_SECRET: Supabase publishes this one")
     assert read(**{**SECRET, "OSLIRA_JWT_SECRET": secret}).identity.secret == secret
@@ -161,7 +161,7 @@ def test_server_rejects_the_secret_that_supabase_publishes(environment, secret):
     ids=["published", "command line", "self-hosting"],
 )
 def test_server_rejects_a_service_key_that_supabase_publishes(key):
-    (wrong,) = refused(**KEYLESS, **{**SUPABASE, "SUPABASE_SERVICE_ROLE_KEY": key}).wrongs
+    (wrong,) = refused(**KEYLESS, **{**SUPABASE, "SUPABASE_SERVICE_ROLE_KEY": key}).errors
 
     assert wrong.startswith("SUPABASE_SERVICE_ROLE_KEY: Supabase publishes this one")
     assert key not in wrong

@@ -10,10 +10,10 @@ def read(**environ):
     return read_settings(environ.get).providers
 
 
-def wrongs(**environ):
+def errors(**environ):
     with pytest.raises(InvalidSettings) as refusal:
         read(**environ)
-    return refusal.value.wrongs
+    return refusal.value.errors
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,10 @@ def test_simulated_provider_is_no_fallback_for_a_real_one(environ, real, simulat
 
 
 @pytest.mark.parametrize(
-    ("missing", "word"), [("OPENAI_API_KEY", "simulated answers"), ("APIFY_TOKEN", "simulated profiles")]
+    ("missing", "word"), [("OPENAI_API_KEY", "simulated completions"), ("APIFY_TOKEN", "simulated profiles")]
 )
 def test_production_does_not_sell_simulated_results(missing, word):
-    (wrong,) = wrongs(**{name: value for name, value in SERVER.items() if name != missing})
+    (wrong,) = errors(**{name: value for name, value in SERVER.items() if name != missing})
 
     assert missing in wrong
     assert word in wrong
@@ -64,21 +64,21 @@ def test_a_provider_may_be_somewhere_else():
     "address", ["canary", "ftp://canary", "https://u:canary@h", "https://h?canary", "http://[canary"]
 )
 def test_invalid_address_is_rejected_without_repeating_it(address):
-    (wrong,) = wrongs(ANTHROPIC_BASE_URL=address)
+    (wrong,) = errors(ANTHROPIC_BASE_URL=address)
 
     assert wrong.startswith("ANTHROPIC_BASE_URL is not an address")
     assert "canary" not in wrong
 
 
 def test_server_rejects_unencrypted_provider_addresses():
-    (wrong,) = wrongs(**SERVER, OPENAI_BASE_URL="http://models.example/v1")
+    (wrong,) = errors(**SERVER, OPENAI_BASE_URL="http://models.example/v1")
 
-    assert wrong == "OPENAI_BASE_URL: keys and people's data travel encrypted; use https://"
+    assert wrong == "OPENAI_BASE_URL: keys and personal data must be encrypted; use https://"
 
 
 @pytest.mark.parametrize("name", ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_AI_GATEWAY"])
 def test_the_gateways_account_and_name_go_together(name):
-    (wrong,) = wrongs(**{name: "x"})
+    (wrong,) = errors(**{name: "x"})
 
     assert wrong.startswith("CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_AI_GATEWAY go together")
 
@@ -91,14 +91,14 @@ def test_models_of_tasks_are_given_as_pairs():
 
 @pytest.mark.parametrize("entry", ["analysis.light", "=gpt-5", "analysis.light="])
 def test_invalid_pair_is_rejected(entry):
-    (wrong,) = wrongs(OSLIRA_MODELS=entry)
+    (wrong,) = errors(OSLIRA_MODELS=entry)
 
     assert repr(entry) in wrong
 
 
 @pytest.mark.parametrize("value", ["nan", "-1", "11", "x", "inf"])
 def test_a_bad_scale_of_latency_is_refused(value):
-    (wrong,) = wrongs(OSLIRA_SIMULATED_LATENCY=value)
+    (wrong,) = errors(OSLIRA_SIMULATED_LATENCY=value)
 
     assert wrong == f"OSLIRA_SIMULATED_LATENCY is {value!r}; use a number from 0 to 10."
 

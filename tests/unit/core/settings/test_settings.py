@@ -81,7 +81,7 @@ def test_configured_environment_overrides_the_hosting_platform():
     ids=str,
 )
 def test_unset_environment_with_a_database_or_a_public_address_is_an_error(environ):
-    assert refused(**environ).wrongs == [UNSTATED_ENVIRONMENT]
+    assert refused(**environ).errors == [UNSTATED_ENVIRONMENT]
     assert read(OSLIRA_ENVIRONMENT="local", **environ).is_local
 
 
@@ -94,22 +94,22 @@ def test_unset_environment_is_local_on_a_loopback_address(host):
 def test_an_unknown_environment_is_refused_as_if_it_were_production(environment):
     refusal = refused(OSLIRA_ENVIRONMENT=environment)
 
-    assert f"OSLIRA_ENVIRONMENT is {environment!r}; use local, staging or production." in refusal.wrongs
-    assert any(wrong.startswith("DATABASE_URL") for wrong in refusal.wrongs)
+    assert f"OSLIRA_ENVIRONMENT is {environment!r}; use local, staging or production." in refusal.errors
+    assert any(wrong.startswith("DATABASE_URL") for wrong in refusal.errors)
 
 
 @pytest.mark.parametrize("environment", ["staging", "production"])
 def test_server_reports_all_unsafe_defaults_at_once(environment):
     refusal = refused(OSLIRA_ENVIRONMENT=environment)
 
-    assert [wrong.partition(":")[0] for wrong in refusal.wrongs if "simulated" not in wrong] == [
+    assert [wrong.partition(":")[0] for wrong in refusal.errors if "simulated" not in wrong] == [
         "DATABASE_URL",
         "OSLIRA_JWT_PUBLIC_KEY",
         "OSLIRA_JWT_ISSUER",
         "OSLIRA_WEBHOOK_SIGNING_KEY",
         "OSLIRA_CORS_ORIGINS",
     ]
-    assert all(wrong in str(refusal) for wrong in refusal.wrongs)
+    assert all(wrong in str(refusal) for wrong in refusal.errors)
     assert f"do not make a {environment} system" in str(refusal)
 
 
@@ -117,7 +117,7 @@ def test_server_reports_all_unsafe_defaults_at_once(environment):
 def test_each_missing_value_is_named_alone(missing):
     refusal = refused(**{name: value for name, value in SERVER.items() if name != missing})
 
-    (wrong,) = refusal.wrongs
+    (wrong,) = refusal.errors
     assert missing in wrong.partition(":")[0]
 
 
@@ -133,7 +133,7 @@ def test_a_complete_set_is_accepted_and_read():
 def test_server_rejects_an_unencrypted_origin(origin):
     refusal = refused(**{**SERVER, "OSLIRA_CORS_ORIGINS": f"https://app.example {origin}"})
 
-    assert refusal.wrongs == [f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."]
+    assert refusal.errors == [f"OSLIRA_CORS_ORIGINS: {origin!r} is not an https:// origin."]
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_server_rejects_an_unencrypted_origin(origin):
 def test_a_bad_number_is_refused_by_name(name, value):
     refusal = refused(**{name: value})
 
-    (wrong,) = refusal.wrongs
+    (wrong,) = refusal.errors
     assert wrong.startswith(f"{name} is {value!r}; use a whole number from ")
 
 
 def test_number_with_too_many_digits_is_rejected():
     refusal = refused(OSLIRA_PORT="9" * 5_000)
 
-    assert len(refusal.wrongs) == 1
+    assert len(refusal.errors) == 1
 
 
 @pytest.mark.parametrize(("value", "accepted"), [("0", True), ("65535", True), ("65536", False)])
@@ -165,13 +165,13 @@ def test_bounds_of_a_number_are_inclusive(value, accepted):
     if accepted:
         assert read(OSLIRA_PORT=value).port == int(value)
     else:
-        assert refused(OSLIRA_PORT=value).wrongs
+        assert refused(OSLIRA_PORT=value).errors
 
 
 def test_all_errors_are_reported_at_once():
     refusal = refused(OSLIRA_PORT="x", OSLIRA_DRAIN_SECONDS="x", OSLIRA_DATABASE_POOLER="x", DATABASE_URL="x")
 
-    assert len(refusal.wrongs) == 5
+    assert len(refusal.errors) == 5
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_port_6543_is_a_transaction_pooler_unless_said_otherwise(environ, pooler
 
 
 def test_an_unknown_pooler_is_refused():
-    (wrong,) = refused(OSLIRA_DATABASE_POOLER="statement").wrongs
+    (wrong,) = refused(OSLIRA_DATABASE_POOLER="statement").errors
 
     assert wrong == "OSLIRA_DATABASE_POOLER is 'statement'; use session or transaction."
 
@@ -208,7 +208,7 @@ def test_an_unknown_pooler_is_refused():
 @pytest.mark.parametrize("name", ["OSLIRA_DATABASE_USER_URL", "OSLIRA_DATABASE_ADMIN_URL"])
 def test_the_two_roles_addresses_go_together(name):
     url = "postgresql://u:p@h/d"
-    (wrong,) = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url, **{name: url}).wrongs
+    (wrong,) = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url, **{name: url}).errors
 
     assert wrong == "OSLIRA_DATABASE_USER_URL and OSLIRA_DATABASE_ADMIN_URL go together."
 
@@ -229,7 +229,7 @@ def test_the_two_roles_addresses_do_without_the_owners():
 def test_invalid_database_address_is_rejected_without_repeating_it(url):
     refusal = refused(OSLIRA_ENVIRONMENT="local", DATABASE_URL=url)
 
-    assert [wrong.partition(" ")[0] for wrong in refusal.wrongs] == ["A"]
+    assert [wrong.partition(" ")[0] for wrong in refusal.errors] == ["A"]
     assert "canary" not in str(refusal)
 
 
@@ -256,12 +256,12 @@ def test_rate_limit_store_is_read(value, store):
 def test_invalid_rate_limit_store_is_rejected_without_repeating_it(value):
     refusal = refused(OSLIRA_RATE_LIMIT_STORE=value)
 
-    assert [wrong.partition(":")[0] for wrong in refusal.wrongs] == ["OSLIRA_RATE_LIMIT_STORE"]
+    assert [wrong.partition(":")[0] for wrong in refusal.errors] == ["OSLIRA_RATE_LIMIT_STORE"]
     assert "canary" not in str(refusal)
 
 
 def test_server_rejects_the_memory_store():
-    (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE="memory").wrongs
+    (wrong,) = refused(**SERVER, OSLIRA_RATE_LIMIT_STORE="memory").errors
 
     assert wrong == "OSLIRA_RATE_LIMIT_STORE: with memory each process would grant the whole limit again."
 
@@ -290,14 +290,14 @@ def test_sentry_dsn_is_read():
     ],
 )
 def test_invalid_sentry_dsn_is_rejected_and_not_repeated(dsn):
-    (wrong,) = refused(SENTRY_DSN=dsn).wrongs
+    (wrong,) = refused(SENTRY_DSN=dsn).errors
 
     assert wrong.startswith("SENTRY_DSN: ")
     assert "canary" not in wrong
 
 
 def test_server_rejects_an_unencrypted_sentry_dsn():
-    (wrong,) = refused(**SERVER, SENTRY_DSN=DSN.replace("https", "http")).wrongs
+    (wrong,) = refused(**SERVER, SENTRY_DSN=DSN.replace("https", "http")).errors
 
     assert wrong.startswith("SENTRY_DSN: without https://")
 
@@ -326,7 +326,7 @@ def test_credit_price_is_configurable():
     ],
 )
 def test_server_rejects_a_remote_database_without_tls(environment, url):
-    (wrong,) = refused(**{**SERVER, "OSLIRA_ENVIRONMENT": environment, "DATABASE_URL": url}).wrongs
+    (wrong,) = refused(**{**SERVER, "OSLIRA_ENVIRONMENT": environment, "DATABASE_URL": url}).errors
 
     assert wrong.startswith("DATABASE_URL: ")
     assert "sslmode=require" in wrong
@@ -335,7 +335,7 @@ def test_server_rejects_a_remote_database_without_tls(environment, url):
 def test_server_rejects_the_roles_addresses_without_tls():
     roles = {"OSLIRA_DATABASE_USER_URL": DATABASE, "OSLIRA_DATABASE_ADMIN_URL": DATABASE}
 
-    assert [wrong.partition(":")[0] for wrong in refused(**SERVER, **roles).wrongs] == list(roles)
+    assert [wrong.partition(":")[0] for wrong in refused(**SERVER, **roles).errors] == list(roles)
 
 
 @pytest.mark.parametrize(
@@ -359,12 +359,12 @@ def test_named_hosts_may_be_reached_without_tls():
     settings = read(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="DB.example, cache")
 
     assert settings.plaintext_hosts == ("db.example", "cache")
-    assert len(refused(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="db").wrongs) == 1
+    assert len(refused(**SERVER | plain, OSLIRA_PLAINTEXT_HOSTS="db").errors) == 1
 
 
 @pytest.mark.parametrize("host", ["*", "postgres://cache", "db:5432", "*.example", "-x", "10.0.0.0/8"])
 def test_exempt_hosts_must_be_host_names_or_addresses(host):
-    (wrong,) = refused(OSLIRA_PLAINTEXT_HOSTS=f"cache {host}").wrongs
+    (wrong,) = refused(OSLIRA_PLAINTEXT_HOSTS=f"cache {host}").errors
 
     assert wrong.startswith(f"OSLIRA_PLAINTEXT_HOSTS: {host!r} is not a host")
 
@@ -380,6 +380,6 @@ def test_exempt_hosts_must_be_host_names_or_addresses(host):
     ],
 )
 def test_server_rejects_a_secret_of_one_repeated_character(name, others):
-    (wrong,) = refused(**{**SERVER, **others, name: "a" * 64}).wrongs
+    (wrong,) = refused(**{**SERVER, **others, name: "a" * 64}).errors
 
     assert wrong == f"{name}: one repeated character is not a secret."

@@ -9,10 +9,10 @@ from infrastructure.secrets.local_key import local_key
 from tests.unit.core.settings.test_settings import SERVER
 
 
-def wrongs(**environ):
+def errors(**environ):
     with pytest.raises(InvalidSettings) as refusal:
         read_settings(environ.get)
-    return refusal.value.wrongs
+    return refusal.value.errors
 
 
 def test_local_environment_allows_loopback_and_public_addresses_by_default():
@@ -38,20 +38,20 @@ def test_server_allows_only_public_addresses_over_https(environment):
 
 
 def test_server_rejects_private_networks_for_egress():
-    (wrong,) = wrongs(**SERVER, OSLIRA_EGRESS_ALLOW="10.0.0.0/8")
+    (wrong,) = errors(**SERVER, OSLIRA_EGRESS_ALLOW="10.0.0.0/8")
 
-    assert wrong.startswith("OSLIRA_EGRESS_ALLOW: whoever has an account")
+    assert wrong.startswith("OSLIRA_EGRESS_ALLOW: every tenant")
 
 
 @pytest.mark.parametrize("network", ["10.0.0.0/33", "10.0.0.1/8", "example.com", "*"])
 def test_invalid_network_is_rejected(network):
-    (wrong,) = wrongs(OSLIRA_EGRESS_ALLOW=network)
+    (wrong,) = errors(OSLIRA_EGRESS_ALLOW=network)
 
     assert repr(network) in wrong
 
 
 def test_a_short_key_is_refused_and_not_repeated():
-    (wrong,) = wrongs(OSLIRA_WEBHOOK_SIGNING_KEY="canary")
+    (wrong,) = errors(OSLIRA_WEBHOOK_SIGNING_KEY="canary")
 
     assert "at least 32 bytes" in wrong
     assert "canary" not in wrong
@@ -61,7 +61,7 @@ def test_the_key_may_come_from_the_secrets_manager_and_is_not_printed():
     settings = read_settings(SERVER.get)
 
     assert "OSLIRA_WEBHOOK_SIGNING_KEY" in SECRETS
-    assert settings.notices.signing_key not in repr(settings.notices)
+    assert settings.webhooks.signing_key not in repr(settings.webhooks)
 
 
 def test_generated_signing_key_is_stable_unique_and_private(tmp_path):

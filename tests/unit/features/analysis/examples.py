@@ -30,7 +30,7 @@ from shared.ids import AccountId, BusinessProfileId, RunId
 from shared.llm import CostOwner
 from tests.support import NOON
 
-SPENDER = CostOwner(account_id=AccountId(UUID(int=1)), run_id=UUID(int=2))
+COST_OWNER = CostOwner(account_id=AccountId(UUID(int=1)), run_id=UUID(int=2))
 PREFIX = """\
 <business_profile>
 <website>
@@ -195,10 +195,10 @@ def analysis(key=LEAD_KEY, analysis_type="light", *, of=None, at=NOON, overall=8
     return Analysis(**{**usual, **fields})
 
 
-def prompts(analysis_type, business, of, facts, spender):
+def prompts(analysis_type, business, of, facts, cost_owner):
     fit = fit_of(of, business.ideal_customer)
     return prompts_for(
-        analysis_type, business, facts, fit, excerpt_of(analysis_type, of, facts, fit), spender
+        analysis_type, business, facts, fit, excerpt_of(analysis_type, of, facts, fit), cost_owner
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from features.analysis.domain.profile.counts import COUNT_MAX
 from features.analysis.domain.profile.engagement import RATE_MAX, USUAL_RATE
-from features.analysis.domain.profile.facts import TALLIES_MAX, ContentMix, Count, Facts, facts_of
+from features.analysis.domain.profile.facts import COUNTS_MAX, ContentMix, Count, Facts, facts_of
 from features.analysis.domain.profile.profile import Post, Profile
 from tests.support import NOON
 from tests.unit.features.analysis.examples import days_before, post, profile
@@ -204,7 +204,7 @@ def test_hashtags_count_once_per_post_normalized_and_sorted():
 def test_only_the_most_used_hashtags_are_kept():
     posts = (post(0, hashtags=tuple(f"tag{number}" for number in range(40))),)
 
-    assert len(facts_of(profile(posts=posts), NOON).hashtags) == TALLIES_MAX
+    assert len(facts_of(profile(posts=posts), NOON).hashtags) == COUNTS_MAX
 
 
 def test_authority_is_followers_per_following():

@@ -21,7 +21,7 @@ from features.analysis.domain.profile.freshness import (
     judge,
 )
 from features.analysis.domain.profile.profile import POSTS_NEEDED
-from tests.fakes.profile_reader import look_at
+from tests.fakes.profile_reader import scrape_of
 from tests.support import NOON
 
 SECOND = timedelta(seconds=1)
@@ -31,9 +31,9 @@ HOURS = {"light": 24, "deep": 12, "xray": 6}
 @pytest.mark.parametrize(("analysis_type", "hours"), HOURS.items())
 @pytest.mark.parametrize(("later", "verdict"), [(-SECOND, "hit"), (timedelta(), "hit"), (SECOND, "expired")])
 def test_scrape_is_fresh_until_exactly_its_ttl(analysis_type, hours, later, verdict):
-    look = look_at(age=timedelta(hours=hours) + later)
+    scrape = scrape_of(age=timedelta(hours=hours) + later)
 
-    assert judge(look, analysis_type, NOON) == verdict
+    assert judge(scrape, analysis_type, NOON) == verdict
 
 
 def test_every_analysis_type_has_a_ttl():
@@ -51,13 +51,13 @@ def test_every_analysis_type_has_a_ttl():
     ],
 )
 def test_light_scrape_is_too_shallow_for_a_deep_analysis(posts_asked, verdicts):
-    look = look_at(posts_asked=posts_asked, posts=60)
+    scrape = scrape_of(posts_asked=posts_asked, posts=60)
 
-    assert {analysis_type: judge(look, analysis_type, NOON) for analysis_type in TTL} == verdicts
+    assert {analysis_type: judge(scrape, analysis_type, NOON) for analysis_type in TTL} == verdicts
 
 
 def test_profile_with_few_posts_in_all_is_deep_enough():
-    assert judge(look_at(posts_asked=50, posts=8), "deep", NOON) == "hit"
+    assert judge(scrape_of(posts_asked=50, posts=8), "deep", NOON) == "hit"
 
 
 @pytest.mark.parametrize("outcome", ["private", "not_found", "restricted"])
@@ -66,8 +66,8 @@ def test_refusal_has_a_shorter_ttl(outcome, analysis_type):
     ttl = TTL_REFUSED[outcome]
 
     assert ttl <= TTL[analysis_type]
-    assert judge(look_at(outcome=outcome, age=ttl), analysis_type, NOON) == "hit"
-    assert judge(look_at(outcome=outcome, age=ttl + SECOND), analysis_type, NOON) == "expired"
+    assert judge(scrape_of(outcome=outcome, age=ttl), analysis_type, NOON) == "hit"
+    assert judge(scrape_of(outcome=outcome, age=ttl + SECOND), analysis_type, NOON) == "expired"
 
 
 @pytest.mark.parametrize(
@@ -79,12 +79,12 @@ def test_refusal_has_a_shorter_ttl(outcome, analysis_type):
     ],
 )
 def test_scrape_from_the_future_is_not_a_hit(ahead, verdict):
-    assert judge(look_at(age=-ahead), "light", NOON) == verdict
+    assert judge(scrape_of(age=-ahead), "light", NOON) == verdict
 
 
 @pytest.mark.parametrize(("age", "seconds"), [(timedelta(minutes=1), 60.0), (-timedelta(minutes=1), 0.0)])
 def test_age_is_never_negative(age, seconds):
-    assert age_s(look_at(age=age), NOON) == seconds
+    assert age_s(scrape_of(age=age), NOON) == seconds
 
 
 @pytest.mark.parametrize(
@@ -177,24 +177,24 @@ def test_edit_distance_is_levenshtein_beyond_a_machine_word(before, after):
     ],
 )
 def test_newer_scrape_reports_its_changes(facts, found):
-    assert changes(look_at(age=timedelta(hours=1)), look_at(**facts)) == found
+    assert changes(scrape_of(age=timedelta(hours=1)), scrape_of(**facts)) == found
 
 
 @pytest.mark.parametrize("outcome", ["not_found", "restricted"])
 def test_appeared_or_disappeared_profile_is_a_change(outcome):
-    assert changes(look_at(outcome=outcome), look_at()) == ("outcome",)
-    assert changes(look_at(), look_at(outcome=outcome)) == ("outcome",)
-    assert changes(look_at(outcome=outcome), look_at(outcome=outcome)) == ()
+    assert changes(scrape_of(outcome=outcome), scrape_of()) == ("outcome",)
+    assert changes(scrape_of(), scrape_of(outcome=outcome)) == ("outcome",)
+    assert changes(scrape_of(outcome=outcome), scrape_of(outcome=outcome)) == ()
 
 
 def test_profile_that_became_private_is_a_change():
-    assert changes(look_at(), look_at(outcome="private")) == ("outcome", "privacy")
-    hidden = msgspec.structs.replace(look_at(outcome="private"), profile=None)
-    assert changes(look_at(), hidden) == ("outcome",)
+    assert changes(scrape_of(), scrape_of(outcome="private")) == ("outcome", "privacy")
+    hidden = msgspec.structs.replace(scrape_of(outcome="private"), profile=None)
+    assert changes(scrape_of(), hidden) == ("outcome",)
 
 
 @pytest.mark.parametrize(
     ("ahead", "found"), [(timedelta(minutes=5), ()), (timedelta(minutes=5) + SECOND, ("ahead_of_clock",))]
 )
 def test_older_scrape_from_the_future_is_invalidated(ahead, found):
-    assert changes(look_at(age=-ahead), look_at()) == found
+    assert changes(scrape_of(age=-ahead), scrape_of()) == found

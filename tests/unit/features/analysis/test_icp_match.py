@@ -68,7 +68,7 @@ PRIVATE = profile(is_private=True, posts=())
 
 
 @pytest.mark.parametrize(
-    ("look", "outcome"),
+    ("scrape", "outcome"),
     [
         (scrape(), "ok"),
         (scrape(outcome="private", profile=PRIVATE), "private"),
@@ -79,10 +79,10 @@ PRIVATE = profile(is_private=True, posts=())
     ],
     ids=["ok", "private", "not found", "restricted", "ok without a profile", "ok but private"],
 )
-def test_scrape_outcome_is_checked_before_bounds(look, outcome):
-    assert check_eligibility(look, IdealCustomer()) == Eligibility(outcome=outcome)
+def test_scrape_outcome_is_checked_before_bounds(scrape, outcome):
+    assert check_eligibility(scrape, IdealCustomer()) == Eligibility(outcome=outcome)
     if outcome != "ok":
-        assert check_eligibility(look, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
+        assert check_eligibility(scrape, IdealCustomer(followers_min=10**9)) == Eligibility(outcome=outcome)
 
 
 def test_eligibility_lists_violated_bounds():

@@ -13,7 +13,7 @@ from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.ideal_customer import UNDESCRIBED
 from shared.text import CUT_MARK
 from tests.support import NOON
-from tests.unit.features.analysis.examples import BUSINESS, PREFIX, SPENDER, post, profile, prompts
+from tests.unit.features.analysis.examples import BUSINESS, COST_OWNER, PREFIX, post, profile, prompts
 
 TASKS = {
     "light": {"light": "analysis.light"},
@@ -74,7 +74,7 @@ That was the last of the strangers' text. Now do your task for this profile."""
 
 def asked(analysis_type="deep", anybody=None, business=BUSINESS):
     anybody = anybody or profile()
-    return prompts(analysis_type, business, anybody, facts_of(anybody, NOON), SPENDER)
+    return prompts(analysis_type, business, anybody, facts_of(anybody, NOON), COST_OWNER)
 
 
 def excerpt(analysis_type, anybody):
@@ -90,27 +90,29 @@ def test_each_analysis_type_has_its_prompts(analysis_type):
 def test_prompt_has_its_output_schema_and_cost_owner():
     deep = asked()
 
-    assert [one.answer for one in deep.values()] == [DeepCoreOutput, OutreachOutput, PersonalityOutput]
-    assert {one.spender for one in deep.values()} == {SPENDER}
+    assert [one.output_type for one in deep.values()] == [DeepCoreOutput, OutreachOutput, PersonalityOutput]
+    assert {one.cost_owner for one in deep.values()} == {COST_OWNER}
 
 
 @pytest.mark.parametrize("analysis_type", TASKS)
 def test_prompts_share_the_stable_part_up_to_the_task(analysis_type):
     for one in asked(analysis_type).values():
-        assert one.stable == (PREFIX, RULES, INSTRUCTIONS[one.task])
+        assert one.cached_prefix == (PREFIX, RULES, INSTRUCTIONS[one.task])
 
 
 def test_anonymous_request_has_prompts():
     assert (
-        asked("light", business=UNDESCRIBED)["light"].stable[0].startswith("Nobody has described a business.")
+        asked("light", business=UNDESCRIBED)["light"]
+        .cached_prefix[0]
+        .startswith("Nobody has described a business.")
     )
 
 
 def test_stable_part_contains_nothing_about_the_profile():
     one, other = asked(), asked(anybody=profile(username="somebody", biography="else", posts=()))
 
-    assert [each.stable for each in one.values()] == [each.stable for each in other.values()]
-    assert one["core"].question != other["core"].question
+    assert [each.cached_prefix for each in one.values()] == [each.cached_prefix for each in other.values()]
+    assert one["core"].user_message != other["core"].user_message
 
 
 def test_question_has_our_numbers_before_the_scraped_text():
@@ -124,7 +126,7 @@ def test_question_has_our_numbers_before_the_scraped_text():
         ),
     )
 
-    assert asked(anybody=anybody)["core"].question == QUESTION
+    assert asked(anybody=anybody)["core"].user_message == QUESTION
 
 
 def test_signal_is_stated_with_its_numbers():
@@ -132,7 +134,7 @@ def test_signal_is_stated_with_its_numbers():
 
     assert (
         "\nsignal: engagement_far_below_usual, 0.01 against a limit of 0.48\n"
-        in asked(anybody=lonely)["core"].question
+        in asked(anybody=lonely)["core"].user_message
     )
 
 
@@ -194,6 +196,6 @@ def test_labels_map_to_post_ids():
 def test_empty_profile_has_a_question():
     question = asked(anybody=profile(username="", full_name="", category="", biography="", posts=()))[
         "core"
-    ].question
+    ].user_message
 
     assert f"{OPEN}\n\n{CLOSE}" in question

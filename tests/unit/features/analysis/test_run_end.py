@@ -125,10 +125,10 @@ async def test_data_point_has_the_cost_duration_and_score_of_the_run():
     (point,), alerted = await recorded(ended_run(ended_at=NOON + timedelta(seconds=2)))
 
     assert (point["cost_nanodollars"], point["duration_ms"], point["score"]) == (1, 2_000.0, 66)
-    assert (point["run_id"], point["outcome"], point["spender"]) == (
+    assert (point["run_id"], point["outcome"], point["cost_owner"]) == (
         REQUEST.run_id,
         "completed",
-        REQUEST.spender,
+        REQUEST.cost_owner,
     )
     assert alerted == []
 

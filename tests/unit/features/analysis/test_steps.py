@@ -28,7 +28,7 @@ class Source:
     def __init__(self, found):
         self.found = found
 
-    async def look(self, username, *, posts_max, spender):
+    async def fetch(self, username, *, posts_max, cost_owner):
         return self.found
 
 
@@ -44,7 +44,7 @@ class Analyst:
     def __init__(self, value):
         self.value = value
 
-    async def answer(self, question):
+    async def complete(self, prompt):
         return Completion(
             value=self.value,
             provider="openai",

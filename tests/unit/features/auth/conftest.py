@@ -1,13 +1,25 @@
-"""Fakes of the authentication ports that record their calls."""
+"""Use cases with fakes behind their ports, and fakes of the authentication ports that record their calls."""
 
 import uuid
 from datetime import timedelta
 
 import pytest
 
+from features.auth.application.accounts import Accounts, CurrentUser
+from features.auth.application.api_keys import ApiKeys
 from features.auth.application.authentication import Authenticator
+from features.auth.application.invitations import Invitations
+from features.auth.application.members import Members
 from features.auth.domain.memberships import Membership
 from shared.ttl_cache import TtlCache
+from tests.fakes.auth import (
+    FakeAccounts,
+    FakeApiKeys,
+    FakeInvitationMail,
+    FakeInvitations,
+    FakeMembers,
+    FakeStore,
+)
 from tests.support import NOON
 
 USER_ID = uuid.UUID("7d0c1f6e-3a55-4f0e-9c57-0d3f4b9a2f11")
@@ -109,3 +121,40 @@ def identify(authenticator):
         return (await authenticator.authenticate(authorization.encode("latin-1"), None)).caller
 
     return identify
+
+
+@pytest.fixture
+def store():
+    return FakeStore()
+
+
+@pytest.fixture
+def mail(store):
+    return FakeInvitationMail(store)
+
+
+@pytest.fixture
+def accounts(store):
+    return Accounts(FakeAccounts(store))
+
+
+@pytest.fixture
+def current_user(store):
+    return CurrentUser(FakeAccounts(store), FakeAccounts(store))
+
+
+@pytest.fixture
+def api_keys(store, clock):
+    return ApiKeys(FakeApiKeys(store), FakeMembers(store), clock)
+
+
+@pytest.fixture
+def invitations(store, mail, clock):
+    return Invitations(
+        FakeInvitations(store), FakeMembers(store), FakeAccounts(store), mail, "https://app.example", clock
+    )
+
+
+@pytest.fixture
+def members(store):
+    return Members(FakeMembers(store), FakeInvitations(store), FakeApiKeys(store))

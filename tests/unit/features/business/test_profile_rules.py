@@ -239,16 +239,16 @@ def test_weights_of_completeness_sum_to_a_hundred():
 
 
 def test_profile_with_only_a_name_lists_all_other_fields_as_missing():
-    told = completeness(content())
+    result = completeness(content())
 
-    assert (told.percent, told.is_complete) == (WEIGHTS["name"], False)
-    assert told.missing == [field for field in WEIGHTS if field != "name"]
+    assert (result.percent, result.is_complete) == (WEIGHTS["name"], False)
+    assert result.missing == [field for field in WEIGHTS if field != "name"]
 
 
 def test_complete_profile_misses_nothing_even_if_its_numbers_are_0():
-    told = completeness(COMPLETE.checked())
+    result = completeness(COMPLETE.checked())
 
-    assert (told.percent, told.missing, told.is_complete) == (100, [], True)
+    assert (result.percent, result.missing, result.is_complete) == (100, [], True)
 
 
 @pytest.mark.parametrize("field", [field for field in WEIGHTS if field != "name"])
@@ -257,9 +257,9 @@ def test_missing_field_is_named_and_costs_its_weight(field):
     empty = {name: () if name in LISTS else None}
     changed = COMPLETE.changed({} if part else empty, empty if part else {})
 
-    told = completeness(changed)
+    result = completeness(changed)
 
-    assert (told.percent, told.missing, told.is_complete) == (100 - WEIGHTS[field], [field], False)
+    assert (result.percent, result.missing, result.is_complete) == (100 - WEIGHTS[field], [field], False)
 
 
 @pytest.mark.parametrize(("profiles_max", "count"), [(1, 0), (3, 2), (None, 1_000)])

@@ -6,10 +6,10 @@ from features.costs.domain.provider_calls import ModelCall, ScrapeCall
 from shared.llm import CostOwner, Usage
 from tests.support import NOON
 
-NOBODY = CostOwner()
+NO_OWNER = CostOwner()
 
 
-def model_call(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
+def model_call(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "call_id": uuid4(),
         "attempt": 1,
@@ -23,10 +23,10 @@ def model_call(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
         "cache": "none",
         "is_simulated": True,
     }
-    return ModelCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
+    return ModelCall(at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
 
 
-def scrape(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
+def scrape(cost_nanodollars, *, at=NOON, cost_owner=NO_OWNER, **changes):
     fields = {
         "provider": "apify",
         "username": "natgeo",
@@ -37,4 +37,6 @@ def scrape(cost_nanodollars, *, at=NOON, spender=NOBODY, **changes):
         "duration_ms": 8_000.0,
         "is_simulated": True,
     }
-    return ScrapeCall(at=at, spender=spender, cost_nanodollars=cost_nanodollars, **{**fields, **changes})
+    return ScrapeCall(
+        at=at, cost_owner=cost_owner, cost_nanodollars=cost_nanodollars, **{**fields, **changes}
+    )

@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
+from features.credits.application.adjustments import Adjustments
 from features.credits.application.grants import Grants
-from features.credits.application.holds import Holds
 from features.credits.domain.errors import LedgerChangeInvalid
 from features.credits.domain.ledger import CREDITS_MAX, check_credits, check_reference
 
@@ -41,13 +41,10 @@ class NoLedger:
         pytest.fail(f"the ledger was asked to {name}")
 
 
-GRANTS, HOLDS, ACCOUNT_ID = Grants(NoLedger()), Holds(NoLedger()), uuid.uuid4()
+GRANTS, ADJUSTMENTS, ACCOUNT_ID = Grants(NoLedger()), Adjustments(NoLedger()), uuid.uuid4()
 RIGHT = {
     GRANTS.grant: {"credits_granted": 1, "reference": "r", "transaction_type": "t"},
-    HOLDS.place: {"credits_held": 1, "reference": "r", "transaction_type": "t"},
-    HOLDS.settle: {"credits_spent": 1, "reference": "r"},
-    HOLDS.release: {"reference": "r"},
-    HOLDS.refund: {"credits_refunded": 1, "reference": "r", "hold_reference": "h"},
+    ADJUSTMENTS.adjust: {"credits_delta": -1, "reference": "r", "reason": "x"},
 }
 
 
@@ -56,17 +53,10 @@ RIGHT = {
     [
         (GRANTS.grant, {"credits_granted": 0}),
         (GRANTS.grant, {"reference": ""}),
-        (HOLDS.place, {"credits_held": 0}),
-        (HOLDS.place, {"reference": "\0"}),
-        (HOLDS.settle, {"credits_spent": -1}),
-        (HOLDS.refund, {"credits_refunded": 0}),
-        (HOLDS.refund, {"reference": "\0"}),
-        (HOLDS.settle, {"reference": "\0"}),
-        (HOLDS.release, {"reference": "\0"}),
-        (HOLDS.refund, {"hold_reference": "\0"}),
-        (HOLDS.refund, {"description": "\0"}),
-        (HOLDS.place, {"description": "\0"}),
         (GRANTS.grant, {"description": "\0"}),
+        (ADJUSTMENTS.adjust, {"credits_delta": 0}),
+        (ADJUSTMENTS.adjust, {"reference": "\0"}),
+        (ADJUSTMENTS.adjust, {"reason": "\0"}),
     ],
     ids=lambda value: ascii(value) if isinstance(value, dict) else value.__name__,
 )

@@ -64,7 +64,7 @@ def positions(entries):
 async def test_next_page_exists_exactly_if_entries_are_left(count, limit, shown, has_next):
     page = await Statements(ListedEntries(count)).page(CALLER, EVERY_KIND, cursor=None, limit=limit)
 
-    assert positions(page.entries) == shown
+    assert positions(page.items) == shown
     assert (page.next_cursor is not None) is has_next
 
 
@@ -74,7 +74,7 @@ async def test_following_the_cursors_returns_every_entry_once():
     seen, cursor = [], None
     while True:
         page = await statements.page(CALLER, EVERY_KIND, cursor=cursor, limit=3)
-        seen += positions(page.entries)
+        seen += positions(page.items)
         cursor = page.next_cursor
         if cursor is None:
             break

@@ -1,7 +1,5 @@
 """Leads: comparison of two analyses, and CSV rows that are safe in a spreadsheet."""
 
-import csv
-import io
 from uuid import UUID
 
 import msgspec
@@ -11,7 +9,7 @@ from features.analysis.domain.profile.facts import facts_of
 from features.analysis.domain.scoring.icp_match import fit_of
 from features.analysis.domain.scoring.scoring import score_of
 from features.leads.domain.comparison import Snapshot, compare
-from features.leads.domain.leads import CSV_COLUMNS, SORTS, Lead, csv_cells, searchable
+from features.leads.domain.leads import SORTS, Lead, searchable
 from shared.ids import AccountId, BusinessProfileId, LeadId
 from tests.support import NOON
 from tests.unit.features.analysis.examples import (
@@ -55,12 +53,12 @@ LEAD = Lead(
 )
 
 
-def snapshot(anybody, at, *, is_xray=False, **opinion):
-    facts = facts_of(anybody, at)
+def snapshot(profile_, at, *, is_xray=False, **opinion):
+    facts = facts_of(profile_, at)
     score = score_of(
         "xray" if is_xray else "light",
         facts,
-        fit_of(anybody, BUSINESS.ideal_customer),
+        fit_of(profile_, BUSINESS.ideal_customer),
         judgement=changed(COMMERCIAL if is_xray else LIGHT, **opinion),
         psychographic=PSYCHOGRAPHIC if is_xray else None,
         post_ids={"p1": "1", "p2": "2"},
@@ -119,40 +117,6 @@ def test_same_profile_is_another_lead_for_another_business():
 
     others = {elsewhere, changed(LEAD_KEY, account_id=AccountId(UUID(int=9)))}
     assert len({LEAD_KEY, changed(LEAD_KEY), *others}) == 3
-
-
-def test_csv_row_has_a_cell_for_each_column():
-    row = dict(zip(CSV_COLUMNS, csv_cells(LEAD), strict=True))
-
-    assert row == {
-        "username": "ana.bakes",
-        "full_name": "Ana Novak",
-        "followers": "12000",
-        "tier": "warm",
-        "score": "66",
-        "niche": "baking",
-        "last_analysis_type": "deep",
-        "last_analysed_at": "2026-01-01T12:00:00+00:00",
-    }
-
-
-@pytest.mark.parametrize(
-    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"], ids=ascii
-)
-def test_scraped_name_is_not_run_as_a_formula(start):
-    cells = csv_cells(changed(LEAD, full_name=f"{start}HYPERLINK(1)", niche=f"a{start}"))
-
-    assert cells[1] == f"'{start}HYPERLINK(1)"
-    assert cells[5] == f"a{start}"
-
-
-def test_csv_row_can_be_parsed_back():
-    page = io.StringIO()
-    cells = csv_cells(changed(LEAD, full_name='Ana "the\0 oven", Novak\nVienna'))
-    csv.writer(page).writerow(cells)
-
-    assert next(csv.reader(io.StringIO(page.getvalue()))) == list(cells)
-    assert "\0" not in page.getvalue()
 
 
 @pytest.mark.parametrize(

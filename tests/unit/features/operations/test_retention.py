@@ -48,7 +48,7 @@ def test_deleted_leads_are_stored_while_they_can_be_restored():
 async def test_expired_rows_are_purged_in_batches_until_none_are_left():
     rows = FakeRows(accounts=45, leads=1)
 
-    report = await Purge(rows, RECORDS).carry_out(is_dry_run=False)
+    report = await Purge(rows, RECORDS).run(is_dry_run=False)
 
     assert {name: count for name, count in report.counts.items() if count} == {"leads": 1, "accounts": 45}
     assert [size for name, size in rows.batches if name == "accounts"] == [20, 20, 5, 0]
@@ -57,6 +57,6 @@ async def test_expired_rows_are_purged_in_batches_until_none_are_left():
 async def test_dry_run_only_counts():
     rows = FakeRows(completion_cache=7)
 
-    report = await Purge(rows, CACHES).carry_out(is_dry_run=True)
+    report = await Purge(rows, CACHES).run(is_dry_run=True)
 
     assert (report.counts, rows.batches) == ({"completion_cache": 7, "anonymous_analyses": 0}, [])

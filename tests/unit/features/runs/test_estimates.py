@@ -9,13 +9,13 @@ from features.runs.domain.estimates import (
     QueueFigures,
     Sample,
     StepTimes,
-    place_in_queue,
+    queue_position,
     seconds_left,
     step_times,
 )
 from features.runs.domain.kinds import ResultLink
 from features.runs.domain.run import Run, StepStarted
-from features.runs.domain.view import Children, RunSnapshot, run_out
+from features.runs.domain.view import Children, RunSnapshot, run_response
 from tests.support import NOON
 
 TIMES = StepTimes(total_s=20.0, steps_s=(("scrape", 8.0), ("core", 10.5), ("save", 0.2)))
@@ -51,8 +51,8 @@ def a_run(**changes):
 
 
 def shown(run, *, children=None, at=NOON, figures=None, links=None):
-    sight = RunSnapshot(run=run, children=children or Children())
-    return run_out(sight, links=links or {}, times=TIMES, figures=figures, at=at)
+    snapshot = RunSnapshot(run=run, children=children or Children())
+    return run_response(snapshot, links=links or {}, times=TIMES, figures=figures, at=at)
 
 
 def test_step_lasts_until_the_next_one_or_the_end_of_the_run():
@@ -99,7 +99,7 @@ def figures(**changes):
         "is_admitted": True,
         "account_ahead": 0,
         "engine_ahead": 0,
-        "at_work": 0,
+        "active": 0,
         "runs_at_once": 1,
     }
     return QueueFigures(**values | changes)
@@ -110,15 +110,15 @@ def figures(**changes):
     [
         ({}, 0, 0),
         ({"engine_ahead": 3}, 3, 60),
-        ({"engine_ahead": 3, "at_work": 6}, 3, 10),
+        ({"engine_ahead": 3, "active": 6}, 3, 10),
         ({"is_admitted": False}, 0, 20),
         ({"is_admitted": False, "account_ahead": 3, "runs_at_once": 2}, 3, 40),
-        ({"is_admitted": False, "account_ahead": 1, "engine_ahead": 2, "at_work": 2}, 3, 60),
+        ({"is_admitted": False, "account_ahead": 1, "engine_ahead": 2, "active": 2}, 3, 60),
     ],
     ids=str,
 )
 def test_queue_place_counts_the_runs_ahead_and_their_duration(changes, position, starts_in_s):
-    place = place_in_queue(figures(**changes), TIMES)
+    place = queue_position(figures(**changes), TIMES)
 
     assert (place.position, place.starts_in_s) == (position, starts_in_s)
 

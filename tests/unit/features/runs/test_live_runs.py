@@ -7,7 +7,7 @@ import pytest
 
 from features.runs.application import live_runs as watching
 from features.runs.application.estimates import Estimates
-from features.runs.application.live_runs import FRESH_S_MAX, HEARD_MAX, LiveRuns, rendered
+from features.runs.application.live_runs import FRESH_S_MAX, NOTIFICATIONS_MAX, LiveRuns, render
 from features.runs.application.run_queries import RunQueries
 from features.runs.domain.errors import RunNotFound
 from features.runs.domain.view import Children, RunSnapshot
@@ -61,7 +61,7 @@ def clocks():
 @pytest.fixture
 def live(clocks):
     live = LiveRuns(clocks.now, now_s=clocks.now_s)
-    live.hear(is_hearing=True)
+    live.set_listening(is_listening=True)
     return live
 
 
@@ -82,13 +82,13 @@ def views(row, live, clocks):
 
 def view_of(live, run=None):
     run = run or a_run()
-    return rendered(run.account_id, shown(run), live.mark)
+    return render(run.account_id, shown(run), live.mark)
 
 
 async def test_run_is_not_cached_from_an_hour_after_its_end(views, row, live, clocks, caller):
     row.run = a_run(status="completed", outcome="completed", ended_at=NOON)
     clocks.move(3_590)
-    seen = await views.look(caller, row.run.id)
+    seen = await views.get(caller, row.run.id)
     kept = live.find(str(row.run.id))
     assert (seen.out.is_live, kept.fresh_until_s) == (True, clocks.s + 10)
 
@@ -96,7 +96,7 @@ async def test_run_is_not_cached_from_an_hour_after_its_end(views, row, live, cl
 
     assert kept.fresh_until_s <= clocks.now_s()
     for reads in (2, 3):
-        later = await views.look(caller, row.run.id)
+        later = await views.get(caller, row.run.id)
         assert (later.out.is_live, row.reads, live.find(str(row.run.id))) == (False, reads, None)
     assert later.tag != seen.tag
 
@@ -106,14 +106,14 @@ async def test_run_is_not_cached_from_an_hour_after_its_end(views, row, live, cl
 )
 async def test_freshness_depends_on_the_status(views, row, live, caller, status, fresh_s):
     row.run = a_run(status=status)
-    await views.look(caller, row.run.id)
+    await views.get(caller, row.run.id)
 
     assert live.find(str(row.run.id)).fresh_until_s == fresh_s
 
 
 async def test_unknown_run_is_not_cached(views, live, caller):
     with pytest.raises(RunNotFound):
-        await views.look(caller, uuid.uuid4())
+        await views.get(caller, uuid.uuid4())
 
     assert len(live) == 0
 
@@ -130,7 +130,7 @@ def test_tag_changes_with_every_field(live):
 
 def test_view_older_than_a_notification_is_not_cached(live, caller):
     view = view_of(live)
-    live.hear_change(str(view.out.run_id), view.out.version + 1)
+    live.on_run_change(str(view.out.run_id), view.out.version + 1)
 
     live.show(caller, view)
 
@@ -139,18 +139,18 @@ def test_view_older_than_a_notification_is_not_cached(live, caller):
 
 def test_notification_of_the_cached_version_keeps_the_entry(live, caller):
     view = view_of(live)
-    live.hear_change(str(view.out.run_id), view.out.version)
+    live.on_run_change(str(view.out.run_id), view.out.version)
     live.show(caller, view)
 
-    live.hear_change(str(view.out.run_id), view.out.version)
+    live.on_run_change(str(view.out.run_id), view.out.version)
 
     assert live.find(str(view.out.run_id))
 
 
 def test_unversioned_notification_outlasts_a_versioned_one(live, caller):
     view = view_of(live)
-    live.hear_change(str(view.out.run_id), 0)
-    live.hear_change(str(view.out.run_id), view.out.version)
+    live.on_run_change(str(view.out.run_id), 0)
+    live.on_run_change(str(view.out.run_id), view.out.version)
 
     live.show(caller, view)
 
@@ -159,8 +159,8 @@ def test_unversioned_notification_outlasts_a_versioned_one(live, caller):
 
 def test_view_is_not_cached_after_too_many_notifications(live, caller):
     view = view_of(live)
-    for _ in range(HEARD_MAX + 1):
-        live.hear_change(str(uuid.uuid4()), 1)
+    for _ in range(NOTIFICATIONS_MAX + 1):
+        live.on_run_change(str(uuid.uuid4()), 1)
 
     live.show(caller, view)
 
@@ -171,9 +171,9 @@ def test_view_is_not_cached_after_too_many_notifications(live, caller):
 def test_access_changed_during_the_read_is_not_cached(live, caller, noun):
     view = view_of(live)
     if noun == "caller":
-        live.hear_of_caller(caller.id)
+        live.on_caller_change(caller.id)
     else:
-        live.hear_of_account(view.account_id)
+        live.on_account_change(view.account_id)
 
     live.show(caller, view)
 
@@ -185,14 +185,14 @@ def test_connection_change_clears_the_cache(live, caller):
     live.show(caller, view)
     old = view_of(live)
 
-    live.hear(is_hearing=False)
+    live.set_listening(is_listening=False)
     assert len(live) == 0
     live.show(caller, old)
     assert len(live) == 0
 
 
 def test_without_notifications_callers_are_not_kept(live, caller):
-    live.hear(is_hearing=False)
+    live.set_listening(is_listening=False)
     other = Caller(id=uuid.uuid4(), claims="{}")
     live.show(caller, view_of(live))
     live.show(other, view_of(live))

@@ -17,7 +17,7 @@ from features.analysis.domain.profile.profile import Profile
 from features.analysis.domain.profile.rhythm import Rhythm, rhythm_of
 from shared.text import plain
 
-TALLIES_MAX = 10
+COUNTS_MAX = 10
 TAG_LENGTH_MAX = 100
 SCRIPT_LETTERS_MAX = 2_000  # enough to detect a script, and fast
 
@@ -72,8 +72,8 @@ def facts_of(profile: Profile, at: datetime) -> Facts:
         engagement=engagement,
         rhythm=rhythm_of(profile, at),
         mix=_mix(profile),
-        hashtags=_tallies(post.hashtags for post in profile.posts),
-        mentions=_tallies(post.mentions for post in profile.posts),
+        hashtags=_counted(post.hashtags for post in profile.posts),
+        mentions=_counted(post.mentions for post in profile.posts),
         authority=_authority(profile),
         signals=signals,
         suspicion=suspicion_of(signals),
@@ -96,13 +96,13 @@ def _authority(profile: Profile) -> Authority:
     )
 
 
-def _tallies(lists: Iterable[tuple[str, ...]]) -> tuple[Count, ...]:
+def _counted(lists: Iterable[tuple[str, ...]]) -> tuple[Count, ...]:
     """Ordered by count, then by text, so that the order of the posts does not matter."""
     counted: Counter[str] = Counter()
     for texts in lists:
         counted.update({_tag(text) for text in texts} - {""})
     ranked = sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
-    return tuple(Count(text=text, posts_count=count) for text, count in ranked[:TALLIES_MAX])
+    return tuple(Count(text=text, posts_count=count) for text, count in ranked[:COUNTS_MAX])
 
 
 def _tag(text: str) -> str:

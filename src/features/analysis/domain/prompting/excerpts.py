@@ -30,7 +30,7 @@ NAME_BYTES_MAX = 120
 BIOGRAPHY_BYTES_MAX = 800
 LINK_BYTES_MAX = 150
 LINKS_MAX = 3
-TALLIES_BYTES_MAX = 600
+COUNTS_BYTES_MAX = 600
 PLACES_UP = 6  # positions that a post gains over newer ones when it contains a sought term
 
 
@@ -74,8 +74,8 @@ def _header(profile: Profile, facts: Facts) -> Iterator[str]:
     yield from _line("biography", profile.biography, BIOGRAPHY_BYTES_MAX)
     for link in profile.external_urls[:LINKS_MAX]:
         yield from _line("link", link, LINK_BYTES_MAX)
-    yield from _line("hashtags", _listed("#", facts.hashtags), TALLIES_BYTES_MAX)
-    yield from _line("mentions", _listed("@", facts.mentions), TALLIES_BYTES_MAX)
+    yield from _line("hashtags", _listed("#", facts.hashtags), COUNTS_BYTES_MAX)
+    yield from _line("mentions", _listed("@", facts.mentions), COUNTS_BYTES_MAX)
 
 
 def _line(name: str, text: str, bytes_max: int) -> Iterator[str]:
@@ -84,8 +84,8 @@ def _line(name: str, text: str, bytes_max: int) -> Iterator[str]:
         yield f"{name}: {quoted}"
 
 
-def _listed(mark: str, tallies: Iterable[Count]) -> str:
-    return ", ".join(f"{mark}{tally.text} ({tally.posts_count})" for tally in tallies)
+def _listed(mark: str, counts: Iterable[Count]) -> str:
+    return ", ".join(f"{mark}{count.text} ({count.posts_count})" for count in counts)
 
 
 def _size(text: str) -> int:

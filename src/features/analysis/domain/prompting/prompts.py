@@ -1,8 +1,8 @@
 """Prompts of an analysis.
 
-The stable part is byte-identical for all profiles of a business, for the providers' prompt caches: the
-business, then the rules, then the task. Everything about the profile is in the question, our numbers before
-the scraped text.
+The cached prefix is byte-identical for all profiles of a business, for the providers' prompt caches: the
+business, then the rules, then the task. Everything about the profile is in the user message, our numbers
+before the scraped text.
 """
 
 from collections.abc import Iterator
@@ -47,23 +47,23 @@ def prompts_for(
     facts: Facts,
     fit: IcpMatch,
     excerpt: Excerpt,
-    spender: CostOwner,
+    cost_owner: CostOwner,
 ) -> dict[str, StructuredPrompt[ModelOutput]]:
     """Keyed by the field of ``ModelOutputs`` that stores the output."""
-    question = _question(facts, fit, excerpt)
+    user_message = _user_message(facts, fit, excerpt)
     return {
         name: StructuredPrompt(
             task=task,
-            stable=(business.prompt_prefix, RULES, INSTRUCTIONS[task]),
-            question=question,
-            answer=form,
-            spender=spender,
+            cached_prefix=(business.prompt_prefix, RULES, INSTRUCTIONS[task]),
+            user_message=user_message,
+            output_type=form,
+            cost_owner=cost_owner,
         )
         for name, (task, form) in FORMS[analysis_type].items()
     }
 
 
-def _question(facts: Facts, fit: IcpMatch, excerpt: Excerpt) -> str:
+def _user_message(facts: Facts, fit: IcpMatch, excerpt: Excerpt) -> str:
     return "\n".join(
         [
             "<facts>",

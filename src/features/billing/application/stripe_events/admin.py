@@ -39,7 +39,7 @@ class StripeEventAdmin:
         before = None if cursor is None else decode_position(cursor)
         found = await self.events.page(only, before=before, events_max=limit + 1)
         if len(found) <= limit:
-            return Page(found)
+            return Page(found, None)
         return Page(found[:limit], encode_position(found[limit - 1].position))
 
     async def open(self, event_id: str) -> OpenedEvent:

@@ -14,19 +14,19 @@ from shared.llm import StructuredPrompt
 BYTES_PER_TOKEN = 4
 
 
-class Prompt:
-    def __init__(self, content: StructuredPrompt[Any], providers: Mapping[str, ModelProvider]) -> None:
-        self.content = content
-        self.format = response_format(content.answer)
+class RequestBuilder:
+    def __init__(self, prompt: StructuredPrompt[Any], providers: Mapping[str, ModelProvider]) -> None:
+        self.prompt = prompt
+        self.format = response_format(prompt.output_type)
         self._providers = providers
-        self._prefix_key = prefix_key(content)
-        texts = (*content.stable, content.question)
+        self._prefix_key = prefix_key(prompt)
+        texts = (*prompt.cached_prefix, prompt.user_message)
         self._bytes = len(self.format.schema_bytes) + sum(map(_size, texts))
 
     def completion_key(self, candidate: Candidate, repair: Repair | None = None) -> bytes:
         # A repair needs its own key; otherwise a cache would return the malformed completion again.
         more = () if repair is None else (repr(repair).encode("utf-8", "replace"),)
-        return completion_key(self.content, candidate, self.format.schema_bytes, *more)
+        return completion_key(self.prompt, candidate, self.format.schema_bytes, *more)
 
     def attempt(self, candidate: Candidate, repair: Repair | None = None) -> Attempt:
         provider = self._providers[candidate.model.provider]
@@ -49,54 +49,52 @@ class Prompt:
         return Validation("answered")
 
     def _request(self, candidate: Candidate, repair: Repair | None) -> ModelRequest:
-        content = self.content
+        prompt = self.prompt
         return ModelRequest(
             model=candidate.model.name,
-            stable=content.stable,
-            question=content.question,
+            cached_prefix=prompt.cached_prefix,
+            user_message=prompt.user_message,
             response_format=self.format,
             effort=candidate.effort,
             temperature=candidate.temperature,
             output_tokens_max=candidate.output_tokens_max if repair is None else repair.output_tokens_max,
             prefix_key=self._prefix_key,
             completion_key=self.completion_key(candidate, repair).hex(),
-            owner=content.spender,
-            task=content.task,
-            is_fresh=content.is_fresh or repair is not None,
+            owner=prompt.cost_owner,
+            task=prompt.task,
+            is_fresh=prompt.is_fresh or repair is not None,
             malformed_completion=None if repair is None else repair.malformed_completion,
             validation_error=None if repair is None else repair.validation_error,
         )
 
 
-def completion_key(
-    content: StructuredPrompt[Any], candidate: Candidate, schema: bytes, *more: bytes
-) -> bytes:
+def completion_key(prompt: StructuredPrompt[Any], candidate: Candidate, schema: bytes, *more: bytes) -> bytes:
     return _digest(
         (
-            _tenant(content),
-            content.task.encode(),
+            _tenant(prompt),
+            prompt.task.encode(),
             candidate.model.name.encode(),
             (candidate.effort or "").encode(),
             b"" if candidate.temperature is None else repr(candidate.temperature).encode(),
-            len(content.stable).to_bytes(4, "big"),
-            *(part.encode("utf-8", "surrogatepass") for part in content.stable),
-            content.question.encode("utf-8", "surrogatepass"),
+            len(prompt.cached_prefix).to_bytes(4, "big"),
+            *(part.encode("utf-8", "surrogatepass") for part in prompt.cached_prefix),
+            prompt.user_message.encode("utf-8", "surrogatepass"),
             schema,
             *more,
         )
     )
 
 
-def prefix_key(content: StructuredPrompt[Any]) -> str:
-    """Key of the stable prefix. Short, because providers limit its length."""
-    parts = (part.encode("utf-8", "surrogatepass") for part in content.stable)
-    return _digest((_tenant(content), content.task.encode(), *parts)).hex()[:32]
+def prefix_key(prompt: StructuredPrompt[Any]) -> str:
+    """Key of the cached prefix. Short, because providers limit its length."""
+    parts = (part.encode("utf-8", "surrogatepass") for part in prompt.cached_prefix)
+    return _digest((_tenant(prompt), prompt.task.encode(), *parts)).hex()[:32]
 
 
-def _tenant(content: StructuredPrompt[Any]) -> bytes:
+def _tenant(prompt: StructuredPrompt[Any]) -> bytes:
     """Every key contains the account."""
-    account_id = content.spender.account_id
-    return b"nobody" if account_id is None else account_id.bytes
+    account_id = prompt.cost_owner.account_id
+    return b"no account" if account_id is None else account_id.bytes
 
 
 def _digest(parts: Iterable[bytes]) -> bytes:
