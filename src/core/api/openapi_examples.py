@@ -40,22 +40,26 @@ VALUES: dict[str, Any] = {
     "operation": "adjustCredits",
     "pack": "small",
     "path": "/v1/credits/balance",
-    "plan": "growth",
+    "plan": "pro",
     "platform": "instagram",
     "poll_url": f"/v1/runs/{UUID_EXAMPLE}",
     "preview_id": "pv_1793525400_0123456789abcdef0123456789abcdef",
     "provider": "openai",
     "reason": "Granted twice by mistake",
     "reference": "ticket:4711",
+    "return_url": None,
     "revoked_at": None,
+    "role": "admin",
     "route": "/v1/credits/balance",
     "schedule": "*/15 * * * *",
     "secret": "whsec_<the key in base64>",
+    "since": "2026-11-01T00:00:00Z",
     "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "title": "Growth",
     "token": "osl_invite_ySh3mXq0b0E6cPq9o6f3pZ2uQ0c5rJ8w1lT4kN7vB2A",
     "transaction_type": "admin_grant",
     "type": "invoice.paid",
+    "until": "2026-11-02T00:00:00Z",
     "url": "https://hooks.example.com/oslira",
     "username": "alpine.coffee",
     "usernames": ["alpine.coffee", "@natgeo"],
@@ -97,7 +101,8 @@ class Examples:
         resolved = self._resolved(schema)
         choices = resolved.one_of or resolved.any_of or resolved.all_of or [resolved]
         types = {kind for choice in choices for kind in _types(self._resolved(choice))}
-        if name in VALUES and not resolved.enum and any(_has_type(VALUES[name], kind) for kind in types):
+        is_choice = not resolved.enum or VALUES.get(name) in resolved.enum
+        if name in VALUES and is_choice and any(_has_type(VALUES[name], kind) for kind in types):
             return VALUES[name]
         return self._plain(resolved, name) if choices == [resolved] else self._value(choices[0], name)
 

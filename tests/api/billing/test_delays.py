@@ -66,7 +66,7 @@ async def delayed(stripe_proxy, delayed_addresses, tmp_path_factory):
         endpoint = {"url": stripe_proxy.url + EVENTS_PATH, "enabled_events": ["*"]}
         await application.resources.payments.api.post("/v1/webhook_endpoints", "endpoint", **endpoint)
         stopping = asyncio.Event()
-        consumer = asyncio.create_task(event_worker(application.resources)["inbox"](stopping))
+        consumer = asyncio.create_task(event_worker(application.resources)["stripe_events"](stopping))
         yield application, client
         stopping.set()
         await consumer

@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from tests.api.hostile_input.bodies import JSON, body_of
+from tests.api.hostile_input.bodies import JSON, example_of
 from tests.support.problems import assert_problem
 
 
@@ -31,7 +31,7 @@ async def test_invalid_idempotency_key_is_rejected(operations, send, value):
 
     assert len(posts) > 10
     for path, operation in posts:
-        content = json.dumps(body_of(operation)["examples"][0]) if body_of(operation) else None
+        content = json.dumps(example_of(operation)) if example_of(operation) else None
         headers = [*JSON, ("Idempotency-Key", value)]
         assert_problem(
             await send("POST", path, headers=headers, content=content), 422, "idempotency_key_invalid"

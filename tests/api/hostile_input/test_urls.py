@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from shared.pagination import CURSOR_PATTERN, POSITION_PATTERN
-from tests.api.hostile_input.bodies import JSON, body_of
+from tests.api.hostile_input.bodies import JSON, example_of
 from tests.support.problems import assert_problem
 
 SPELLINGS = {
@@ -118,8 +118,8 @@ async def test_noncanonical_ids_in_paths_are_not_found(operations, send, account
     text = spelling.format(id=own, hex=own.hex, misplaced="----" + own.hex)
     for method, path, operation in operations:
         if "{" in path:
-            body = body_of(operation)
-            content = json.dumps(body["examples"][0]) if body else None
+            example = example_of(operation)
+            content = json.dumps(example) if example else None
             answer = await send(method, path, id_text=text, headers=JSON, content=content)
             assert_problem(answer, 404, answer.json()["code"])
             known = ("route_not_found", "account_not_found")

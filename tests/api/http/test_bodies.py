@@ -7,11 +7,8 @@ import pytest
 from tests.support.problems import assert_problem
 
 
-@pytest.mark.parametrize("noun", ["grants", "holds", "settlements", "releases", "refunds"])
-async def test_an_unknown_field_is_refused_by_name(post, noun):
-    body = {"reference": "r", "credits": 1, "credits_spent": 1, "hold_reference": "h", "surprise": 1}
-
-    answer = await post(noun, json.dumps(body))
+async def test_an_unknown_field_is_refused_by_name(post):
+    answer = await post("grants", json.dumps({"reference": "r", "credits": 1, "surprise": 1}))
 
     assert_problem(answer, 400, "invalid_request")
     assert "unknown field" in answer.json()["detail"]
@@ -77,14 +74,14 @@ async def test_a_missing_field_is_named(post, missing):
     body = {"reference": "r", "credits": 1}
     del body[missing]
 
-    answer = await post("holds", json.dumps(body))
+    answer = await post("grants", json.dumps(body))
 
     assert_problem(answer, 400, "invalid_request")
     assert missing in answer.json()["detail"]
 
 
 async def test_a_missing_body_is_explained(post):
-    answer = await post("holds", b"")
+    answer = await post("grants", b"")
 
     assert_problem(answer, 400, "invalid_request")
     assert "body" in answer.json()["detail"]
@@ -111,14 +108,14 @@ async def test_a_missing_body_is_explained(post):
     ids=lambda content: ascii(content[:40]),
 )
 async def test_body_that_is_not_a_json_object_is_rejected(post, content):
-    answer = await post("holds", content)
+    answer = await post("grants", content)
 
     assert_problem(answer, 400, "invalid_request")
 
 
 @pytest.mark.parametrize("content", [b'{"reference": "\xff", "credits": 1}', b'{"\xc3\x28": 1}'], ids=ascii)
 async def test_body_that_is_not_utf_8_is_rejected(post, content):
-    answer = await post("holds", content)
+    answer = await post("grants", content)
 
     assert answer.status_code in (400, 415)
     assert answer.json()["request_id"] == answer.headers["x-request-id"]
@@ -131,38 +128,24 @@ async def test_a_2_kilobyte_body_nested_990_deep_is_refused(post):
 
 
 async def test_duplicate_keys_count_once(post):
-    answer = await post("holds", b'{"reference": "r", "credits": 1, "credits": 2}')
+    answer = await post("grants", b'{"reference": "r", "credits": 1, "credits": 2}')
 
     assert answer.status_code == 200
-    assert answer.json()["credits_moved"] == answer.json()["credits_held"] == 2
+    assert answer.json()["credits_moved"] == 2
 
 
 @pytest.mark.parametrize(
     "content_type", ["text/plain", "application/json; charset=latin-1", "application/msgpack", ""]
 )
 async def test_a_body_of_another_type_is_refused(post, content_type):
-    answer = await post("holds", b'{"reference": "r", "credits": 1}', content_type)
+    answer = await post("grants", b'{"reference": "r", "credits": 1}', content_type)
 
     assert_problem(answer, 415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize(
-    ("noun", "body"),
-    [
-        ("grants", {"reference": "a\0", "credits": 1}),
-        ("holds", {"reference": "a\0", "credits": 1}),
-        ("refunds", {"reference": "a\0", "credits": 1, "hold_reference": "h"}),
-        ("settlements", {"reference": "a\0", "credits_spent": 1}),
-        ("releases", {"reference": "a\0"}),
-        ("refunds", {"reference": "a", "credits": 1, "hold_reference": "h\0"}),
-        ("grants", {"reference": "a", "credits": 1, "description": "\0"}),
-        ("holds", {"reference": "a", "credits": 1, "description": "\0"}),
-        ("refunds", {"reference": "a", "credits": 1, "hold_reference": "h", "description": "\0"}),
-    ],
-    ids=ascii,
-)
-async def test_text_with_a_nul_is_refused(post, noun, body):
-    answer = await post(noun, json.dumps(body))
+@pytest.mark.parametrize("field", ["reference", "description"])
+async def test_text_with_a_nul_is_refused(post, field):
+    answer = await post("grants", json.dumps({"reference": "a", "credits": 1, field: "a\0"}))
 
     assert answer.status_code in (400, 422)
     assert answer.json()["code"] in ("invalid_request", "ledger_change_invalid")

@@ -199,6 +199,6 @@ TRIED_ELSEWHERE = {
 HARMLESS_HEADERS = {"If-Match", "If-None-Match", "Idempotency-Key", "Last-Event-ID"}
 TRIED_HEADERS = {"Oslira-Account"}
 OPAQUE_QUERIES = {"cursor"}  # contains a list position; tested with the victim's
-FIELDS_TRIED = {"token", "reference", "hold_reference", "business_profile_id"}
+FIELDS_TRIED = {"token", "reference", "business_profile_id"}
 # The label of a key, and a preview's id, which is only compared: neither is used for a lookup.
 FIELDS_WITHOUT_MEANING = {"project", "preview_id"}

@@ -108,7 +108,7 @@ class World:
         content = documented.get("requestBody", {}).get("content", {})
         body = None
         if content:
-            example = content["application/json"]["schema"]["examples"][0]
+            example = content["application/json"]["examples"]["example"]["value"]
             body = {**example, **{name: ids[name] for name in ids if name in example}, **changes}
         return await self.client.request(method, url, headers=headers, json=body)
 

@@ -8,6 +8,7 @@ from features.billing.controllers.schemas import (
     PreviewResponse,
     SubscriptionResponse,
 )
+from features.billing.domain.subscriptions import Invoice
 from features.credits.domain.ledger import Balance
 from tests.integration.cli.responses import RUN_ID, example
 from tests.support.scripted_server import http
@@ -33,6 +34,7 @@ PREVIEW = example(
     PreviewResponse, preview_id="pv_1", plan="pro", due_now_cents=7_000, currency="usd", credits_now=1_250
 )
 INVOICE = example(
+    Invoice,
     number="A-0001",
     due_cents=2_900,
     currency="usd",

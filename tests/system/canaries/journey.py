@@ -60,7 +60,7 @@ class Journey:
 
     def client(self, **changes):
         invitations = dataclasses.replace(self.application.dependencies["invitations"], mail=self)
-        app = create_app(dataclasses.replace(self.application, invitations=invitations, **changes))
+        app = create_app(self.application.replacing(invitations=invitations, **changes))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         hooks = {"response": [self.note]}
         return httpx.AsyncClient(transport=transport, base_url="http://test", event_hooks=hooks)

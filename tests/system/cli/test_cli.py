@@ -415,7 +415,7 @@ def inconsistent_ledger(monkeypatch):
 
     @contextlib.asynccontextmanager
     async def build(_):
-        yield SimpleNamespace(upkeep=InconsistentLedger())
+        yield SimpleNamespace(get=lambda _: InconsistentLedger())
 
     monkeypatch.setattr(operations, "build", build)
 

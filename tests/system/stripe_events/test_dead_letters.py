@@ -121,7 +121,7 @@ async def test_slow_stripe_request_times_out(inbox, world, monkeypatch, poison):
         del session_id
         await asyncio.Event().wait()
 
-    monkeypatch.setattr("features.billing.application.stripe_events.process.LOOK_S_MAX", 0.02)
+    monkeypatch.setattr("features.billing.application.stripe_events.process.FETCH_S_MAX", 0.02)
     world.checkout = never
     await inbox.receive(poison)
 

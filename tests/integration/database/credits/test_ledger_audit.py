@@ -106,6 +106,6 @@ async def test_the_command_reports_differences_and_fails(books, spoilable_addres
     code, report = await audit(spoilable_addresses)
 
     assert before[0] == 0
-    assert "The books agree" in before[1]
+    assert "The ledger is consistent" in before[1]
     assert code == 1
     assert "held is not the sum of the lots" in report
