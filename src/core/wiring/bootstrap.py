@@ -12,7 +12,7 @@ from core.settings.settings import SECRETS, InvalidSettings, Lookup, Settings, r
 from infrastructure.database.clients import Database, connect
 from infrastructure.database.costs.price_file import load_prices, read_price_list
 from infrastructure.database.embedded_postgres import embedded_postgres
-from infrastructure.database.migrate import migrate
+from infrastructure.database.migrate import MigrationsDiffer, migrate
 from infrastructure.database.urls import ADMIN_ROLE, USER_ROLE, role_url
 from infrastructure.identity.tokens import LocalIssuer
 from infrastructure.monitoring.logs import configure_logs
@@ -108,9 +108,15 @@ async def apply_migrations(
     """Returns the names of the applied migrations and the number of new prices. Our schema is migrated first,
     because it creates the roles that the engine's schema is granted to.
     """
-    names = await migrate(
-        addresses.owner, set_passwords=not settings.database_user_url, slice_folders=slice_folders
-    )
+    try:
+        names = await migrate(
+            addresses.owner, set_passwords=not settings.database_user_url, slice_folders=slice_folders
+        )
+    except MigrationsDiffer as error:
+        if not settings.embedded_database:
+            raise
+        remedy = f"Or start with an empty database: delete the folder {settings.data_dir} with all its data."
+        raise MigrationsDiffer(f"{error} {remedy}") from None
     engine = await migrate_engine(addresses.owner)
     prices_count = await load_prices(addresses.owner, read_price_list())
     return (names if engine is None else [*names, engine]), prices_count

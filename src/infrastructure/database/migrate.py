@@ -48,6 +48,10 @@ class MigrationFailed(RuntimeError):
     pass
 
 
+class MigrationsDiffer(MigrationFailed):
+    """The database was migrated by another version."""
+
+
 class Migration(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sql: str
@@ -83,11 +87,12 @@ def pending(migrations: list[Migration], applied: dict[str, str]) -> list[Migrat
     known = {migration.name: migration for migration in migrations}
     for name, checksum in applied.items():
         if name not in known:
-            raise MigrationFailed(
-                f"The database has {name}, which this version does not know. Run a newer version."
+            raise MigrationsDiffer(
+                f"The database has the migration {name}, which this version does not know. Run the version"
+                " that applied it, or a newer one."
             )
         if known[name].checksum != checksum:
-            raise MigrationFailed(
+            raise MigrationsDiffer(
                 f"{name} was applied and has been changed since. Restore the file and put the change"
                 " into a new migration."
             )

@@ -33,10 +33,10 @@ class Sdk(Protocol):
 
 
 class StripeApi:
-    """Calls to Stripe. ``where`` is None without a key; every call then raises BillingNotConfigured."""
+    """Without ``resolve_endpoint`` (no key is set) every call raises BillingNotConfigured."""
 
-    def __init__(self, where: EndpointResolver | None) -> None:
-        self._where = where
+    def __init__(self, resolve_endpoint: EndpointResolver | None) -> None:
+        self._resolve_endpoint = resolve_endpoint
         self._made: dict[ProviderEndpoint, Sdk] = {}
         self._making = asyncio.Lock()
         self.failure: str | None = None  # of the last call, for the health check
@@ -78,26 +78,26 @@ class StripeApi:
     async def _call(self, method: str, path: str, params: Mapping[str, Any], key: str | None) -> Json:
         sdk = await self._sdk()
         try:
-            answer = await sdk.call(method, path, params, key)
+            response = await sdk.call(method, path, params, key)
         except (PaymentsUnavailable, PaymentsRefused) as error:
             self.failure = error.reason
             log.warning("stripe_call_failed", path=path.split("/")[2], reason=error.reason)
             raise
         self.failure = None
-        return answer
+        return response
 
     async def _sdk(self) -> Sdk:
-        if self._where is None:
+        if self._resolve_endpoint is None:
             raise BillingNotConfigured
-        access = await self._where()
+        endpoint = await self._resolve_endpoint()
         async with self._making:
-            if access not in self._made:
-                self._made[access] = await asyncio.to_thread(_new, access)
-            return self._made[access]
+            if endpoint not in self._made:
+                self._made[endpoint] = await asyncio.to_thread(_new, endpoint)
+            return self._made[endpoint]
 
 
-def _new(access: ProviderEndpoint) -> Sdk:
+def _new(endpoint: ProviderEndpoint) -> Sdk:
     # The import takes half a second, so processes that never call Stripe avoid it.
     from infrastructure.payments.stripe_sdk import StripeSdk  # noqa: PLC0415
 
-    return StripeSdk(access)
+    return StripeSdk(endpoint)

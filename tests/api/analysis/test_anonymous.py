@@ -183,9 +183,8 @@ async def test_visitor_has_five_an_hour_and_all_visitors_share_the_limit_of_thei
     assert await statuses(client, 31, answers[0].json()["poll_url"]) == [200] * 31
 
 
-@pytest.mark.parametrize("username", ["no name", "https://example.com/x"])
-async def test_invalid_username_is_rejected(ask, username):
-    assert_problem(await ask(username), 422, "username_invalid")
+async def test_invalid_username_is_rejected(ask):
+    assert_problem(await ask("no name"), 422, "username_invalid")
 
 
 @pytest.mark.parametrize(

@@ -163,9 +163,8 @@ async def test_business_must_exist(analyse, client, headers, bearer, runs_of, bu
     assert await runs_of() == []
 
 
-@pytest.mark.parametrize("username", ["not a name", "https://example.com/natgeo", "natgeo/", "nätgeo", "p"])
-async def test_invalid_username_is_rejected(analyse, runs_of, username):
-    assert_problem(await analyse(username), 422, "username_invalid")
+async def test_invalid_username_is_rejected(analyse, runs_of):
+    assert_problem(await analyse("not a name"), 422, "username_invalid")
     assert await runs_of() == []
 
 

@@ -5,6 +5,8 @@ import uuid
 import asyncpg
 import pytest
 
+from core.settings.settings import Settings
+from core.wiring.bootstrap import DatabaseUrls, apply_migrations
 from infrastructure.database.migrate import MigrationFailed, migrate, read_migrations
 
 FIRST = "create table things (id int);"
@@ -63,8 +65,22 @@ async def test_database_of_a_newer_version_is_rejected(empty_url, folder):
     await migrate(empty_url, folder=folder)
     (folder / "0002_second.sql").unlink()
 
-    with pytest.raises(MigrationFailed, match="Run a newer version"):
+    with pytest.raises(MigrationFailed, match="Run the version that applied it"):
         await migrate(empty_url, folder=folder)
+
+
+@pytest.mark.parametrize("is_embedded", [True, False])
+async def test_only_the_embedded_database_of_another_version_may_be_deleted(
+    empty_url, folder, tmp_path, is_embedded
+):
+    await migrate(empty_url, folder=folder)
+    settings = Settings(data_dir=tmp_path, database_url="" if is_embedded else empty_url)
+    urls = DatabaseUrls(owner=empty_url, user="", admin="")
+
+    with pytest.raises(MigrationFailed, match="Run the version that applied it") as failure:
+        await apply_migrations(settings, urls, {})
+
+    assert (f"delete the folder {tmp_path}" in str(failure.value)) is is_embedded
 
 
 async def test_failed_migration_is_rolled_back(empty_url, folder):

@@ -59,6 +59,9 @@ async def test_worker_executes_a_run_of_the_toy_kind(application, worker, spoila
     del worker
     connection = await asyncpg.connect(spoilable_addresses.owner)
     tenant = await make_tenant(connection)
+    await connection.execute(
+        "select ledger.grant_credits($1, 5, 'toy test', 'admin_grant')", tenant.account_id
+    )
     await connection.close()
     runs = PostgresRuns(application.resources.database.admin("tests"))
     run = NewRun(
@@ -66,8 +69,8 @@ async def test_worker_executes_a_run_of_the_toy_kind(application, worker, spoila
         id=uuid.uuid4(),
         kind="toy",
         subject={},
-        credits_held=0,
-        transaction_type="analysis",
+        credits_held=2,
+        transaction_type="toy",
         queue="runs",
     )
     await runs.start(run)
@@ -95,3 +98,14 @@ async def test_scheduler_claims_the_toy_job_and_the_worker_executes_it(applicati
     await scheduling
 
     assert (found.status, found.counts) == ("completed", {"toys": 0})
+
+
+async def test_retention_job_purges_the_table_of_the_toy_slice(application, spoilable_addresses):
+    connection = await asyncpg.connect(spoilable_addresses.owner)
+    await connection.execute("insert into toys values ('old', now() - interval '31 days'), ('new', now())")
+    await connection.close()
+    job = worker_parts(application.resources).job_handlers["daily-cleanup"]
+    report = await job(is_dry_run=False)
+
+    assert report.counts["toys"] == 1
+    assert await application.dependencies["toys"].count() == 1

@@ -1,6 +1,7 @@
 """Retention rules: how long each table keeps its rows. The slice that owns a table declares its rule.
 
-The database function ``scheduling.purge`` states for each table the column from which the period counts.
+The database table ``scheduling.purge_conditions`` states which rows of a table are purged; the migration
+that creates a table adds its condition.
 """
 
 from datetime import timedelta

@@ -167,49 +167,65 @@ $$;
 
 -- Retention ---------------------------------------------------------------------------------------
 
--- The condition by which rows of a table are purged; $1 is the retention period of the domain rule. Dependent
--- rows are purged first and counted; cascades delete only an account's small tables and its ledger. An account
--- that Stripe still bills is kept until that ends.
-create function scheduling.purge_condition(table_name text) returns text
-language sql immutable set search_path = '' as $$
-    select case table_name
-        when 'public.ai_usage_logs' then $where$ x.created_at < now() - $1 $where$
-        when 'public.scrape_logs' then $where$ x.created_at < now() - $1 $where$
-        when 'public.analyses' then $where$
-            x.deleted_at < now() - $1
-            or (x.account_id, x.lead_id) in (
-                select l.account_id, l.id from public.leads as l
-                where l.deleted_at < now() - $1)
-            or (x.account_id, x.lead_id) in (
-                select l.account_id, l.id from public.leads as l
-                join public.business_profiles as b
-                    on b.account_id = l.account_id and b.id = l.business_profile_id
-                where b.deleted_at < now() - $1)
-            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
-        when 'public.leads' then $where$
-            x.deleted_at < now() - $1
-            or (x.account_id, x.business_profile_id) in (
-                select b.account_id, b.id from public.business_profiles as b
-                where b.deleted_at < now() - $1)
-            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
-        when 'public.business_profiles' then $where$
-            x.deleted_at < now() - $1
-            or x.account_id in (select scheduling.accounts_to_purge($1)) $where$
-        when 'public.runs' then $where$ x.account_id in (select scheduling.accounts_to_purge($1)) $where$
-        when 'public.accounts' then $where$ x.id in (select scheduling.accounts_to_purge($1)) $where$
-        when 'public.webhook_messages' then $where$ x.created_at < now() - $1 $where$
-        when 'public.webhook_events' then $where$
-            x.status in ('applied', 'ignored') and x.received_at < now() - $1 $where$
-        when 'public.cron_runs' then $where$ x.slot < now() - $1 $where$
-        when 'public.completion_cache' then $where$ x.expires_at < now() - $1 $where$
-        when 'public.anonymous_analyses' then $where$ x.expires_at < now() - $1 $where$
-        when 'traffic.idempotency_keys' then $where$ x.created_at < now() - $1 $where$
-        when 'traffic.rate_windows' then $where$ x.expires_at < now() - $1 $where$
-        when 'traffic.leases' then $where$ x.expires_at < now() - $1 $where$
-        when 'traffic.requests' then $where$ x.at < now() - $1 $where$
-        when 'traffic.request_counts' then $where$ x.minute < now() - $1 $where$
-        when 'traffic.data_points' then $where$ x.at < now() - $1 $where$
-    end
+-- The condition by which rows of a table are purged; $1 is the retention period of the domain rule. A slice's
+-- migration adds the rows of its tables; a table without a row is never purged. Dependent rows are purged first and
+-- counted; cascades delete only an account's small tables and its ledger. An account that Stripe still bills is kept
+-- until that ends.
+create table scheduling.purge_conditions (
+    table_name text primary key check (table_name ~ '^[a-z_]+\.[a-z_]+$'),
+    condition text not null
+);
+call private.protect_table('scheduling.purge_conditions', 'select');
+
+insert into scheduling.purge_conditions (table_name, condition) values
+    ('public.ai_usage_logs', $where$ x.created_at < now() - $1 $where$),
+    ('public.scrape_logs', $where$ x.created_at < now() - $1 $where$),
+    ('public.analyses', $where$
+        x.deleted_at < now() - $1
+        or (x.account_id, x.lead_id) in (
+            select l.account_id, l.id from public.leads as l
+            where l.deleted_at < now() - $1)
+        or (x.account_id, x.lead_id) in (
+            select l.account_id, l.id from public.leads as l
+            join public.business_profiles as b
+                on b.account_id = l.account_id and b.id = l.business_profile_id
+            where b.deleted_at < now() - $1)
+        or x.account_id in (select scheduling.accounts_to_purge($1)) $where$),
+    ('public.leads', $where$
+        x.deleted_at < now() - $1
+        or (x.account_id, x.business_profile_id) in (
+            select b.account_id, b.id from public.business_profiles as b
+            where b.deleted_at < now() - $1)
+        or x.account_id in (select scheduling.accounts_to_purge($1)) $where$),
+    ('public.business_profiles', $where$
+        x.deleted_at < now() - $1
+        or x.account_id in (select scheduling.accounts_to_purge($1)) $where$),
+    ('public.runs', $where$ x.account_id in (select scheduling.accounts_to_purge($1)) $where$),
+    ('public.accounts', $where$ x.id in (select scheduling.accounts_to_purge($1)) $where$),
+    ('public.webhook_messages', $where$ x.created_at < now() - $1 $where$),
+    ('public.webhook_events', $where$
+        x.status in ('applied', 'ignored') and x.received_at < now() - $1 $where$),
+    ('public.cron_runs', $where$ x.slot < now() - $1 $where$),
+    ('public.completion_cache', $where$ x.expires_at < now() - $1 $where$),
+    ('public.anonymous_analyses', $where$ x.expires_at < now() - $1 $where$),
+    ('traffic.idempotency_keys', $where$ x.created_at < now() - $1 $where$),
+    ('traffic.rate_windows', $where$ x.expires_at < now() - $1 $where$),
+    ('traffic.leases', $where$ x.expires_at < now() - $1 $where$),
+    ('traffic.requests', $where$ x.at < now() - $1 $where$),
+    ('traffic.request_counts', $where$ x.minute < now() - $1 $where$),
+    ('traffic.data_points', $where$ x.at < now() - $1 $where$);
+
+create function scheduling.purge_condition(of_table text) returns text
+language plpgsql stable set search_path = '' as $$
+declare
+    found_condition text;
+begin
+    select c.condition into found_condition from scheduling.purge_conditions as c where c.table_name = of_table;
+    if not found then
+        raise exception 'no row in scheduling.purge_conditions for %', of_table;
+    end if;
+    return found_condition;
+end;
 $$;
 
 create function scheduling.accounts_to_purge(retention interval) returns setof uuid

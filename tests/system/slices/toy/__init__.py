@@ -1,6 +1,7 @@
-"""Worked example of a slice: one route, one run kind, one cron job, one health check and one migration."""
+"""Worked example of a slice: one route, run kind, cron job, health check, retention rule and migration."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from litestar import Controller, get
@@ -11,6 +12,7 @@ from core.engine.run_context import RunContext
 from core.engine.workflow import RunResult, Workflow
 from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
 from features.operations.domain.jobs import Job, Report
+from features.operations.domain.retention import RetentionRule
 from features.runs.domain.kinds import ResultLink, RunKind
 from features.runs.domain.run import RunEnd
 from infrastructure.database.clients import AdminClient
@@ -22,7 +24,7 @@ class Toys:
     session: AdminClient
 
     async def add(self, name: str) -> int:
-        await self.session.fetch("insert into toys values ($1) on conflict do nothing", name)
+        await self.session.fetch("insert into toys (name) values ($1) on conflict do nothing", name)
         return await self.count()
 
     async def count(self) -> int:
@@ -72,6 +74,7 @@ TOY = Slice(
     jobs=(
         Job(name="toy-count", schedule="* * * * *", title="Count toys", missed="latest", time_limit_s=60.0),
     ),
+    retention={"daily-cleanup": (RetentionRule("public.toys", timedelta(days=30)),)},
     migrations=Path(__file__).parent / "migrations",
     api=api,
     worker=worker,

@@ -1,4 +1,7 @@
-create table public.toys (name text primary key);
-alter table public.toys enable row level security;
-alter table public.toys force row level security;
-grant select, insert on public.toys to service_role;
+create table public.toys (name text primary key, built_at timestamptz not null default now());
+call private.protect_table('public.toys', 'select, insert');
+
+insert into scheduling.purge_conditions (table_name, condition)
+values ('public.toys', $where$ x.built_at < now() - $1 $where$);
+
+insert into ledger.transaction_types (name, sign) values ('toy', -1);
