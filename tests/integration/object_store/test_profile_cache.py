@@ -171,7 +171,7 @@ BROKEN = {
     "a deep nest": entry(b'{"x":' * 200_000 + b"1" + b"}" * 200_000),
     "a bomb": entry(msgspec.json.encode(SCRAPE) + b" " * JSON_BYTES_MAX),
     "a wide window": wide(SCRAPE),
-    "somebody else": entry(scrape_of("bob")),
+    "another profile": entry(scrape_of("bob")),
     "another depth": entry(scrape_of(posts_asked=12)),
     "another outcome": entry(altered(outcome="weird")),
     "no profile": entry(altered(profile=None)),
