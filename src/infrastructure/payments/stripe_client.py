@@ -1,6 +1,5 @@
 """Stripe API client that remembers the failure of the last call for the health check."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from features.billing.domain.errors import (
     StripeObjectMissing,
 )
 from infrastructure.payments.json_fields import Json, listed, text
-from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from infrastructure.provider_endpoint import ClientPerEndpoint, EndpointResolver, ProviderEndpoint
 
 API_VERSION = "2026-10-28.endive"
 # Stripe's SDK retries, and all attempts must fit into the 25 s that a request may take.
@@ -37,8 +36,7 @@ class StripeApi:
 
     def __init__(self, resolve_endpoint: EndpointResolver | None) -> None:
         self._resolve_endpoint = resolve_endpoint
-        self._made: dict[ProviderEndpoint, Sdk] = {}
-        self._making = asyncio.Lock()
+        self._clients = ClientPerEndpoint(_new)
         self.failure: str | None = None  # of the last call, for the health check
 
     async def get(self, path: str, **params: Any) -> Json:  # noqa: ANN401  JSON
@@ -72,28 +70,21 @@ class StripeApi:
             after = {"starting_after": last}
 
     async def close(self) -> None:
-        for sdk in self._made.values():
-            await sdk.close()
+        await self._clients.close()
 
     async def _call(self, method: str, path: str, params: Mapping[str, Any], key: str | None) -> Json:
-        sdk = await self._sdk()
+        if self._resolve_endpoint is None:
+            raise BillingNotConfigured
+        endpoint = await self._resolve_endpoint()
         try:
-            response = await sdk.call(method, path, params, key)
+            async with self._clients.borrow(endpoint) as sdk:
+                response = await sdk.call(method, path, params, key)
         except (PaymentsUnavailable, PaymentsRefused) as error:
             self.failure = error.reason
             log.warning("stripe_call_failed", path=path.split("/")[2], reason=error.reason)
             raise
         self.failure = None
         return response
-
-    async def _sdk(self) -> Sdk:
-        if self._resolve_endpoint is None:
-            raise BillingNotConfigured
-        endpoint = await self._resolve_endpoint()
-        async with self._making:
-            if endpoint not in self._made:
-                self._made[endpoint] = await asyncio.to_thread(_new, endpoint)
-            return self._made[endpoint]
 
 
 def _new(endpoint: ProviderEndpoint) -> Sdk:
