@@ -35,6 +35,9 @@ class Cursor(msgspec.Struct, frozen=True, order=True):
     id: UUID
 
 
+LATEST = Cursor(datetime.max.replace(tzinfo=UTC), UUID(int=2**128 - 1))  # before the newest entry
+
+
 class SortedCursor(msgspec.Struct, frozen=True):
     """Position in a list ordered by a chosen column and id."""
 

@@ -55,7 +55,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 USAGE = Usage(tokens_in=100, tokens_out=10)
 ALICE = CostOwner(account_id=AccountId(uuid.UUID(int=1)))
 BOB = CostOwner(account_id=AccountId(uuid.UUID(int=2)))
-NOBODY = CostOwner()
+NO_OWNER = CostOwner()
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -4,10 +4,8 @@ import asyncio
 from datetime import UTC, datetime
 
 from infrastructure.object_store.port import (
-    PAGE_MAX,
     ObjectStore,
     ObjectStoreUnavailable,
-    StoredObject,
     check_key,
     check_size,
 )
@@ -44,11 +42,6 @@ class MemoryStore(ObjectStore):
         check_key(key)
         await self._reach("delete", key)
         self.objects.pop(key, None)
-
-    async def page(self, prefix, *, after=None, limit=PAGE_MAX):
-        await self._reach("page", prefix)
-        keys = sorted(key for key in self.objects if key.startswith(prefix) and key > (after or ""))
-        return tuple(StoredObject(key=key, stored_at=self.stored_at[key]) for key in keys[:limit])
 
     async def probe(self):
         await self._reach("probe", "")

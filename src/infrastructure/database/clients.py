@@ -16,7 +16,12 @@ import asyncpg
 from asyncpg import Record
 
 from infrastructure.database.pool import Borrowed, Pool, Url, open_pool
+from shared.caller import Caller, no_account
 from shared.errors import Unavailable
+from shared.ids import AccountId
+
+# The accounts that row level security allows: the chosen account, or all of the caller's if none is chosen.
+ACCOUNTS: LiteralString = "select id from public.accounts where $1::uuid is null or id = $1"
 
 # Errors of the server or of asyncpg after which the caller may retry.
 _LOST = (
@@ -114,6 +119,17 @@ class UserClient:
                 _user.reset(token)
 
 
+class AccountClient:
+    """Statements with the rights of one caller, inside a transaction. Each has the account's id as $1."""
+
+    def __init__(self, client: UserClient, account_id: AccountId) -> None:
+        self._client = client
+        self._account_id = account_id
+
+    async def fetch(self, statement: LiteralString, *args: object) -> list[Record]:
+        return await self._client.fetch(statement, self._account_id, *args)
+
+
 class AdminClient:
     """Statements of the system itself. Each begins with the reason as a comment, which pg_stat_activity and
     the server's log show.
@@ -152,6 +168,24 @@ class Database:
     def user(self, claims: str) -> UserClient:
         """Returns a session for one caller. ``claims``: JSON built by this application, never a token's."""
         return UserClient(self._user_pool, claims)
+
+    @asynccontextmanager
+    async def account(self, caller: Caller) -> AsyncGenerator[AccountClient]:
+        """Opens a transaction in the chosen account, or in the caller's only one.
+
+        Raises AccountNotFound or AccountNotChosen.
+        """
+        client = self.user(caller.claims)
+        async with client.transaction():
+            accounts = await client.fetch(ACCOUNTS, caller.chosen_account)
+            if len(accounts) != 1:
+                raise no_account(caller)
+            yield AccountClient(client, AccountId(accounts[0]["id"]))
+
+    async def fetch_for(self, caller: Caller, statement: LiteralString, *args: object) -> list[Record]:
+        """Runs one statement in a transaction of ``account``."""
+        async with self.account(caller) as account:
+            return await account.fetch(statement, *args)
 
     async def call_for_many(self, statement: LiteralString, *args: object) -> list[Record]:
         """Calls a function of schema ``caller`` that takes the claims of many callers as an array in $1 and

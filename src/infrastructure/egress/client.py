@@ -85,7 +85,7 @@ class EgressClient:
         account = egress_account.set(account_id)  # the pool connects in this task
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         try:
-            async with self._answered(method, url, headers, content, deadline) as response:
+            async with self._response_of(method, url, headers, content, deadline) as response:
                 body, is_whole = await _body(response, body_bytes_max, deadline)
                 names = {name.decode("latin-1").lower(): value for name, value in response.headers}
                 texts = {name: value.decode("latin-1") for name, value in names.items()}
@@ -100,7 +100,7 @@ class EgressClient:
             egress_account.reset(account)
 
     @asynccontextmanager
-    async def _answered(
+    async def _response_of(
         self, method: str, url: str, headers: Mapping[str, str], content: bytes, deadline: float
     ) -> AsyncGenerator[httpcore.Response]:
         request = self._pool.stream(method, url, headers=list(headers.items()), content=content)

@@ -26,7 +26,7 @@ def system_lookup(host: str, port: int) -> list[str]:
 
 
 @dataclass(slots=True)
-class _Turns:
+class _AccountLookups:
     free: asyncio.Semaphore
     users: int = 0  # lookups that wait or run
 
@@ -39,24 +39,24 @@ class Lookups:
 
     def __init__(
         self,
-        look_up: Callable[[str, int], list[str]] = system_lookup,
+        resolve_host: Callable[[str, int], list[str]] = system_lookup,
         *,
         threads: int = THREADS,
         account_max: int = ACCOUNT_MAX,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        self._look_up = look_up
+        self._resolve_host = resolve_host
         self._threads = DaemonThreadPool("lookups", size=threads)
         self._account_max = account_max
         self._timeout_s = timeout_s
-        self._turns: dict[AccountId | None, _Turns] = {}
+        self._lookups: dict[AccountId | None, _AccountLookups] = {}
 
     async def resolve(self, host: str, port: int) -> list[str]:
         """Raises TimeoutError and other OSErrors."""
         account_id = egress_account.get()
         async with asyncio.timeout(self._timeout_s):
             await self._enter(account_id)
-            call = self._threads.submit(partial(self._look_up, host, port))
+            call = self._threads.submit(partial(self._resolve_host, host, port))
             call.add_done_callback(partial(self._ended, asyncio.get_running_loop(), account_id))
             return await asyncio.wrap_future(call)
 
@@ -64,12 +64,12 @@ class Lookups:
         self._threads.close()
 
     async def _enter(self, account_id: AccountId | None) -> None:
-        turns = self._turns.setdefault(account_id, _Turns(asyncio.Semaphore(self._account_max)))
-        turns.users += 1
+        lookups = self._lookups.setdefault(account_id, _AccountLookups(asyncio.Semaphore(self._account_max)))
+        lookups.users += 1
         try:
-            await turns.free.acquire()
+            await lookups.free.acquire()
         except BaseException:
-            self._forget(account_id, turns)
+            self._release_slot(account_id, lookups)
             raise
 
     def _ended(
@@ -80,11 +80,11 @@ class Lookups:
             loop.call_soon_threadsafe(self._leave, account_id)
 
     def _leave(self, account_id: AccountId | None) -> None:
-        turns = self._turns[account_id]
-        turns.free.release()
-        self._forget(account_id, turns)
+        lookups = self._lookups[account_id]
+        lookups.free.release()
+        self._release_slot(account_id, lookups)
 
-    def _forget(self, account_id: AccountId | None, turns: _Turns) -> None:
-        turns.users -= 1
-        if turns.users == 0:
-            del self._turns[account_id]
+    def _release_slot(self, account_id: AccountId | None, lookups: _AccountLookups) -> None:
+        lookups.users -= 1
+        if lookups.users == 0:
+            del self._lookups[account_id]

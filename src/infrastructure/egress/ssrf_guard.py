@@ -1,3 +1,5 @@
+"""SSRF guard: checks of URLs and of the addresses to which their hosts resolve."""
+
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -19,7 +21,7 @@ class EgressFailed(Unavailable):
     """
 
     code = "egress_failed"
-    text = "Somebody else's server could not be asked: {reason}."
+    text = "The request to the external server failed: {reason}."
     reason: str
 
 
@@ -34,8 +36,8 @@ class SsrfGuard:
         """The reason for users why this URL is never called, or None. Makes no DNS lookup."""
         try:
             target = target_of(url)
-        except UrlRejected as refusal:
-            return str(refusal)
+        except UrlRejected as error:
+            return str(error)
         return self._objection(target)
 
     def host(self, url: str) -> str:
@@ -70,13 +72,13 @@ class SsrfGuard:
     def _objection(self, target: RequestUrl) -> str | None:
         policy = self.policy
         if policy.https_only and target.scheme != "https":
-            return "Use https://, so that nobody reads along."
+            return "Use https://, so that the request is encrypted."
         if policy.ports is not None and target.port not in policy.ports:
             return f"Use one of the ports {', '.join(map(str, sorted(policy.ports)))}."
         if target.address is not None:
-            return None if policy.permits(target.address) else "This address is not one of the internet."
+            return None if policy.permits(target.address) else "This is not a public internet address."
         if not policy.allowed and _is_inside(target.host):
-            return "This name is not one of the internet."
+            return "This is not a public host name."
         return None
 
 

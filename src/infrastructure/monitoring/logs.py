@@ -57,7 +57,7 @@ def _redact_values(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return {name: value if name.startswith("_") else redacted(value) for name, value in event.items()}
 
 
-def _tell_listeners(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+def _call_listeners(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     for listener in _listeners:
         listener(event)
     return event
@@ -76,7 +76,7 @@ def configure_logs(*, as_json: bool, level: int = logging.INFO) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _add_request_id,
-        _tell_listeners,
+        _call_listeners,
         structlog.processors.format_exc_info,
         _redact_values,
     ]

@@ -17,14 +17,16 @@ from shared.errors import DomainError
 FLUSH_S = 3.0
 LOUD = frozenset({"error", "critical"})
 # All other fields are dropped: request, user, host name.
-KEPT = frozenset(
+ALLOWED_FIELDS = frozenset(
     {
         *("event_id", "timestamp", "level", "logger", "platform", "environment", "release", "sdk"),
         *("logentry", "exception", "tags", "extra"),
     }
 )
-FRAME_KEPT = frozenset({"filename", "function", "module", "lineno", "abs_path", "context_line", "in_app"})
-TOLD_OTHERWISE = frozenset(
+ALLOWED_FRAME_FIELDS = frozenset(
+    {"filename", "function", "module", "lineno", "abs_path", "context_line", "in_app"}
+)
+REPORTED_FIELDS = frozenset(
     {*("event", "level", "logger", "exc_info", "request_id", "timestamp"), *("_record", "_from_structlog")}
 )
 Parts = tuple[object, ...]
@@ -40,7 +42,7 @@ async def sentry(dsn: str, *, environment: str, release: str) -> AsyncGenerator[
         yield
         return
     reporter = await asyncio.to_thread(_Reporter, dsn, environment, release)
-    stop_listening = listen(reporter.hear)
+    stop_listening = listen(reporter.on_event)
     try:
         yield
     finally:
@@ -70,7 +72,7 @@ class _Reporter:
             before_send=_scrubbed,
         )
 
-    def hear(self, event: EventDict) -> None:
+    def on_event(self, event: EventDict) -> None:
         level = event.get("level")
         if level not in LOUD:
             return
@@ -82,15 +84,15 @@ class _Reporter:
     def _send(self, event: EventDict, error: BaseException | None) -> None:
         from sentry_sdk.utils import event_from_exception  # noqa: PLC0415  slow import
 
-        told: Any = {}
+        report: Any = {}
         if error is not None:
-            told, _ = event_from_exception(error, client_options=self._client.options)
-        told["level"] = "fatal" if event["level"] == "critical" else "error"
-        told["logger"] = str(event.get("logger", ""))
-        told["logentry"] = {"message": str(event.get("event", ""))}
-        told["tags"] = {"request_id": event["request_id"]} if "request_id" in event else {}
-        told["extra"] = {name: value for name, value in event.items() if name not in TOLD_OTHERWISE}
-        self._client.capture_event(told)
+            report, _ = event_from_exception(error, client_options=self._client.options)
+        report["level"] = "fatal" if event["level"] == "critical" else "error"
+        report["logger"] = str(event.get("logger", ""))
+        report["logentry"] = {"message": str(event.get("event", ""))}
+        report["tags"] = {"request_id": event["request_id"]} if "request_id" in event else {}
+        report["extra"] = {name: value for name, value in event.items() if name not in REPORTED_FIELDS}
+        self._client.capture_event(report)
 
     def close(self) -> None:
         self._client.close(timeout=FLUSH_S)
@@ -106,19 +108,21 @@ def _exception(exc_info: object) -> BaseException | None:
 
 
 def _scrubbed(event: Any, _: object) -> Any:  # noqa: ANN401  Sentry's types exist for type checkers only
-    kept: dict[str, Any] = {name: redacted(value) for name, value in event.items() if name in KEPT}
-    for error in kept.get("exception", {}).get("values", ()):
-        error["value"] = _blotted(str(error.get("value") or ""))
+    allowed: dict[str, Any] = {
+        name: redacted(value) for name, value in event.items() if name in ALLOWED_FIELDS
+    }
+    for error in allowed.get("exception", {}).get("values", ()):
+        error["value"] = _redacted_line(str(error.get("value") or ""))
         stack: dict[str, list[dict[str, Any]]] = error.get("stacktrace") or {"frames": []}
         error["stacktrace"] = {"frames": [_frame(frame) for frame in stack["frames"]]}
-    return kept
+    return allowed
 
 
 def _frame(frame: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in frame.items() if name in FRAME_KEPT}
+    return {name: value for name, value in frame.items() if name in ALLOWED_FRAME_FIELDS}
 
 
-def _blotted(text: str) -> str:
+def _redacted_line(text: str) -> str:
     """The first line only, because PostgreSQL quotes the row in the next ones; without email addresses."""
     first = text.partition("\n")[0]
     return _EMAIL.sub("[redacted]", redact(first))

@@ -4,23 +4,18 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 from uuid import uuid4
 
 from infrastructure.object_store.port import (
-    PAGE_MAX,
     ObjectStore,
     ObjectStoreUnavailable,
-    StoredObject,
     check_key,
     check_size,
-    is_key,
 )
 from infrastructure.resilience.daemon_threads import DaemonThreadPool
 
@@ -28,11 +23,9 @@ T = TypeVar("T")
 
 THREADS = 4
 # Age of incomplete files of killed processes; a live process finishes its own much sooner.
-LEFTOVER_AGE_S = 3_600.0
-SWEEP_INTERVAL_S = 3_600.0
+DRAFT_AGE_MAX_S = 3_600.0
+PURGE_INTERVAL_S = 3_600.0
 SEPARATOR = "+"  # replaces the slash of a key; not a valid key character
-Place = tuple[str, str, str]
-"""Two folders and a file name: a million objects are about fifteen per folder in 65,536 folders."""
 
 
 class LocalObjectStore(ObjectStore):
@@ -46,7 +39,7 @@ class LocalObjectStore(ObjectStore):
         self._incoming = folder / "incoming"
         self._threads = DaemonThreadPool("objects", size=THREADS)
         self._now_s = now_s
-        self._sweep_due_s = 0.0
+        self._purge_due_s = 0.0
 
     async def get(self, key: str) -> bytes | None:
         check_key(key)
@@ -60,11 +53,6 @@ class LocalObjectStore(ObjectStore):
     async def delete(self, key: str) -> None:
         check_key(key)
         await self._run(partial(self._path(key).unlink, missing_ok=True))
-
-    async def page(
-        self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
-    ) -> tuple[StoredObject, ...]:
-        return await self._run(partial(self._list, prefix, after, limit))
 
     async def probe(self) -> str:
         await self._run(self._write_and_remove)
@@ -82,7 +70,9 @@ class LocalObjectStore(ObjectStore):
             raise ObjectStoreUnavailable(reason=reason) from error
 
     def _path(self, key: str) -> Path:
-        return self._folder.joinpath(*_place(key))
+        # A million objects are about fifteen per folder in 65,536 folders.
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return self._folder / digest[:2] / digest[2:4] / key.replace("/", SEPARATOR)
 
     def _read(self, key: str) -> bytes | None:
         try:
@@ -93,7 +83,7 @@ class LocalObjectStore(ObjectStore):
             return None
 
     def _write(self, key: str, data: bytes) -> None:
-        self._sweep_when_due()
+        self._purge_drafts_when_due()
         draft = self._draft(data)
         try:
             self._move(draft, self._path(key))
@@ -127,51 +117,21 @@ class LocalObjectStore(ObjectStore):
     def _write_and_remove(self) -> None:
         self._draft(b"probe").unlink()
 
-    def _sweep_when_due(self) -> None:
+    def _purge_drafts_when_due(self) -> None:
         now_s = self._now_s()
-        if now_s < self._sweep_due_s:
+        if now_s < self._purge_due_s:
             return
-        self._sweep_due_s = now_s + SWEEP_INTERVAL_S
-        for name in _names(self._incoming, ""):
+        self._purge_due_s = now_s + PURGE_INTERVAL_S
+        for name in _names(self._incoming):
             # An error must not prevent the write; the next cleanup finds the same files.
             with suppress(OSError):
                 draft = self._incoming / name
-                if now_s - draft.stat().st_mtime > LEFTOVER_AGE_S:
+                if now_s - draft.stat().st_mtime > DRAFT_AGE_MAX_S:
                     draft.unlink()
 
-    def _list(self, prefix: str, after: str | None, limit: int) -> tuple[StoredObject, ...]:
-        start = _place(after) if after is not None else ("", "", "")
-        return tuple(islice(self._objects(prefix, start), limit))
 
-    def _objects(self, prefix: str, start: Place) -> Iterator[StoredObject]:
-        for place in self._places(start):
-            key = place[2].replace(SEPARATOR, "/")
-            # Skips files that this store has not written.
-            if not key.startswith(prefix) or not is_key(key) or _place(key) != place:
-                continue
-            with suppress(FileNotFoundError):  # deleted in the meantime
-                stored_s = self._folder.joinpath(*place).stat().st_mtime
-                yield StoredObject(key=key, stored_at=datetime.fromtimestamp(stored_s, UTC))
-
-    def _places(self, start: Place) -> Iterator[Place]:
-        """In order, after ``start``."""
-        for outer in _names(self._folder, start[0]):
-            if len(outer) != len("00"):
-                continue
-            for inner in _names(self._folder / outer, start[1] if outer == start[0] else ""):
-                is_first = (outer, inner) == start[:2]
-                for name in _names(self._folder / outer / inner, start[2] if is_first else ""):
-                    if (outer, inner, name) != start:
-                        yield outer, inner, name
-
-
-def _place(key: str) -> Place:
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    return digest[:2], digest[2:4], key.replace("/", SEPARATOR)
-
-
-def _names(folder: Path, start: str) -> list[str]:
+def _names(folder: Path) -> list[str]:
     try:
-        return sorted(name for name in os.listdir(folder) if name >= start)  # noqa: PTH208  names suffice
+        return os.listdir(folder)  # noqa: PTH208  names suffice
     except (FileNotFoundError, NotADirectoryError):
         return []

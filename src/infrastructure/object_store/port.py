@@ -1,16 +1,12 @@
 """Interface of the object store."""
 
 import re
-from datetime import datetime
 from typing import Protocol
-
-import msgspec
 
 from shared.errors import Unavailable
 
 KEY_CHARACTERS_MAX = 200
 OBJECT_BYTES_MAX = 16 * 1024 * 1024
-PAGE_MAX = 1_000  # limit of S3
 # Characters that every store treats alike, case-sensitive or not; other characters must be hashed. No part
 # begins with a dot, so that a key cannot leave its folder.
 _KEY = re.compile(r"[a-z0-9_][a-z0-9._-]*(?:/[a-z0-9_][a-z0-9._-]*)*")
@@ -18,13 +14,8 @@ _KEY = re.compile(r"[a-z0-9_][a-z0-9._-]*(?:/[a-z0-9_][a-z0-9._-]*)*")
 
 class ObjectStoreUnavailable(Unavailable):
     code = "object_store_unavailable"
-    text = "The object store does not do its work: {reason}."
+    text = "The object store is unavailable: {reason}."
     reason: str  # name of an error or a service's code, never its text
-
-
-class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
-    key: str
-    stored_at: datetime
 
 
 class ObjectStore(Protocol):
@@ -38,14 +29,6 @@ class ObjectStore(Protocol):
 
     async def delete(self, key: str) -> None:
         """Idempotent."""
-        ...
-
-    async def page(
-        self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
-    ) -> tuple[StoredObject, ...]:
-        """Objects whose key starts with ``prefix``, in an order defined by the store, after the key
-        ``after``, which may have been deleted. An empty page is the end.
-        """
         ...
 
     async def probe(self) -> str:

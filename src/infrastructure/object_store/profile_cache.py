@@ -3,26 +3,19 @@
 import asyncio
 from datetime import datetime
 
-import msgspec
 import structlog
 
 from features.analysis.application.ports import ProfileCache
 from features.analysis.domain.profile.freshness import DEPTHS, depth_of
 from features.analysis.domain.profile.profile import Scrape
-from infrastructure.object_store.port import ObjectStore, ObjectStoreUnavailable, StoredObject, is_key
+from infrastructure.object_store.port import ObjectStore, ObjectStoreUnavailable
 from infrastructure.object_store.profile_codec import SCHEMA, CacheEntryCorrupt, packed, unpacked
 
 PREFIX = "profiles/"
 READ_DEADLINE_S = 0.75  # a scrape takes eight seconds: waiting longer is not worthwhile
 WRITE_DEADLINE_S = 3.0
-DELETIONS_AT_ONCE = 4  # leaves threads and connections to readers
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("profile_cache")
-
-
-class Swept(msgspec.Struct, frozen=True, kw_only=True):
-    seen: int
-    removed: int
 
 
 class CachedProfiles(ProfileCache):
@@ -57,29 +50,10 @@ class CachedProfiles(ProfileCache):
             async with asyncio.timeout(self._write_deadline_s):
                 await self._store.put(_key(username, depth), data)
         except (CacheEntryCorrupt, ObjectStoreUnavailable, TimeoutError) as error:
-            log.warning("profile_not_kept", username=username, reason=_named(error))
+            log.warning("profile_not_cached", username=username, reason=_named(error))
 
     async def delete(self, username: str) -> None:
         await asyncio.gather(*(self._remove(_key(username, depth)) for depth in DEPTHS))
-
-    async def remove_expired(self, older_than: datetime) -> Swept:
-        """Removes entries of every schema and depth by storage time, page by page. Idempotent. Raises
-        ObjectStoreUnavailable after a partial removal. An entry that is replaced at the same moment may be
-        removed, and is then scraped again.
-        """
-        seen = removed = 0
-        after: str | None = None
-        while page := await self._store.page(PREFIX, after=after):
-            after = page[-1].key
-            expired = [found for found in page if found.stored_at < older_than and is_key(found.key)]
-            await self._delete_all(expired)
-            seen, removed = seen + len(page), removed + len(expired)
-        return Swept(seen=seen, removed=removed)
-
-    async def _delete_all(self, objects: list[StoredObject]) -> None:
-        for start in range(0, len(objects), DELETIONS_AT_ONCE):
-            batch = objects[start : start + DELETIONS_AT_ONCE]
-            await asyncio.gather(*(self._store.delete(found.key) for found in batch))
 
     async def _entry(self, username: str, depth: int) -> Scrape | None:
         key = _key(username, depth)
@@ -94,7 +68,7 @@ class CachedProfiles(ProfileCache):
         try:
             scrape = unpacked(username, depth, data)
         except CacheEntryCorrupt as error:
-            log.info("entry_broken", key=key, reason=error.reason)
+            log.info("cache_entry_rejected", key=key, reason=error.reason)
             await self._remove(key)
             return None
         return scrape if self._takes_simulated or not scrape.is_simulated else None

@@ -67,4 +67,4 @@ def _check(username: str, depth: int, scrape: Scrape) -> None:
     if scrape.outcome == "ok" and scrape.profile is None:
         raise CacheEntryCorrupt("without a profile")
     if scrape.profile is not None and scrape.profile.username.lower() != username:
-        raise CacheEntryCorrupt("of somebody else")
+        raise CacheEntryCorrupt("of another username")

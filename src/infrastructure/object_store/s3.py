@@ -10,10 +10,8 @@ import msgspec
 
 from infrastructure.object_store.port import (
     OBJECT_BYTES_MAX,
-    PAGE_MAX,
     ObjectStore,
     ObjectStoreUnavailable,
-    StoredObject,
     check_key,
     check_size,
 )
@@ -39,7 +37,7 @@ class S3Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     secret_access_key: str = ""
 
     def __repr__(self) -> str:
-        return f"BucketAccess(bucket={self.bucket!r})"
+        return f"S3Endpoint(bucket={self.bucket!r})"
 
 
 class S3RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,9 +52,9 @@ class S3ObjectStore(ObjectStore):
     length of time.
     """
 
-    def __init__(self, access: S3Endpoint, *, patience: S3RetryLimits | None = None) -> None:
-        self._access = access
-        self._patience = patience or S3RetryLimits()
+    def __init__(self, endpoint: S3Endpoint, *, limits: S3RetryLimits | None = None) -> None:
+        self._endpoint = endpoint
+        self._limits = limits or S3RetryLimits()
         self._threads = DaemonThreadPool("bucket", size=THREADS)
         self._bucket: _Bucket | None = None
         self._connecting = threading.Lock()
@@ -74,21 +72,16 @@ class S3ObjectStore(ObjectStore):
         check_key(key)
         await self._run(lambda bucket: bucket.delete(key))
 
-    async def page(
-        self, prefix: str, *, after: str | None = None, limit: int = PAGE_MAX
-    ) -> tuple[StoredObject, ...]:
-        return await self._run(lambda bucket: bucket.page(prefix, after or "", limit))
-
     async def probe(self) -> str:
         await self._run(lambda bucket: bucket.head())
-        return f"bucket {self._access.bucket}"
+        return f"bucket {self._endpoint.bucket}"
 
     async def close(self) -> None:
         self._threads.close()
 
     async def _run(self, call: Callable[["_Bucket"], T]) -> T:
         try:
-            async with asyncio.timeout(self._patience.deadline_s):
+            async with asyncio.timeout(self._limits.deadline_s):
                 return await self._threads.run(lambda: self._call(call))
         except TimeoutError:
             raise ObjectStoreUnavailable(reason="Timeout") from None
@@ -105,48 +98,48 @@ class S3ObjectStore(ObjectStore):
     def _connected(self) -> "_Bucket":
         with self._connecting:
             if self._bucket is None:
-                self._bucket = _Bucket(self._access, self._patience)
+                self._bucket = _Bucket(self._endpoint, self._limits)
             return self._bucket
 
 
 class _Bucket:
     """The blocking calls. boto3's client is thread-safe."""
 
-    def __init__(self, access: S3Endpoint, patience: S3RetryLimits) -> None:
+    def __init__(self, endpoint: S3Endpoint, limits: S3RetryLimits) -> None:
         # Imported here, in a thread: the imports take two seconds, and LocalObjectStore does not need them.
         import boto3  # noqa: PLC0415
         from botocore.config import Config  # noqa: PLC0415
 
         config = Config(
-            connect_timeout=patience.connect_s,
-            read_timeout=patience.read_s,
-            retries={"mode": "standard", "total_max_attempts": patience.attempts_max},
+            connect_timeout=limits.connect_s,
+            read_timeout=limits.read_s,
+            retries={"mode": "standard", "total_max_attempts": limits.attempts_max},
             max_pool_connections=THREADS,
             # R2 uses path-style URLs and does not support the checksums that boto3 adds by default.
-            s3={"addressing_style": "path"} if access.endpoint_url else None,
+            s3={"addressing_style": "path"} if endpoint.endpoint_url else None,
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )
-        self._name = access.bucket
+        self._name = endpoint.bucket
         # A separate session, because the default one is not thread-safe.
         self._client: S3Client = boto3.session.Session().client(
             "s3",
-            endpoint_url=access.endpoint_url or None,
-            region_name=access.region or ("auto" if access.endpoint_url else None),
-            aws_access_key_id=access.access_key_id or None,
-            aws_secret_access_key=access.secret_access_key or None,
+            endpoint_url=endpoint.endpoint_url or None,
+            region_name=endpoint.region or ("auto" if endpoint.endpoint_url else None),
+            aws_access_key_id=endpoint.access_key_id or None,
+            aws_secret_access_key=endpoint.secret_access_key or None,
             config=config,
         )
 
     def get(self, key: str) -> bytes | None:
         try:
-            answer = self._client.get_object(Bucket=self._name, Key=key)
+            response = self._client.get_object(Bucket=self._name, Key=key)
         except self._client.exceptions.ClientError as error:
             if _code(error) in MISSING:
                 return None
             raise
-        with answer["Body"] as body:
-            if "ContentLength" not in answer:  # a truncated body could not be detected
+        with response["Body"] as body:
+            if "ContentLength" not in response:  # a truncated body could not be detected
                 raise ObjectStoreUnavailable(reason="NoContentLength")
             data = body.read(OBJECT_BYTES_MAX + 1)
             check_size(len(data))
@@ -158,16 +151,6 @@ class _Bucket:
 
     def delete(self, key: str) -> None:
         self._client.delete_object(Bucket=self._name, Key=key)
-
-    def page(self, prefix: str, after: str, limit: int) -> tuple[StoredObject, ...]:
-        answer = self._client.list_objects_v2(
-            Bucket=self._name, Prefix=prefix, StartAfter=after, MaxKeys=limit
-        )
-        return tuple(
-            StoredObject(key=found["Key"], stored_at=found["LastModified"])
-            for found in answer.get("Contents", ())
-            if "Key" in found and "LastModified" in found
-        )
 
     def head(self) -> None:
         self._client.head_bucket(Bucket=self._name)

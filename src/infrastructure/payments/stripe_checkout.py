@@ -6,8 +6,7 @@ from uuid import UUID
 
 from features.billing.application.ports import CheckoutProvider
 from features.billing.domain.catalog import Offer
-from features.billing.domain.errors import PaymentsRefused
-from features.billing.domain.payment_errors import CheckoutCompleted
+from features.billing.domain.errors import CheckoutCompleted, PaymentsRefused
 from features.billing.domain.subscriptions import Checkout, OpenSession
 from infrastructure.payments.json_fields import Json, instant, listed, required, text
 from infrastructure.payments.stripe_client import StripeApi
@@ -17,15 +16,15 @@ from shared.ids import AccountId
 
 class StripeCheckout(CheckoutProvider):
     def __init__(self, api: StripeApi) -> None:
-        self._desk = api
+        self._api = api
 
     async def publish(self, offer: Offer) -> str:
-        found = await self._desk.get("/v1/prices", lookup_keys=[offer.lookup_key], active=True, limit=1)
+        found = await self._api.get("/v1/prices", lookup_keys=[offer.lookup_key], active=True, limit=1)
         prices = listed({"page": found}, "page")
         if prices:
             return _id_of(prices[0], "price")
         recurring = {"recurring": {"interval": "month"}} if offer.kind == "plan" else {}
-        made = await self._desk.post(
+        made = await self._api.post(
             "/v1/prices",
             f"publish:{offer.lookup_key}",
             currency=offer.currency,
@@ -41,7 +40,7 @@ class StripeCheckout(CheckoutProvider):
         address = {"email": email} if email else {}
         # The key contains the address because Stripe rejects one idempotency key with two different bodies.
         digest = hashlib.sha256(email.encode()).hexdigest()[:16]
-        made = await self._desk.post(
+        made = await self._api.post(
             "/v1/customers",
             f"customer:{account_id}:{digest}",
             metadata={"account_id": str(account_id)},
@@ -64,7 +63,7 @@ class StripeCheckout(CheckoutProvider):
                 "payment_intent_data": {"metadata": metadata},
                 "invoice_creation": {"enabled": True},
             }
-        made = await self._desk.post(
+        made = await self._api.post(
             "/v1/checkout/sessions",
             f"checkout:{checkout.id}:{customer_id}:{price_id}",
             mode=mode,
@@ -85,14 +84,14 @@ class StripeCheckout(CheckoutProvider):
     async def expire_checkout(self, session_id: str) -> None:
         path = f"/v1/checkout/sessions/{session_id}"
         try:
-            await self._desk.post(f"{path}/expire", f"expire:{session_id}")
+            await self._api.post(f"{path}/expire", f"expire:{session_id}")
         except PaymentsRefused:
             # Stripe rejects the expiry of a closed session; only a paid one is an error.
-            if checkout_of(await self._desk.get(path)).status == "complete":
+            if checkout_of(await self._api.get(path)).status == "complete":
                 raise CheckoutCompleted from None
 
     async def open_portal(self, customer_id: str, *, return_url: str, key: UUID) -> str:
-        made = await self._desk.post(
+        made = await self._api.post(
             "/v1/billing_portal/sessions", f"portal:{key}", customer=customer_id, return_url=return_url
         )
         return required(text(made.get("url")), "portal session", "url")

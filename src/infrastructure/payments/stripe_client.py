@@ -1,6 +1,5 @@
 """Stripe API client that remembers the failure of the last call for the health check."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ from features.billing.domain.errors import (
     StripeObjectMissing,
 )
 from infrastructure.payments.json_fields import Json, listed, text
-from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
+from infrastructure.provider_endpoint import ClientPerEndpoint, EndpointResolver, ProviderEndpoint
 
 API_VERSION = "2026-10-28.endive"
 # Stripe's SDK retries, and all attempts must fit into the 25 s that a request may take.
@@ -33,12 +32,11 @@ class Sdk(Protocol):
 
 
 class StripeApi:
-    """Calls to Stripe. ``where`` is None without a key; every call then raises BillingNotConfigured."""
+    """Without ``resolve_endpoint`` (no key is set) every call raises BillingNotConfigured."""
 
-    def __init__(self, where: EndpointResolver | None) -> None:
-        self._where = where
-        self._made: dict[ProviderEndpoint, Sdk] = {}
-        self._making = asyncio.Lock()
+    def __init__(self, resolve_endpoint: EndpointResolver | None) -> None:
+        self._resolve_endpoint = resolve_endpoint
+        self._clients = ClientPerEndpoint(_new)
         self.failure: str | None = None  # of the last call, for the health check
 
     async def get(self, path: str, **params: Any) -> Json:  # noqa: ANN401  JSON
@@ -72,32 +70,25 @@ class StripeApi:
             after = {"starting_after": last}
 
     async def close(self) -> None:
-        for sdk in self._made.values():
-            await sdk.close()
+        await self._clients.close()
 
     async def _call(self, method: str, path: str, params: Mapping[str, Any], key: str | None) -> Json:
-        sdk = await self._sdk()
+        if self._resolve_endpoint is None:
+            raise BillingNotConfigured
+        endpoint = await self._resolve_endpoint()
         try:
-            answer = await sdk.call(method, path, params, key)
+            async with self._clients.borrow(endpoint) as sdk:
+                response = await sdk.call(method, path, params, key)
         except (PaymentsUnavailable, PaymentsRefused) as error:
             self.failure = error.reason
             log.warning("stripe_call_failed", path=path.split("/")[2], reason=error.reason)
             raise
         self.failure = None
-        return answer
-
-    async def _sdk(self) -> Sdk:
-        if self._where is None:
-            raise BillingNotConfigured
-        access = await self._where()
-        async with self._making:
-            if access not in self._made:
-                self._made[access] = await asyncio.to_thread(_new, access)
-            return self._made[access]
+        return response
 
 
-def _new(access: ProviderEndpoint) -> Sdk:
+def _new(endpoint: ProviderEndpoint) -> Sdk:
     # The import takes half a second, so processes that never call Stripe avoid it.
     from infrastructure.payments.stripe_sdk import StripeSdk  # noqa: PLC0415
 
-    return StripeSdk(access)
+    return StripeSdk(endpoint)

@@ -30,30 +30,30 @@ INVOICE_PARTS = ["payments"]
 
 class StripeQueries(StripeReader):
     def __init__(self, api: StripeApi) -> None:
-        self._desk = api
+        self._api = api
 
     async def subscription(self, subscription_id: str) -> SubscriptionSnapshot | None:
-        found = await self._desk.find(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)
+        found = await self._api.find(f"/v1/subscriptions/{subscription_id}", expand=SUBSCRIPTION_PARTS)
         return None if found is None else subscription_of(found)
 
     async def invoice(self, invoice_id: str) -> InvoiceSnapshot | None:
-        found = await self._desk.find(f"/v1/invoices/{invoice_id}", expand=INVOICE_PARTS)
+        found = await self._api.find(f"/v1/invoices/{invoice_id}", expand=INVOICE_PARTS)
         return None if found is None else invoice_of(found)
 
     async def checkout(self, session_id: str) -> CheckoutSnapshot | None:
-        found = await self._desk.find(f"/v1/checkout/sessions/{session_id}")
+        found = await self._api.find(f"/v1/checkout/sessions/{session_id}")
         return None if found is None else checkout_of(found)
 
     async def refunds_of(self, charge_id: str) -> list[ReversalSnapshot]:
-        return [refund_of(found) async for found in self._desk.pages("/v1/refunds", charge=charge_id)]
+        return [refund_of(found) async for found in self._api.pages("/v1/refunds", charge=charge_id)]
 
     async def dispute(self, dispute_id: str) -> ReversalSnapshot | None:
-        found = await self._desk.find(f"/v1/disputes/{dispute_id}")
+        found = await self._api.find(f"/v1/disputes/{dispute_id}")
         return None if found is None else dispute_of(found)
 
     async def subscriptions(self) -> AsyncIterator[SubscriptionSnapshot]:
         parts = [f"data.{name}" for name in SUBSCRIPTION_PARTS]
-        async for found in self._desk.pages("/v1/subscriptions", status="all", expand=parts):
+        async for found in self._api.pages("/v1/subscriptions", status="all", expand=parts):
             yield subscription_of(found)
 
     def invoices(self, *, since: datetime) -> AsyncIterator[InvoiceSnapshot]:
@@ -64,11 +64,11 @@ class StripeQueries(StripeReader):
 
     async def _invoices(self, **which: Any) -> AsyncIterator[InvoiceSnapshot]:  # noqa: ANN401  JSON
         parts = [f"data.{name}" for name in INVOICE_PARTS]
-        async for found in self._desk.pages("/v1/invoices", **which, expand=parts):
+        async for found in self._api.pages("/v1/invoices", **which, expand=parts):
             yield invoice_of(found)
 
     async def events(self, *, since: datetime, until: datetime) -> AsyncIterator[RawEvent]:
-        async for found in self._desk.pages("/v1/events", created=_between(since, until)):
+        async for found in self._api.pages("/v1/events", created=_between(since, until)):
             yield _event_of(found)
 
 

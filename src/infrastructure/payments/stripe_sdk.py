@@ -41,10 +41,10 @@ class _Http(HTTPClient):
         self, method: str, url: str, headers: Mapping[str, str], post_data: str | None = None
     ) -> tuple[bytes, int, Mapping[str, str]]:
         try:
-            answer = await self._client.request(method, url, headers=dict(headers), content=post_data)
+            response = await self._client.request(method, url, headers=dict(headers), content=post_data)
         except httpx.HTTPError as error:
             raise stripe.APIConnectionError(type(error).__name__, should_retry=True) from error
-        return answer.content, answer.status_code, answer.headers
+        return response.content, response.status_code, response.headers
 
     async def sleep_async(self, secs: float) -> None:
         await asyncio.sleep(secs)
@@ -58,12 +58,12 @@ class StripeSdk(Sdk):
     versioned object classes.
     """
 
-    def __init__(self, access: ProviderEndpoint) -> None:
+    def __init__(self, endpoint: ProviderEndpoint) -> None:
         self._http = _Http()
         self._client = StripeClient(
-            access.key,
+            endpoint.key,
             stripe_version=API_VERSION,
-            base_addresses={"api": access.url} if access.url else None,
+            base_addresses={"api": endpoint.url} if endpoint.url else None,
             max_network_retries=RETRIES_MAX,
             http_client=self._http,
         )

@@ -16,11 +16,11 @@ from infrastructure.payments.stripe_queries import SUBSCRIPTION_PARTS
 
 class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
     def __init__(self, api: StripeApi) -> None:
-        self._desk = api
+        self._api = api
 
     async def due_now_cents(self, customer_id: str, change: PlanChange, price_id: str) -> int:
         # This POST writes nothing; it has a key only because every POST of StripeApi requires one.
-        preview = await self._desk.post(
+        preview = await self._api.post(
             "/v1/invoices/create_preview",
             f"preview:{change.subscription.stripe_subscription_id}:{price_id}:{change.at.timestamp():.0f}",
             customer=customer_id,
@@ -30,7 +30,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         return max(0, required(number(preview.get("amount_due")), "invoice", "amount_due"))
 
     async def upgrade(self, change: PlanChange, price_id: str, *, key: UUID) -> None:
-        await self._desk.post(
+        await self._api.post(
             f"/v1/subscriptions/{change.subscription.stripe_subscription_id}",
             f"upgrade:{key}",
             **_upgraded(change, price_id),
@@ -39,11 +39,11 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
 
     async def downgrade(self, subscription: SubscriptionSnapshot, price_id: str, *, key: UUID) -> None:
         if subscription.schedule_id is None:
-            schedule = await self._desk.post(
+            schedule = await self._api.post(
                 "/v1/subscription_schedules", f"schedule:{key}", from_subscription=subscription.id
             )
         else:
-            schedule = await self._desk.get(f"/v1/subscription_schedules/{subscription.schedule_id}")
+            schedule = await self._api.get(f"/v1/subscription_schedules/{subscription.schedule_id}")
         ends_at = int(subscription.period_end.timestamp())
         now = {
             "items": [{"price": subscription.price_id, "quantity": 1}],
@@ -56,7 +56,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
             "duration": {"interval": "month", "interval_count": 1},
         }
         schedule_id = required(text(schedule.get("id")), "subscription schedule", "id")
-        await self._desk.post(
+        await self._api.post(
             f"/v1/subscription_schedules/{schedule_id}",
             f"phases:{key}",
             end_behavior="release",
@@ -65,10 +65,10 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         )
 
     async def release(self, schedule_id: str) -> None:
-        await self._desk.post(f"/v1/subscription_schedules/{schedule_id}/release", f"release:{schedule_id}")
+        await self._api.post(f"/v1/subscription_schedules/{schedule_id}/release", f"release:{schedule_id}")
 
     async def end_with_period(self, subscription_id: str, *, ends: bool, key: UUID) -> None:
-        await self._desk.post(
+        await self._api.post(
             f"/v1/subscriptions/{subscription_id}",
             f"{'cancel' if ends else 'resume'}:{key}",
             cancel_at_period_end=ends,
@@ -77,13 +77,13 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
     async def cancel_now(self, subscription_id: str) -> SubscriptionSnapshot:
         path, key = f"/v1/subscriptions/{subscription_id}", f"cancel_now:{subscription_id}"
         try:
-            return subscription_of(await self._desk.delete(path, key, expand=SUBSCRIPTION_PARTS))
+            return subscription_of(await self._api.delete(path, key, expand=SUBSCRIPTION_PARTS))
         except StripeObjectMissing:  # Stripe answers 404 for a subscription that is already cancelled
-            found = await self._desk.get(path, expand=SUBSCRIPTION_PARTS)
+            found = await self._api.get(path, expand=SUBSCRIPTION_PARTS)
             return subscription_of(found)
 
     async def mark_surplus(self, subscription_id: str, surplus: Surplus) -> None:
-        await self._desk.post(
+        await self._api.post(
             f"/v1/subscriptions/{subscription_id}",
             f"surplus:{subscription_id}:{surplus}",
             metadata={SURPLUS: surplus},
@@ -93,7 +93,7 @@ class StripeSubscriptions(SubscriptionProvider, SubscriptionEnds):
         # Before 2025 some invoices have a charge and no payment intent.
         of = "charge" if payment_id.startswith("ch_") else "payment_intent"
         try:
-            await self._desk.post(
+            await self._api.post(
                 "/v1/refunds",
                 f"surplus:{payment_id}",
                 **{of: payment_id},

@@ -10,7 +10,7 @@ class SlotLost(Unavailable):
     """The slot was lost and may have another holder: the work under it was cancelled."""
 
     code = "slot_lost"
-    text = "The slot for {name} could not be kept. Try again."
+    text = "The slot for {name} was lost. Try again."
 
 
 class SlotsBusy(Unavailable):

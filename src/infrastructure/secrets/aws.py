@@ -20,7 +20,7 @@ class AwsSecrets:
     """Reads ``prefix + name`` from Secrets Manager, otherwise the environment variable.
 
     Secrets are cached for five minutes, so a rotation takes effect within that time. While the service is
-    unavailable, the last known value is used.
+    unavailable, the last value is used.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class AwsSecrets:
         except NoRegionError as error:
             raise NoRegion(str(error)) from None
         self._now_s = now_s
-        self._known: dict[str, tuple[str | None, float]] = {}
+        self._cached: dict[str, tuple[str | None, float]] = {}
         self._lock = threading.Lock()
         self.failure: str | None = None  # error of the last call, for the health check
 
@@ -54,22 +54,22 @@ class AwsSecrets:
         if name not in self._names:
             return self._environ.get(name)
         with self._lock:
-            value, until = self._known.get(name, (None, 0.0))
+            value, until = self._cached.get(name, (None, 0.0))
             if self._now_s() >= until:
-                value = self._ask(name, value)
-                self._known[name] = (value, self._now_s() + (RETRY_S if self.failure else CACHE_S))
+                value = self._fetch(name, value)
+                self._cached[name] = (value, self._now_s() + (RETRY_S if self.failure else CACHE_S))
         return value if value is not None else self._environ.get(name)
 
-    def _ask(self, name: str, last_known: str | None) -> str | None:
+    def _fetch(self, name: str, last_value: str | None) -> str | None:
         try:
-            answer = self._client.get_secret_value(SecretId=self._prefix + name)
+            response = self._client.get_secret_value(SecretId=self._prefix + name)
         except self._client.exceptions.ResourceNotFoundException:
             self.failure = None
             return None
         except Exception as error:  # noqa: BLE001  botocore has no common base; none may stop a start
             self.failure = type(error).__name__
             log.warning("secret_not_read", secret=name, reason=self.failure)
-            return last_known
-        value = answer.get("SecretString")
+            return last_value
+        value = response.get("SecretString")
         self.failure = None if value is not None else "the secret is binary, not text"
         return value

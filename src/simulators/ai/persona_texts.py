@@ -35,7 +35,7 @@ HABITS = (
     Habit(
         pattern=r"longer than planned|no hurry|start small|slow|two-day|patien",
         tone="calm",
-        value="Patience: good work may take its time.",
+        value="Care: good work may take its time.",
         motive="To do things well and without haste.",
         approach="Leave time to decide and name no deadline.",
         frustration="Things that take longer than planned.",

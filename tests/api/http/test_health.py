@@ -268,7 +268,7 @@ async def test_unwritable_object_folder_is_reported_with_its_reason(addresses, t
         readiness = await application.health.readiness()
 
     assert readiness.status == "degraded"
-    assert readiness.bindings["object_store"].detail == "The object store does not do its work: ENOTDIR."
+    assert readiness.bindings["object_store"].detail == "The object store is unavailable: ENOTDIR."
 
 
 async def test_hosts_that_are_exempt_from_tls_are_listed(addresses, place):

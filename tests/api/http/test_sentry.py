@@ -22,9 +22,9 @@ def sentry():
 
 @pytest.fixture
 async def spoilt(spoilable_addresses):
-    """A connection to a database without a function that a route needs."""
+    """A connection to a database without a table that a route needs."""
     connection = await asyncpg.connect(spoilable_addresses.owner)
-    await connection.execute("alter function caller.business_profile(text, uuid, uuid) rename to gone")
+    await connection.execute("alter table public.business_profiles rename to gone")
     yield connection
     await connection.close()
 
@@ -53,7 +53,7 @@ async def test_unhandled_error_is_reported_once_without_secrets_and_problems_are
 
     assert [answer.status_code for answer in answers] == [404, 404, 402, 400, 400, 500, 200]
     (event,) = sentry.events
-    assert event["exception"]["values"][0]["type"] == "UndefinedFunctionError"
+    assert event["exception"]["values"][0]["type"] == "UndefinedTableError"
     assert event["tags"]["request_id"] == answers[5].headers["x-request-id"]
     assert CANARY not in str(sentry.bodies)
     assert headers["Authorization"].removeprefix("Bearer ") not in str(sentry.bodies)

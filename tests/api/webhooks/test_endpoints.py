@@ -48,8 +48,8 @@ async def test_each_endpoint_has_a_secret_of_its_own(tenant, endpoint):
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("http://10.0.0.1/x", "not one of the internet"),
-        ("http://169.254.169.254/latest/meta-data", "not one of the internet"),
+        ("http://10.0.0.1/x", "not a public internet address"),
+        ("http://169.254.169.254/latest/meta-data", "not a public internet address"),
         ("https://user:secret@hooks.example", "no user or password"),
         ("ftp://hooks.example", "https:// or http://"),
         ("https://hooks.example/#x", "fragments"),

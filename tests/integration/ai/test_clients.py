@@ -45,10 +45,10 @@ async def test_rotated_key_applies_to_the_next_call_and_spares_calls_in_progress
     async def where():
         return ProviderEndpoint(server.url, keys[-1])
 
-    async def when_told(*_):
+    async def after_release(*_):
         await proceed.wait()
 
-    server.script((when_told, fine(kind)), fine(kind))
+    server.script((after_release, fine(kind)), fine(kind))
     models = kind(where)
     under_way = asyncio.create_task(models.complete(request(), deadline_s=10))
     await until(lambda: server.asked)
@@ -80,9 +80,9 @@ async def test_client_is_reused_while_the_endpoint_is_unchanged(server, kind):
 async def test_invalid_key_is_rejected_without_a_request(server, call, key):
     call.where = at(server.url, key=key)
 
-    told = await provider_error(call)
+    error = await provider_error(call)
 
-    assert (told.kind, told.was_sent, server.opened_count) == ("unauthorised", False, 0)
+    assert (error.kind, error.was_sent, server.opened_count) == ("unauthorised", False, 0)
 
 
 async def test_failing_endpoint_resolver_sends_nothing(call):
@@ -91,9 +91,9 @@ async def test_failing_endpoint_resolver_sends_nothing(call):
 
     call.where = lost
 
-    told = await provider_error(call)
+    error = await provider_error(call)
 
-    assert (told.kind, told.was_sent, told.detail) == ("unavailable", False, "RuntimeError")
+    assert (error.kind, error.was_sent, error.detail) == ("unavailable", False, "RuntimeError")
 
 
 async def test_deadline_includes_the_endpoint_resolver(call):
@@ -102,15 +102,15 @@ async def test_deadline_includes_the_endpoint_resolver(call):
 
     call.where = for_ever
 
-    told = await provider_error(call, deadline_s=0.01)
+    error = await provider_error(call, deadline_s=0.01)
 
-    assert (told.kind, told.was_sent) == ("timeout", False)
+    assert (error.kind, error.was_sent) == ("timeout", False)
 
 
 async def test_lone_surrogate_is_rejected_without_a_request(server, call):
-    told = await provider_error(call, user_message="\ud83d")
+    error = await provider_error(call, user_message="\ud83d")
 
-    assert (told.kind, told.was_sent, server.opened_count) == ("invalid", False, 0)
+    assert (error.kind, error.was_sent, server.opened_count) == ("invalid", False, 0)
 
 
 async def test_prepare_never_fails(server):
@@ -161,13 +161,13 @@ async def test_errors_and_logs_contain_neither_key_nor_prompt(server, call, capl
     await call.adapter.prepare()
     server.script(SPEAKING[case])
 
-    told = await provider_error(call, user_message=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
+    error = await provider_error(call, user_message=PROMPT, deadline_s=0.6 if case == "cut off" else 5)
 
-    said = [repr(told), str(told), repr(vars(told)), caplog.text, repr(vars(call.adapter))]
-    said += traceback.format_exception(told)
+    said = [repr(error), str(error), repr(vars(error)), caplog.text, repr(vars(call.adapter))]
+    said += traceback.format_exception(error)
     assert PROMPT.encode() in server.asked[0].body
     assert not [text for text in said if KEY in text or PROMPT in text]
-    assert (told.__cause__, told.__context__) == (None, None)
+    assert (error.__cause__, error.__context__) == (None, None)
 
 
 def test_repr_of_gateway_hides_its_token():

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from shared.llm import ModelsUnavailable, Usage
-from tests.fakes.ai import ALICE, BOB, NOBODY, FakeCompletions, World, provider_error, reply
+from tests.fakes.ai import ALICE, BOB, NO_OWNER, FakeCompletions, World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 
@@ -41,7 +41,7 @@ class Points(msgspec.Struct):
     [
         {"text": "Another?"},
         {"cost_owner": BOB},
-        {"cost_owner": NOBODY},
+        {"cost_owner": NO_OWNER},
         {"task": "lonely"},
         {"cached_prefix": ("You judge.About us.",)},
         {"cached_prefix": ("You judge.", "About", " us.")},
@@ -61,7 +61,7 @@ def test_cache_is_separate_per_tenant_and_prompt(completions, other):
 def test_request_without_account_is_not_cached(completions):
     world = World(completions=completions)
 
-    run(in_turn(world, {"cost_owner": NOBODY}, {"cost_owner": NOBODY}))
+    run(in_turn(world, {"cost_owner": NO_OWNER}, {"cost_owner": NO_OWNER}))
 
     assert world.asked == 2
     assert completions.stored == {}

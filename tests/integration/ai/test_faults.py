@@ -81,9 +81,9 @@ async def test_broken_connection_is_reported_in_time_and_closed(server, call, fa
     await provider_error(call)  # connects first, so that the short deadline below covers the response only
     started = asyncio.get_running_loop().time()
 
-    told = await provider_error(call, deadline_s=SHORT_S if expected == "timeout" else 5.0)
+    error = await provider_error(call, deadline_s=SHORT_S if expected == "timeout" else 5.0)
 
-    assert (told.kind, told.was_sent, told.is_simulated) == (expected, was_sent, True)
+    assert (error.kind, error.was_sent, error.is_simulated) == (expected, was_sent, True)
     assert asyncio.get_running_loop().time() - started < 3.0
     await until(lambda: server.open_count == 0, timeout_s=5)
     assert len(server.asked) == 2
@@ -94,9 +94,9 @@ async def test_invalid_response_is_classified(server, call, fault):
     answer, expected, was_sent = SPOKEN[fault]
     server.script(answer)
 
-    told = await provider_error(call)
+    error = await provider_error(call)
 
-    assert (told.kind, told.was_sent, told.is_simulated) == (expected, was_sent, True)
+    assert (error.kind, error.was_sent, error.is_simulated) == (expected, was_sent, True)
     assert len(server.asked) == 1  # the adapter makes one attempt
     await call.adapter.close()
     await until(lambda: server.open_count == 0, timeout_s=5)
@@ -121,9 +121,9 @@ def call_to(call):
 
 
 async def test_refused_connection_counts_as_not_sent(call_to):
-    told = await provider_error(call_to(f"http://127.0.0.1:{free_port()}"))
+    error = await provider_error(call_to(f"http://127.0.0.1:{free_port()}"))
 
-    assert (told.kind, told.was_sent) == ("connection", False)
+    assert (error.kind, error.was_sent) == ("connection", False)
 
 
 async def test_connect_timeout_counts_as_not_sent(call_to):
@@ -138,16 +138,16 @@ async def test_connect_timeout_counts_as_not_sent(call_to):
 
         call = call_to(f"http://127.0.0.1:{listening.getsockname()[1]}")
         await call.adapter.prepare()  # creates the client, so that the deadline covers connecting only
-        told = await provider_error(call, deadline_s=1)
+        error = await provider_error(call, deadline_s=1)
 
-    assert (told.kind, told.was_sent, told.detail) == ("timeout", False, "ConnectTimeout")
+    assert (error.kind, error.was_sent, error.detail) == ("timeout", False, "ConnectTimeout")
 
 
 @pytest.mark.parametrize("url", ["http://no-such-host.invalid", "ftp://127.0.0.1", "http://[", "nonsense"])
 async def test_invalid_url_counts_as_not_sent(call_to, url):
-    told = await provider_error(call_to(url))
+    error = await provider_error(call_to(url))
 
-    assert (told.kind in {"connection", "unavailable"}, told.was_sent) == (True, False)
+    assert (error.kind in {"connection", "unavailable"}, error.was_sent) == (True, False)
 
 
 async def test_cancelled_call_closes_the_connection(server, call):
@@ -165,16 +165,16 @@ async def test_cancelled_call_closes_the_connection(server, call):
 async def test_call_after_a_broken_one_succeeds(server, call):
     server.script(http(503), (LONG + HALF, stall), http(500))
 
-    told = [await provider_error(call, deadline_s=deadline_s) for deadline_s in (5, SHORT_S, 5)]
+    error = [await provider_error(call, deadline_s=deadline_s) for deadline_s in (5, SHORT_S, 5)]
 
-    assert [each.detail for each in told] == ["503", "deadline", "500"]
+    assert [each.detail for each in error] == ["503", "deadline", "500"]
 
 
 async def test_thirty_concurrent_calls_reuse_their_connections(server, call):
-    everybody = asyncio.Barrier(30)
+    all_callers = asyncio.Barrier(30)
 
     async def when_all_are_there(*_):
-        await everybody.wait()
+        await all_callers.wait()
 
     server.script((when_all_are_there, http(500)))
     for _ in range(2):

@@ -6,7 +6,7 @@ import pytest
 
 from infrastructure.ai.routing.recovery_probes import TASK as PROBE
 from shared.llm import ModelsUnavailable
-from tests.fakes.ai import NOBODY, World, provider_error
+from tests.fakes.ai import NO_OWNER, World, provider_error
 from tests.fakes.virtual_time import run
 
 INTERVAL_S = 0.2
@@ -45,7 +45,7 @@ def test_during_an_outage_the_fallback_answers_without_delay_and_probes_are_rare
     # One probe at a time, at growing intervals, without a cost owner.
     probes = probes_in(world.rows)
     assert 1 <= len(probes) <= 4
-    assert {row.cost_owner for row in probes} == {NOBODY}
+    assert {row.cost_owner for row in probes} == {NO_OWNER}
     assert {row.outcome for row in probes} <= {"unavailable", "timeout"}
 
 

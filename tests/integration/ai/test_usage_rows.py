@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.llm import Usage
-from tests.fakes.ai import ALICE, NOBODY, START, TABLE, USAGE, World, provider_error, reply
+from tests.fakes.ai import ALICE, NO_OWNER, START, TABLE, USAGE, World, provider_error, reply
 from tests.fakes.virtual_time import run
 
 
@@ -114,6 +114,6 @@ def test_usage_records_and_logs_contain_no_prompt_or_completion():
 def test_request_without_account_is_recorded_without_account():
     world = World()
 
-    run(world.ask(cost_owner=NOBODY))
+    run(world.ask(cost_owner=NO_OWNER))
 
-    assert [row.cost_owner for row in world.rows] == [NOBODY]
+    assert [row.cost_owner for row in world.rows] == [NO_OWNER]

@@ -72,6 +72,7 @@ TABLES = {
     "traffic.leases": False,
     "traffic.workers": False,
     "scheduling.settings": False,
+    "scheduling.purge_conditions": False,
     "oslira.migrations": False,
 }
 # The only tables that members may write in their own accounts: the commands, and a column to test with.

@@ -68,5 +68,5 @@ async def test_lookup_that_timed_out_counts_until_its_thread_is_free(resolver):
     assert resolver.begun["stuck"] == 2
 
     resolver.gate.set()
-    await until(lambda: not lookups._turns)  # noqa: SLF001  an idle account leaves no entry
+    await until(lambda: not lookups._lookups)  # noqa: SLF001  an idle account leaves no entry
     assert await resolve(lookups, "stuck", account_id) == ["1.1.1.1"]

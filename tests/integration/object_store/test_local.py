@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.object_store.local import LEFTOVER_AGE_S, SWEEP_INTERVAL_S, LocalObjectStore
+from infrastructure.object_store.local import DRAFT_AGE_MAX_S, PURGE_INTERVAL_S, LocalObjectStore
 from infrastructure.object_store.port import OBJECT_BYTES_MAX, ObjectStoreUnavailable
 from tests.integration.object_store.conftest import closing
 from tests.support import until
@@ -64,9 +64,9 @@ async def test_incomplete_files_are_removed_after_an_hour(timed_store, folder, n
     old, young = folder / "incoming" / "old", folder / "incoming" / "young"
     old.write_bytes(b"half")
     young.write_bytes(b"half")
-    now[0] += SWEEP_INTERVAL_S
-    os.utime(old, (now[0] - LEFTOVER_AGE_S - 1,) * 2)
-    os.utime(young, (now[0] - LEFTOVER_AGE_S + 1,) * 2)
+    now[0] += PURGE_INTERVAL_S
+    os.utime(old, (now[0] - DRAFT_AGE_MAX_S - 1,) * 2)
+    os.utime(young, (now[0] - DRAFT_AGE_MAX_S + 1,) * 2)
 
     await timed_store.put("two", b"2")
 
@@ -145,20 +145,9 @@ async def test_error_of_an_unusable_folder_does_not_contain_the_path(tmp_path):
 
 
 async def test_reads_before_the_first_write_create_no_folder(folder_store, folder):
-    assert (await folder_store.get("one"), await folder_store.page("")) == (None, ())
+    assert await folder_store.get("one") is None
     await folder_store.delete("one")
     assert not folder.exists()
-
-
-async def test_foreign_files_are_not_listed(folder_store, folder):
-    await folder_store.put("one", b"1")
-    (place,) = files(folder)
-    (place.parent / ".DS_Store").write_bytes(b"")
-    (place.parent / "stray").write_bytes(b"")
-    os.close(os.open(os.fsencode(place.parent) + b"/\xff", os.O_CREAT))
-    (folder / "README").write_bytes(b"")
-
-    assert [found.key for found in await folder_store.page("")] == ["one"]
 
 
 async def test_file_that_is_too_large_is_not_read(folder_store, folder):

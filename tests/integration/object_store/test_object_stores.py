@@ -1,8 +1,6 @@
 """Guarantees of every object store."""
 
-import asyncio
 import pickle
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -43,15 +41,6 @@ NO_KEYS = [
 ]
 segments = some.from_regex(r"[a-z0-9_][a-z0-9._-]{0,15}", fullmatch=True)
 keys = some.lists(segments, min_size=1, max_size=5).map("/".join)
-
-
-async def everything(store, prefix, *, limit):
-    """All pages in order."""
-    pages, after = [], None
-    while page := await store.page(prefix, after=after, limit=limit):
-        pages.append(page)
-        after = page[-1].key
-    return pages
 
 
 async def test_an_object_is_found_by_its_key(store, prefix):
@@ -118,18 +107,14 @@ async def test_key_of_maximum_length_is_accepted(store):
 
     assert len(key) == KEY_CHARACTERS_MAX
     assert await store.get(key) == b"1"
-    assert [found.key for found in await store.page(key)] == [key]
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(wanted=some.lists(keys.filter(is_key), unique=True, max_size=8), limit=some.integers(1, 4))
-async def test_every_key_has_its_own_file_and_is_listed(folder_store, wanted, limit):
+@given(wanted=some.lists(keys.filter(is_key), unique=True, max_size=8))
+async def test_every_key_has_its_own_file(folder_store, wanted):
     for key in wanted:
         await folder_store.put(key, key.encode())
 
-    found = [found.key for page in await everything(folder_store, "", limit=limit) for found in page]
-
-    assert sorted(found) == sorted(wanted)
     assert [await folder_store.get(key) for key in wanted] == [key.encode() for key in wanted]
     for key in wanted:
         await folder_store.delete(key)
@@ -142,40 +127,6 @@ def test_valid_key_cannot_leave_its_folder(text):
         assert not {"", ".", ".."} & set(text.split("/"))
         assert text.isascii()
         assert text == text.lower()
-
-
-async def test_pages_contain_each_object_of_the_prefix_once(store, prefix):
-    names = [f"{prefix}n{number}" for number in range(7)]
-    await asyncio.gather(*(store.put(name, b"") for name in names))
-    await store.put(prefix[:-1] + "x/elsewhere", b"")
-
-    pages = await everything(store, prefix, limit=3)
-
-    assert [len(page) for page in pages] == [3, 3, 1]
-    assert sorted(found.key for page in pages for found in page) == names
-
-
-async def test_page_continues_after_a_deleted_object(store, prefix):
-    for number in range(4):
-        await store.put(f"{prefix}n{number}", b"")
-    first, second = await store.page(prefix, limit=2)
-    await store.delete(second.key)
-
-    rest = await store.page(prefix, after=second.key)
-
-    assert len({first.key, second.key} | {found.key for found in rest}) == 4
-
-
-async def test_page_contains_the_storage_time(store, prefix):
-    await store.put(prefix + "one", b"")
-
-    (found,) = await store.page(prefix)
-
-    assert abs(found.stored_at - datetime.now(UTC)) < timedelta(seconds=60)
-
-
-async def test_unknown_prefix_has_an_empty_page(store, prefix):
-    assert await store.page(prefix) == ()
 
 
 async def test_object_size_is_limited(store, prefix):

@@ -4,7 +4,7 @@ import asyncio
 import sys
 import tracemalloc
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from features.analysis.domain.profile.profile import Post
 from infrastructure.object_store.profile_cache import CachedProfiles
 from infrastructure.object_store.profile_codec import JSON_BYTES_MAX, MAGIC
-from tests.fakes.object_store import MemoryStore
 from tests.fakes.profile_reader import scrape_of
 from tests.support import NOON
 
@@ -140,7 +139,9 @@ async def test_scrape_of_another_username_is_not_cached(remembered, memory_store
         await remembered.save("ann", scrape_of("bob"))
 
     assert memory_store.objects == {}
-    assert [(line["event"], line["reason"]) for line in logs] == [("profile_not_kept", "of somebody else")]
+    assert [(line["event"], line["reason"]) for line in logs] == [
+        ("profile_not_cached", "of another username")
+    ]
 
 
 async def test_scrape_that_is_too_long_is_not_cached(remembered, memory_store):
@@ -170,7 +171,7 @@ BROKEN = {
     "a deep nest": entry(b'{"x":' * 200_000 + b"1" + b"}" * 200_000),
     "a bomb": entry(msgspec.json.encode(SCRAPE) + b" " * JSON_BYTES_MAX),
     "a wide window": wide(SCRAPE),
-    "somebody else": entry(scrape_of("bob")),
+    "another profile": entry(scrape_of("bob")),
     "another depth": entry(scrape_of(posts_asked=12)),
     "another outcome": entry(altered(outcome="weird")),
     "no profile": entry(altered(profile=None)),
@@ -189,7 +190,7 @@ async def test_corrupt_entry_is_a_miss_logged_once_and_removed(remembered, memor
 
     assert found == [None, None]
     assert [(line["event"], line["log_level"], line["key"]) for line in logs] == [
-        ("entry_broken", "info", KEY)
+        ("cache_entry_rejected", "info", KEY)
     ]
     assert memory_store.objects == {}
 
@@ -232,7 +233,7 @@ async def test_outage_of_the_store_is_a_miss_and_raises_nothing(remembered, memo
             await remembered.save("ann", SCRAPE)
             await remembered.delete("ann")
 
-    assert [line["event"] for line in logs] == ["profile_not_read", "profile_not_kept"] + [
+    assert [line["event"] for line in logs] == ["profile_not_read", "profile_not_cached"] + [
         "entry_not_removed"
     ] * 2
     memory_store.outage = None
@@ -258,29 +259,3 @@ async def test_simulated_entries_are_ignored_with_real_profiles(memory_store):
 
     assert await profiles.find("ann", posts_min=50) is None
     assert await profiles.find("ann", posts_min=12) == real
-
-
-async def test_expired_entries_are_removed_and_counted():
-    store = MemoryStore()
-    profiles = CachedProfiles(store)
-    for age, name in [(2, "old"), (1, "edge"), (0, "young")]:
-        store.now = lambda age=age: NOON - age * HOUR
-        for number in range(700):
-            await store.put(f"profiles/instagram/{name}{number}/v0/12", b"")
-        await store.put(f"other/{name}", b"")
-
-    swept = await profiles.remove_expired(older_than=NOON - HOUR)
-
-    assert (swept.seen, swept.removed) == (2_100, 700)
-    assert not any(key.startswith("profiles/instagram/old") for key in store.objects)
-    assert len(store.objects) == 1_403
-    assert (await profiles.remove_expired(older_than=NOON - HOUR)).removed == 0
-
-
-async def test_remove_expired_works_on_every_store(profiles, username):
-    await profiles.save(username, scrape_of(username))
-
-    assert (await profiles.remove_expired(older_than=datetime.now(UTC) - HOUR)).seen >= 1
-    assert await profiles.find(username, posts_min=12)
-    assert (await profiles.remove_expired(older_than=datetime.now(UTC) + HOUR)).removed >= 1
-    assert await profiles.find(username, posts_min=12) is None

@@ -23,7 +23,6 @@ CALLS = {
     "get": lambda store: store.get("one"),
     "put": lambda store: store.put("one", b"1"),
     "delete": lambda store: store.delete("one"),
-    "page": lambda store: store.page("one"),
     "probe": lambda store: store.probe(),
 }
 REASONS = {
@@ -58,12 +57,12 @@ def access_to(port, host="127.0.0.1"):
 
 @pytest.fixture(scope="module")
 async def hurried_store(faulty):
-    async with closing(S3ObjectStore(access_to(faulty.port), patience=HURRIED)) as store:
+    async with closing(S3ObjectStore(access_to(faulty.port), limits=HURRIED)) as store:
         # Loads boto3 before the measured calls.
         faulty.begin("<ListBucketResult/>")
         while True:
             try:
-                await store.page("")
+                await store.get("one")
                 break
             except ObjectStoreUnavailable:
                 continue
@@ -104,16 +103,14 @@ async def test_slow_response_ends_at_the_deadline(hurried_store, faulty):
 
 
 async def test_refused_connection_is_reported():
-    async with closing(
-        S3ObjectStore(access_to(free_port()), patience=S3RetryLimits(attempts_max=1))
-    ) as store:
+    async with closing(S3ObjectStore(access_to(free_port()), limits=S3RetryLimits(attempts_max=1))) as store:
         with pytest.raises(ObjectStoreUnavailable, match="EndpointConnectionError"):
             await store.get("one")
 
 
 async def test_temporary_fault_is_retried_once(faulty):
-    patience = S3RetryLimits(read_s=0.3, attempts_max=2)
-    async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
+    limits = S3RetryLimits(read_s=0.3, attempts_max=2)
+    async with closing(S3ObjectStore(access_to(faulty.port), limits=limits)) as store:
         faulty.begin("503", "content")
 
         assert await store.get("one") == b"content"
@@ -121,8 +118,8 @@ async def test_temporary_fault_is_retried_once(faulty):
 
 
 async def test_permanent_fault_is_not_tried_a_third_time(faulty):
-    patience = S3RetryLimits(read_s=0.3, attempts_max=2)
-    async with closing(S3ObjectStore(access_to(faulty.port), patience=patience)) as store:
+    limits = S3RetryLimits(read_s=0.3, attempts_max=2)
+    async with closing(S3ObjectStore(access_to(faulty.port), limits=limits)) as store:
         faulty.begin("reset")
 
         with pytest.raises(ObjectStoreUnavailable):

@@ -16,10 +16,10 @@ from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
 from features.billing.application.catalog import Catalog
 from features.billing.application.checkouts import Checkouts
 from features.billing.application.invoice_reconciliation import InvoiceReconciliation
-from features.billing.application.invoices import Invoices
 from features.billing.application.maintenance_ports import SubscriptionEnds
 from features.billing.application.plan_changes import PlanChanges
 from features.billing.application.ports import StripeReader
+from features.billing.application.queries import Invoices, Subscriptions
 from features.billing.application.renewals import Renewals
 from features.billing.application.stripe_events.admin import StripeEventAdmin
 from features.billing.application.stripe_events.apply import StripeEventEffects
@@ -28,7 +28,6 @@ from features.billing.application.stripe_events.fetch_state import StateFetcher
 from features.billing.application.stripe_events.process import StripeEventProcessor
 from features.billing.application.stripe_events.receive import StripeEventReceiver
 from features.billing.application.subscription_sync import SubscriptionSync
-from features.billing.application.subscriptions import Subscriptions
 from features.billing.controllers.checkouts import CheckoutsController
 from features.billing.controllers.stripe_events import PATH as STRIPE_WEBHOOK_PATH
 from features.billing.controllers.stripe_events import InboxController, StripeWebhookController

@@ -36,11 +36,6 @@ class AnalysisEntryResponse(ResponseBody, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class AnalysesResponse(ResponseBody, frozen=True, kw_only=True):
-    items: list[AnalysisEntryResponse]
-    next_cursor: str | None
-
-
 class AnalysedProfileResponse(ResponseBody, frozen=True, kw_only=True):
     platform: Platform
     username: str

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from features.billing.application.ports import CheckoutProvider, OfferStore
 from features.billing.domain.catalog import Offer, Pack, Plan, Published, offer_of
-from features.billing.domain.payment_errors import PackUnknown, PlanNotSold, PlanUnknown
+from features.billing.domain.errors import PackUnknown, PlanNotSold, PlanUnknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from uuid import UUID
 from features.billing.application.catalog import Catalog
 from features.billing.application.ports import BillingQueries, CheckoutProvider, Orders, StripeReader
 from features.billing.domain.catalog import Offer, offer_of
-from features.billing.domain.errors import StripeObjectMissing
-from features.billing.domain.payment_errors import (
+from features.billing.domain.errors import (
     CheckoutClosed,
     CheckoutNotFound,
     NoSubscription,
     ReturnAddressForeign,
+    StripeObjectMissing,
 )
 from features.billing.domain.subscriptions import AccountBilling, Checkout, OpenSession, Order
 from shared.caller import Caller

@@ -11,12 +11,13 @@ from features.billing.application.ports import (
     SubscriptionStore,
 )
 from features.billing.domain.catalog import offer_of
-from features.billing.domain.errors import PaymentFailed, PriceUnknown
-from features.billing.domain.payment_errors import (
+from features.billing.domain.errors import (
     AlreadyCancelled,
     NoSubscription,
     NothingToResume,
+    PaymentFailed,
     PreviewExpired,
+    PriceUnknown,
 )
 from features.billing.domain.plan_changes import (
     PlanChange,

@@ -17,7 +17,7 @@ from features.billing.controllers.schemas import (
     checkout_response,
     plan_response,
 )
-from features.billing.domain.payment_errors import OrderUnclear
+from features.billing.domain.errors import OrderUnclear
 from shared.http.parameters import AuthenticatedRequest
 from shared.http.responses import LOCATION, problems
 from shared.http.route_policy import PUBLIC, counts_as, needs

@@ -4,9 +4,8 @@ from litestar import Controller, get, post
 from litestar.di import NamedDependency
 from litestar.params import JSONBody
 
-from features.billing.application.invoices import Invoices
 from features.billing.application.plan_changes import PlanChanges
-from features.billing.application.subscriptions import Subscriptions
+from features.billing.application.queries import Invoices, Subscriptions
 from features.billing.controllers.schemas import (
     PlanChangeRequest,
     PreviewRequest,

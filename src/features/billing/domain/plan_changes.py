@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from features.billing.domain.catalog import Plan
-from features.billing.domain.payment_errors import (
+from features.billing.domain.errors import (
     CancellationPending,
     PaymentOverdue,
     PlanUnchanged,

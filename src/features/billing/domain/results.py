@@ -48,10 +48,5 @@ def renewal_reference(subscription_id: UUID, period_start: datetime) -> str:
     return f"renewal:{subscription_id}:{_instant(period_start)}"
 
 
-def upgrade_reference(subscription_id: UUID, period_start: datetime, plan: str) -> str:
-    """Ledger reference of the credits that an upgrade grants within a period."""
-    return f"upgrade:{subscription_id}:{_instant(period_start)}:{plan}"
-
-
 def _instant(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

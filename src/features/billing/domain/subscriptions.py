@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from features.billing.domain.payment_errors import AlreadySubscribed, NoSubscription
+from features.billing.domain.errors import AlreadySubscribed, NoSubscription
 from features.billing.domain.stripe_snapshots import InvoiceStatus
 from shared.ids import AccountId
 

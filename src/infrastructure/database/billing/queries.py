@@ -1,6 +1,5 @@
 """Postgres adapters for offers, orders and the caller's billing reads."""
 
-from collections.abc import Sequence
 from typing import Literal, LiteralString
 from uuid import UUID
 
@@ -19,11 +18,29 @@ from features.billing.domain.subscriptions import (
 from infrastructure.database.clients import AdminClient, Database
 from shared.caller import Caller, no_account
 from shared.ids import AccountId
-from shared.pagination import Cursor
+from shared.pagination import LATEST, Cursor
 
-SUBSCRIPTION: LiteralString = "select * from caller.subscription($1, $2)"
-CHECKOUT: LiteralString = "select * from caller.checkout($1, $2, $3)"
-INVOICES: LiteralString = "select * from caller.invoices($1, $2, $3, $4, $5)"
+SUBSCRIPTION: LiteralString = """
+select a.id as account_id, a.plan as plan_in_force, c.stripe_customer_id, s.plan, s.status, s.clock,
+    s.stripe_subscription_id, s.stripe_item_id, s.period_start, s.period_end, s.next_plan, s.cancels_at,
+    case when s.renews then p.monthly_credits else 0 end as monthly_credits,
+    coalesce(g.credits_granted, 0) as credits_granted, p.price_cents, p.currency
+from public.accounts as a
+join public.subscriptions as s on s.account_id = a.id and s.ended_at is null
+join public.plans as p on p.name = s.plan
+left join public.billing_customers as c on c.account_id = a.id
+left join public.subscription_periods as g
+    on g.account_id = s.account_id and g.subscription_id = s.id and g.period_start = s.period_start
+where a.id = $1
+"""
+INVOICES: LiteralString = """
+select i.*, coalesce(p.returned_cents, 0) as refunded_cents
+from public.invoices as i
+left join public.payments as p on p.account_id = i.account_id and p.stripe_payment_id = i.stripe_payment_id
+where i.account_id = $1 and (i.created_at, i.id) < ($2, $3)
+order by i.created_at desc, i.id desc
+limit $4
+"""
 
 PLANS: LiteralString = """
 select name, title, rank, monthly_credits, price_cents, currency, business_profiles_max, runs_at_once,
@@ -56,7 +73,7 @@ CUSTOMER: LiteralString = "select stripe_customer_id from public.billing_custome
 
 # Serializes an account's checkouts, so that a second request sees the checkout of the first.
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('checkouts:' || $1::uuid, 0))"
-OWN: LiteralString = "select * from public.checkouts where account_id = $1 and id = $2"
+CHECKOUT: LiteralString = "select * from public.checkouts where account_id = $1 and id = $2"
 # Stripe keeps idempotency keys for a day, so a checkout in status opening can be continued for that long.
 UNFINISHED: LiteralString = """
 select * from public.checkouts
@@ -122,7 +139,7 @@ class PostgresOrders(Orders):
     async def begin(self, order: Order) -> Checkout:
         async with self._session.transaction():
             await self._session.fetch(LOCK, order.account_id)
-            rows = await self._session.fetch(OWN, order.account_id, order.id)
+            rows = await self._session.fetch(CHECKOUT, order.account_id, order.id)
             if not rows and order.plan is not None:
                 rows = await self._session.fetch(UNFINISHED, order.account_id)
             if not rows:
@@ -156,7 +173,7 @@ class PostgresBillingQueries(BillingQueries):
         self._database = database
 
     async def billing(self, caller: Caller) -> AccountBilling:
-        rows = await self._database.user(caller.claims).call(SUBSCRIPTION, caller.chosen_account)
+        rows = await self._database.fetch_for(caller, SUBSCRIPTION)
         if not rows:
             raise no_account(caller)
         row = rows[0]
@@ -168,24 +185,13 @@ class PostgresBillingQueries(BillingQueries):
         )
 
     async def checkout(self, caller: Caller, checkout_id: UUID) -> Checkout | None:
-        rows = await self._database.user(caller.claims).call(CHECKOUT, caller.chosen_account, checkout_id)
-        seen = _seen(caller, rows)
-        return _checkout(seen[0]) if seen else None
+        rows = await self._database.fetch_for(caller, CHECKOUT, checkout_id)
+        return _checkout(rows[0]) if rows else None
 
     async def invoices(self, caller: Caller, *, after: Cursor | None, invoices_max: int) -> list[Invoice]:
-        rows = await self._database.user(caller.claims).call(
-            INVOICES, caller.chosen_account, after and after.at, after and after.id, invoices_max
-        )
-        return [
-            Invoice(**{name: row[name] for name in Invoice.__struct_fields__}) for row in _seen(caller, rows)
-        ]
-
-
-def _seen(caller: Caller, rows: Sequence[Record]) -> list[Record]:
-    """The SQL functions return one empty row for an account without data, and no row for a hidden account."""
-    if not rows:
-        raise no_account(caller)
-    return [row for row in rows if row["id"] is not None]
+        after = after or LATEST
+        rows = await self._database.fetch_for(caller, INVOICES, after.at, after.id, invoices_max)
+        return [Invoice(**{name: row[name] for name in Invoice.__struct_fields__}) for row in rows]
 
 
 def _checkout(row: Record) -> Checkout:

@@ -13,16 +13,21 @@ from features.business.domain.profile import (
     ProfileContent,
     ProfileId,
 )
-from infrastructure.database.clients import Database, UserClient
-from shared.caller import Caller, no_account
-from shared.ids import AccountId
-from shared.pagination import Cursor
+from infrastructure.database.clients import AccountClient, Database
+from shared.caller import Caller
+from shared.pagination import LATEST, Cursor
 
-GET: LiteralString = "select * from caller.business_profile($1, $2, $3)"
-LIST: LiteralString = "select * from caller.business_profiles($1, $2, $3, $4, $5, $6)"
-
-# The accounts that row-level security allows: the chosen account, or all of the caller's if none is chosen.
-ACCOUNTS: LiteralString = "select id from public.accounts where $1::uuid is null or id = $1"
+GET: LiteralString = """
+select * from public.business_profiles where account_id = $1 and id = $2 and deleted_at is null
+"""
+# $2: null, or the time within which the listed profiles were deleted.
+LIST: LiteralString = """
+select * from public.business_profiles
+where account_id = $1 and (created_at, id) < ($3, $4)
+    and case when $2::interval is null then deleted_at is null else deleted_at > clock_timestamp() - $2 end
+order by created_at desc, id desc
+limit $5
+"""
 # An advisory lock, because a member may not lock the account's row. The count is a separate statement, so
 # that it sees the rows that other transactions committed while this one waited for the lock.
 LOCK: LiteralString = "select pg_advisory_xact_lock(hashtextextended('business_profiles:' || $1::uuid, 0))"
@@ -67,40 +72,33 @@ returning *
 
 
 class PostgresAccountProfiles(AccountProfiles):
-    def __init__(self, session: UserClient, account_id: AccountId) -> None:
-        self._session = session
-        self._account_id = account_id
+    def __init__(self, account: AccountClient) -> None:
+        self._account = account
 
     async def allowance(self) -> Allowance:
-        await self._session.fetch(LOCK, self._account_id)
-        (row,) = await self._session.fetch(ALLOWANCE, self._account_id)
+        await self._account.fetch(LOCK)
+        (row,) = await self._account.fetch(ALLOWANCE)
         return Allowance(**row)
 
     async def find(self, profile_id: ProfileId) -> BusinessProfile | None:
-        rows = await self._session.fetch(FIND, self._account_id, profile_id)
+        rows = await self._account.fetch(FIND, profile_id)
         return profile_of(rows[0]) if rows else None
 
     async def insert(
         self, profile_id: ProfileId, content: ProfileContent, *, created_by: str
     ) -> BusinessProfile:
-        (row,) = await self._session.fetch(
-            INSERT, self._account_id, profile_id, created_by, *_values(content)
-        )
+        (row,) = await self._account.fetch(INSERT, profile_id, created_by, *_values(content))
         return profile_of(row)
 
     async def rewrite(self, profile: BusinessProfile, content: ProfileContent) -> BusinessProfile:
-        (row,) = await self._session.fetch(
-            REWRITE, self._account_id, profile.id, profile.version, *_values(content)
-        )
+        (row,) = await self._account.fetch(REWRITE, profile.id, profile.version, *_values(content))
         return profile_of(row)
 
     async def delete(self, profile: BusinessProfile) -> None:
-        await self._session.fetch(DELETE, self._account_id, profile.id, profile.version)
+        await self._account.fetch(DELETE, profile.id, profile.version)
 
     async def restore(self, profile: BusinessProfile) -> BusinessProfile | None:
-        rows = await self._session.fetch(
-            RESTORE, self._account_id, profile.id, profile.version, RESTORABLE_FOR
-        )
+        rows = await self._account.fetch(RESTORE, profile.id, profile.version, RESTORABLE_FOR)
         return profile_of(rows[0]) if rows else None
 
 
@@ -109,38 +107,21 @@ class PostgresProfiles(ProfileStore):
         self._database = database
 
     async def get(self, caller: Caller, profile_id: ProfileId) -> BusinessProfile | None:
-        rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, profile_id)
-        profiles = _visible(caller, rows)
-        return profiles[0] if profiles else None
+        rows = await self._database.fetch_for(caller, GET, profile_id)
+        return profile_of(rows[0]) if rows else None
 
     async def list(
         self, caller: Caller, *, deleted: bool, after: Cursor | None, profiles_max: int
     ) -> list[BusinessProfile]:
-        rows = await self._database.user(caller.claims).call(
-            LIST,
-            caller.chosen_account,
-            RESTORABLE_FOR if deleted else None,
-            after and after.at,
-            after and after.id,
-            profiles_max,
-        )
-        return _visible(caller, rows)
+        after = after or LATEST
+        deleted_within = RESTORABLE_FOR if deleted else None
+        rows = await self._database.fetch_for(caller, LIST, deleted_within, after.at, after.id, profiles_max)
+        return [profile_of(row) for row in rows]
 
     @asynccontextmanager
     async def transaction(self, caller: Caller) -> AsyncGenerator[AccountProfiles]:
-        session = self._database.user(caller.claims)
-        async with session.transaction():
-            accounts = await session.fetch(ACCOUNTS, caller.chosen_account)
-            if len(accounts) != 1:
-                raise no_account(caller)
-            yield PostgresAccountProfiles(session, AccountId(accounts[0]["id"]))
-
-
-def _visible(caller: Caller, rows: list[Record]) -> list[BusinessProfile]:
-    """SQL returns one empty row for an account without profiles, and no row for an inaccessible account."""
-    if not rows:
-        raise no_account(caller)
-    return [profile_of(row) for row in rows if row["id"] is not None]
+        async with self._database.account(caller) as account:
+            yield PostgresAccountProfiles(account)
 
 
 def _values(content: ProfileContent) -> tuple[object, ...]:

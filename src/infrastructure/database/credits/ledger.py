@@ -18,8 +18,34 @@ from shared.errors import DomainError
 from shared.ids import AccountId
 
 BALANCES: LiteralString = "select * from caller.credit_balances($1, $2)"
-BALANCE_AT: LiteralString = "select * from caller.credit_balance_at($1, $2, $3)"
-ENTRIES: LiteralString = "select * from caller.credit_entries($1, $2, $3, $4, $5, $6, $7)"
+BALANCE_AT: LiteralString = """
+select a.account_id, coalesce(e.balance_after, 0) as credits_available,
+    coalesce(e.held_after, 0) as credits_held
+from public.credit_accounts as a
+left join lateral (
+    select l.balance_after, l.held_after from public.credit_entries as l
+    where l.account_id = a.account_id and l.created_at <= $2
+    order by l.created_at desc, l.position desc
+    limit 1
+) as e on true
+where a.account_id = $1
+"""
+# Entries are in order of time, so times become positions and every page costs the same.
+ENTRIES: LiteralString = """
+select * from public.credit_entries as e
+where e.account_id = $1 and e.position < $2 and ($3::text is null or e.kind = $3)
+    and ($4::timestamptz is null or e.position >= (
+        select s.position from public.credit_entries as s
+        where s.account_id = $1 and s.created_at >= $4 order by s.created_at, s.position limit 1
+    ))
+    and ($5::timestamptz is null or e.position <= (
+        select u.position from public.credit_entries as u
+        where u.account_id = $1 and u.created_at < $5 order by u.created_at desc, u.position desc limit 1
+    ))
+order by e.position desc
+limit $6
+"""
+POSITION_MAX = 2**63 - 1
 
 GRANT: LiteralString = "select * from ledger.grant_credits($1, $2, $3, $4, $5, $6)"
 SPEND: LiteralString = "select * from ledger.spend($1, $2, $3, $4, $5)"
@@ -52,24 +78,17 @@ class PostgresCreditReader(CreditReader):
         )
 
     async def balance_at(self, caller: Caller, at: datetime) -> Balance:
-        (row,) = await self._database.user(caller.claims).call(BALANCE_AT, caller.chosen_account, at)
-        if row["account_id"] is None:
-            raise no_account(caller)
+        (row,) = await self._database.fetch_for(caller, BALANCE_AT, at)
         return Balance(**row)
 
     async def entries(
         self, caller: Caller, only: EntryFilter, *, before: int | None, entries_max: int
     ) -> list[Entry]:
-        rows = await self._database.user(caller.claims).call(
-            ENTRIES, caller.chosen_account, only.kind, only.since, only.until, before, entries_max
+        before = POSITION_MAX if before is None else before
+        rows = await self._database.fetch_for(
+            caller, ENTRIES, before, only.kind, only.since, only.until, entries_max
         )
-        if not rows:
-            raise no_account(caller)
-        return [_entry(row) for row in rows[1:]]  # the first row is the header
-
-
-def _entry(row: Record) -> Entry:
-    return Entry(**{name: row[name] for name in Entry.__struct_fields__})
+        return [Entry(**{name: row[name] for name in Entry.__struct_fields__}) for row in rows]
 
 
 class PostgresLedger(Ledger, LedgerMaintenance):

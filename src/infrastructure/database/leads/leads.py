@@ -3,7 +3,7 @@ from __future__ import annotations  # asyncpg's classes are generic in their stu
 from typing import Any, LiteralString
 
 import msgspec
-from asyncpg import Record
+from asyncpg import Record, UniqueViolationError
 
 from features.analysis.application.ports import AnalysisResults
 from features.analysis.domain.analysis import Analysis, SavedLead
@@ -11,19 +11,88 @@ from features.leads.application.ports import LeadFilter, LeadStore
 from features.leads.domain.comparison import Snapshot, compare
 from features.leads.domain.errors import LeadAlreadyExists
 from features.leads.domain.leads import RESTORABLE_FOR, Lead, LeadAnalysis, LeadDetails, Sort, searchable
+from infrastructure.database.analysis.analyses import LIST as LIST_ANALYSES
 from infrastructure.database.clients import AdminClient, Database
-from shared.caller import Caller, no_account
+from shared.caller import Caller
 from shared.ids import LeadId
-from shared.pagination import Cursor, SortedCursor
+from shared.pagination import LATEST, Cursor, SortedCursor
 
 SAVE: LiteralString = "select lead_id, is_new from leads.save($1, $2)"
-LIST: LiteralString = (
-    "select * from caller.leads($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-)
-GET: LiteralString = "select * from caller.lead($1, $2, $3)"
-HISTORY: LiteralString = "select * from caller.analyses($1, $2, $3, null, null, $4, $5, $6)"
-DELETE: LiteralString = "select * from caller.delete_lead($1, $2, $3)"
-RESTORE: LiteralString = "select * from caller.restore_lead($1, $2, $3, $4)"
+# A parameter that is null sets no condition; $2 is the time within which the leads were deleted.
+FILTER: LiteralString = """
+select * from public.leads
+where account_id = $1
+    and case when $2::interval is null then deleted_at is null else deleted_at > clock_timestamp() - $2 end
+    and ($3::uuid is null or business_profile_id = $3)
+    and ($4::text[] is null or tier = any ($4))
+    and ($5::integer is null or score >= $5)
+    and ($6::integer is null or score <= $6)
+    and ($7::text is null or niche_key = $7)
+    and ($8::text is null or strpos(search_text, $8) > 0)
+    and ($9::text is null or last_analysis_type = $9)
+"""
+
+
+def _sorted_by(column: LiteralString, column_type: LiteralString, direction: LiteralString) -> LiteralString:
+    comparison = "<" if direction == "desc" else ">"
+    return FILTER + (
+        f"    and ($10::{column_type} is null or ({column}, id) {comparison} ($10, $11::uuid))\n"
+        f"order by {column} {direction}, id {direction}\n"
+        "limit $12"
+    )
+
+
+LISTS: dict[Sort, LiteralString] = {
+    "-last_analysed_at": _sorted_by("last_analysed_at", "timestamptz", "desc"),
+    "-score": _sorted_by("score", "bigint", "desc"),
+    "score": _sorted_by("score", "bigint", "asc"),
+    "username": _sorted_by("username", "text", "asc"),
+    "-followers": _sorted_by("followers", "bigint", "desc"),
+}
+FIND: LiteralString = "select * from public.leads where account_id = $1 and id = $2 and deleted_at is null"
+# The last analysis of a lead and the one before it, with the fields that are compared.
+LAST_TWO: LiteralString = """
+select l as lead, s.id, s.lead_id, s.business_profile_id, s.username, s.analysis_type, s.status, s.score,
+    s.tier, s.niche_fit, s.engagement, s.confidence, s.niche, s.is_cached, s.is_simulated, s.user_id,
+    s.scraped_at, s.created_at, jsonb_build_object(
+        'analysis_type', s.analysis_type, 'analysed_at', s.scraped_at,
+        'facts', s.result -> 'facts', 'score', s.result -> 'score') as snapshot
+from public.leads as l
+cross join lateral (
+    select p.*, row_number() over (
+        order by p.id = l.last_analysis_id desc, p.scraped_at desc, p.created_at desc, p.id
+    ) as recency
+    from public.analyses as p
+    where p.account_id = l.account_id and p.lead_id = l.id
+    order by recency
+    limit 2
+) as s
+where l.account_id = $1 and l.id = $2 and l.deleted_at is null
+order by s.recency
+"""
+DELETE: LiteralString = """
+update public.leads
+set deleted_at = statement_timestamp(), updated_at = statement_timestamp(), version = version + 1
+where account_id = $1 and id = $2 and deleted_at is null
+returning id
+"""
+# A separate statement, which sees analyses that were saved while the one above waited for the lead.
+DELETE_ANALYSES: LiteralString = """
+update public.analyses set deleted_at = statement_timestamp() where account_id = $1 and lead_id = $2
+"""
+RESTORABLE: LiteralString = """
+select * from public.leads
+where account_id = $1 and id = $2 and (deleted_at is null or deleted_at > clock_timestamp() - $3::interval)
+for no key update
+"""
+RESTORE: LiteralString = """
+update public.leads set deleted_at = null, updated_at = statement_timestamp(), version = version + 1
+where account_id = $1 and id = $2
+returning *
+"""
+RESTORE_ANALYSES: LiteralString = """
+update public.analyses set deleted_at = null where account_id = $1 and lead_id = $2
+"""
 
 
 class PostgresAnalysisResults(AnalysisResults):
@@ -42,9 +111,10 @@ class PostgresLeads(LeadStore):
     async def list(
         self, caller: Caller, filters: LeadFilter, *, sort: Sort, after: SortedCursor | None, leads_max: int
     ) -> list[Lead]:
-        rows = await self._database.user(caller.claims).call(
-            LIST,
-            caller.chosen_account,
+        rows = await self._database.fetch_for(
+            caller,
+            LISTS[sort],
+            RESTORABLE_FOR if filters.is_deleted else None,
             filters.business_profile_id,
             filters.tiers or None,
             filters.score_min,
@@ -52,54 +122,50 @@ class PostgresLeads(LeadStore):
             filters.niche and searchable(filters.niche),
             filters.words and searchable(filters.words),
             filters.analysis_type,
-            RESTORABLE_FOR if filters.is_deleted else None,
-            sort,
-            after and str(after.value),
+            after and after.value,
             after and after.id,
             leads_max,
         )
-        if not rows:
-            raise no_account(caller)
-        return [_lead(row) for row in rows if row["id"] is not None]
+        return [_lead(row) for row in rows]
 
     async def get(self, caller: Caller, lead_id: LeadId) -> LeadDetails | None:
-        row = await self._one(caller, GET, lead_id)
-        if row["lead"] is None:
+        rows = await self._database.fetch_for(caller, LAST_TWO, lead_id)
+        if not rows:
             return None
-        before, after = _snapshot(row["before"]), _snapshot(row["after"])
+        snapshots = [msgspec.json.decode(row["snapshot"], type=Snapshot) for row in rows]
         return LeadDetails(
-            **msgspec.structs.asdict(_lead(row["lead"])),
-            latest_analysis=LeadAnalysis(**row["latest"]),
-            comparison=compare(before, after) if before and after else None,
+            **msgspec.structs.asdict(_lead(rows[0]["lead"])),
+            latest_analysis=_analysis(rows[0]),
+            comparison=compare(snapshots[1], snapshots[0]) if len(snapshots) > 1 else None,
         )
 
     async def delete(self, caller: Caller, lead_id: LeadId) -> bool:
-        return (await self._one(caller, DELETE, lead_id))["is_deleted"]
+        async with self._database.account(caller) as account:
+            if not await account.fetch(DELETE, lead_id):
+                return False
+            await account.fetch(DELETE_ANALYSES, lead_id)
+            return True
 
     async def restore(self, caller: Caller, lead_id: LeadId) -> Lead | None:
-        row = await self._one(caller, RESTORE, lead_id, RESTORABLE_FOR)
-        if row["outcome"] == "taken":
-            raise LeadAlreadyExists(username=row["lead"]["username"])
-        return _lead(row["lead"]) if row["outcome"] == "done" else None
+        async with self._database.account(caller) as account:
+            rows = await account.fetch(RESTORABLE, lead_id, RESTORABLE_FOR)
+            if rows and rows[0]["deleted_at"] is not None:
+                try:
+                    rows = await account.fetch(RESTORE, lead_id)
+                except UniqueViolationError as error:
+                    raise LeadAlreadyExists(username=rows[0]["username"]) from error
+                await account.fetch(RESTORE_ANALYSES, lead_id)
+            return _lead(rows[0]) if rows else None
 
     async def history(
         self, caller: Caller, lead_id: LeadId, *, after: Cursor | None, analyses_max: int
     ) -> list[LeadAnalysis] | None:
-        at, analysis_id = (after.at, after.id) if after else (None, None)
-        rows = await self._database.user(caller.claims).call(
-            HISTORY, caller.chosen_account, lead_id, at, analysis_id, analyses_max
-        )
-        if not rows:
-            raise no_account(caller)
-        if rows[0]["known_lead"] is None:
-            return None
-        return [LeadAnalysis(**row["entry"]) for row in rows if row["entry"] is not None]
-
-    async def _one(self, caller: Caller, statement: LiteralString, *args: object) -> Record:
-        rows = await self._database.user(caller.claims).call(statement, caller.chosen_account, *args)
-        if not rows:
-            raise no_account(caller)
-        return rows[0]
+        after = after or LATEST
+        async with self._database.account(caller) as account:
+            if not await account.fetch(FIND, lead_id):
+                return None
+            rows = await account.fetch(LIST_ANALYSES, after.at, after.id, lead_id, None, None, analyses_max)
+        return [_analysis(row) for row in rows]
 
 
 def _lead(row: Record) -> Lead:
@@ -107,8 +173,8 @@ def _lead(row: Record) -> Lead:
     return Lead(external_urls=tuple(row["external_urls"]), **{name: row[name] for name in names})
 
 
-def _snapshot(text: str | None) -> Snapshot | None:
-    return None if text is None else msgspec.json.decode(text, type=Snapshot)
+def _analysis(row: Record) -> LeadAnalysis:
+    return LeadAnalysis(**{name: row[name] for name in LeadAnalysis.__struct_fields__})
 
 
 def _json(row: dict[str, Any]) -> str:

@@ -510,71 +510,6 @@ begin
 end;
 $$;
 
-create function caller.credit_balance_at(
-    claims text, chosen uuid, at timestamptz, out account_id uuid, out credits_available bigint,
-    out credits_held bigint
-) language plpgsql set search_path = '' as $$
-declare
-    account uuid := caller.set_claims(claims, chosen);
-begin
-    select a.account_id, coalesce(e.balance_after, 0), coalesce(e.held_after, 0)
-    into account_id, credits_available, credits_held
-    from public.credit_accounts as a
-    left join lateral (
-        select l.balance_after, l.held_after from public.credit_entries as l
-        where l.account_id = account and l.created_at <= credit_balance_at.at
-        order by l.created_at desc, l.position desc
-        limit 1
-    ) as e on true
-    where a.account_id = account;
-end;
-$$;
-
--- Newest first; null means no limit. The first row is a header that exists if the account is visible, so that an
--- empty list and an account of others differ in the same round trip.
-create function caller.credit_entries(
-    claims text, chosen uuid, only_kind text, since timestamptz, until timestamptz,
-    before_position bigint, entries_max integer
-) returns setof public.credit_entries language plpgsql set search_path = '' as $$
-declare
-    account uuid := caller.set_claims(claims, chosen);
-    first_position bigint := 1;
-    last_position bigint := before_position - 1;
-begin
-    if not exists (select from public.credit_accounts as a where a.account_id = account) then
-        return;
-    end if;
-    return next row(account, 0, '', '', '', 0, 0, 0, 0, null, null, null, null)::public.credit_entries;
-    -- Entries are in order of time, so times become positions and every page costs the same.
-    if since is not null then
-        select e.position into first_position from public.credit_entries as e
-        where e.account_id = account and e.created_at >= since
-        order by e.created_at, e.position limit 1;
-    end if;
-    if until is not null then
-        select least(e.position, last_position) into last_position from public.credit_entries as e
-        where e.account_id = account and e.created_at < until
-        order by e.created_at desc, e.position desc limit 1;
-        last_position := coalesce(last_position, 0);
-    end if;
-    if only_kind is null then
-        return query
-        select * from public.credit_entries as e
-        where e.account_id = account and e.position >= first_position
-            and e.position <= coalesce(last_position, 9223372036854775807)
-        order by e.position desc
-        limit entries_max;
-    else
-        return query
-        select * from public.credit_entries as e
-        where e.account_id = account and e.kind = only_kind and e.position >= first_position
-            and e.position <= coalesce(last_position, 9223372036854775807)
-        order by e.position desc
-        limit entries_max;
-    end if;
-end;
-$$;
-
 grant execute on function
     ledger.place_hold(uuid, bigint, text, text, text, uuid),
     ledger.spend(uuid, bigint, text, text, text),
@@ -589,7 +524,5 @@ to service_role;
 
 grant execute on function
     caller.credit_balance(text, uuid),
-    caller.credit_balances(text[], uuid[]),
-    caller.credit_balance_at(text, uuid, timestamptz),
-    caller.credit_entries(text, uuid, text, timestamptz, timestamptz, bigint, integer)
+    caller.credit_balances(text[], uuid[])
 to app_user;

@@ -419,84 +419,24 @@ $$;
 
 -- Reads of callers --------------------------------------------------------------------------------
 
--- A run with the sums over its children.
-create type caller.run_details as (
-    run public.runs,
-    children_credits_held bigint,
-    children_credits_charged bigint
-);
-
-create function caller.with_children(run public.runs) returns caller.run_details
-language plpgsql stable set search_path = '' as $$
-declare
-    details caller.run_details;
-begin
-    select run, coalesce(sum(c.credits_held), 0), coalesce(sum(c.credits_charged), 0)
-    into details
-    from public.runs as c
-    where c.account_id = run.account_id and c.parent_id = run.id;
-    return details;
-end;
-$$;
-
--- No row: the account is not visible. A row without an id: the account has no such run.
-create function caller.run(claims text, chosen uuid, run_id uuid) returns setof caller.run_details
+-- A run with the sums over its children. No row: the account is not visible. A row without an id: the account has
+-- no such run.
+create function caller.run(claims text, chosen uuid, run_id uuid)
+returns table (run public.runs, children_credits_held bigint, children_credits_charged bigint)
 language plpgsql set search_path = '' as $$
 declare
     account uuid := caller.set_claims(claims, chosen);
-    run public.runs;
 begin
     perform from public.accounts as a where a.id = account;
     if not found then
         return;
     end if;
-    select * into run from public.runs as r where r.account_id = account and r.id = run_id;
-    return next caller.with_children(run);
-end;
-$$;
-
--- Newest first, after the cursor if there is one. Children only if their parent is given. Rows as above.
-create function caller.runs(
-    claims text, chosen uuid, only_status text, only_kind text, parent uuid, since_at timestamptz,
-    until_at timestamptz, before_at timestamptz, before_id uuid, runs_max integer
-) returns setof caller.run_details language plpgsql set search_path = '' as $$
-declare
-    account uuid := caller.set_claims(claims, chosen);
-    found_runs public.runs[];
-begin
-    perform from public.accounts as a where a.id = account;
-    if not found then
-        return;
-    end if;
-    since_at := coalesce(since_at, '-infinity');
-    until_at := coalesce(until_at, 'infinity');
-    before_at := coalesce(before_at, 'infinity');
-    before_id := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-    if parent is null then
-        found_runs := array(
-            select r from public.runs as r
-            where r.account_id = account and r.parent_id is null
-                and (r.created_at, r.id) < (before_at, before_id)
-                and r.created_at >= since_at and r.created_at < until_at
-                and (only_status is null or r.status = only_status)
-                and (only_kind is null or r.kind = only_kind)
-            order by r.created_at desc, r.id desc
-            limit runs_max
-        );
-    else
-        found_runs := array(
-            select r from public.runs as r
-            where r.account_id = account and r.parent_id = parent
-                and (r.created_at, r.id) < (before_at, before_id)
-                and r.created_at >= since_at and r.created_at < until_at
-                and (only_status is null or r.status = only_status)
-                and (only_kind is null or r.kind = only_kind)
-            order by r.created_at desc, r.id desc
-            limit runs_max
-        );
-    end if;
-    return next null;  -- the account is visible
-    return query select (caller.with_children(r)).* from unnest(found_runs) as r;
+    select r.* into run from public.runs as r where r.account_id = account and r.id = run_id;
+    select coalesce(sum(c.credits_held), 0), coalesce(sum(c.credits_charged), 0)
+    into children_credits_held, children_credits_charged
+    from public.runs as c
+    where c.account_id = account and c.parent_id = run_id;
+    return next;
 end;
 $$;
 
@@ -509,9 +449,4 @@ grant execute on function
     runs.retry(uuid, uuid, uuid, uuid, uuid, integer)
 to service_role;
 
-grant execute on function
-    caller.with_children(public.runs),
-    caller.run(text, uuid, uuid),
-    caller.runs(
-        text, uuid, text, text, uuid, timestamptz, timestamptz, timestamptz, uuid, integer)
-to app_user;
+grant execute on function caller.run(text, uuid, uuid) to app_user;

@@ -443,81 +443,6 @@ begin
 end;
 $$;
 
--- Reads of callers --------------------------------------------------------------------------------
-
--- No row: the account is not visible.
-create function caller.subscription(claims text, chosen uuid)
-returns table (
-    account_id uuid, plan_in_force text, stripe_customer_id text, plan text, status text, clock text,
-    stripe_subscription_id text, stripe_item_id text, period_start timestamptz, period_end timestamptz,
-    next_plan text, cancels_at timestamptz, monthly_credits bigint, credits_granted bigint,
-    price_cents integer, currency text
-) language plpgsql set search_path = '' as $$
-#variable_conflict use_column
-declare
-    account constant uuid := caller.set_claims(claims, chosen);
-begin
-    return query
-    select a.id, a.plan, c.stripe_customer_id, s.plan, s.status, s.clock, s.stripe_subscription_id,
-        s.stripe_item_id, s.period_start, s.period_end, s.next_plan, s.cancels_at,
-        case when s.renews then p.monthly_credits else 0 end, coalesce(g.credits_granted, 0), p.price_cents,
-        p.currency
-    from public.accounts as a
-    join public.subscriptions as s on s.account_id = a.id and s.ended_at is null
-    join public.plans as p on p.name = s.plan
-    left join public.billing_customers as c on c.account_id = a.id
-    left join public.subscription_periods as g
-        on g.account_id = s.account_id and g.subscription_id = s.id and g.period_start = s.period_start
-    where a.id = account;
-end;
-$$;
-
--- No row: the account is not visible. A row without an id: the account has no such checkout.
-create function caller.checkout(claims text, chosen uuid, checkout uuid)
-returns setof public.checkouts language plpgsql set search_path = '' as $$
-declare
-    account constant uuid := caller.set_claims(claims, chosen);
-begin
-    return query
-    select c.* from public.accounts as a
-    left join public.checkouts as c on c.account_id = a.id and c.id = checkout
-    where a.id = account;
-end;
-$$;
-
--- Newest first, after the cursor if there is one. Rows as above.
-create function caller.invoices(
-    claims text, chosen uuid, before_at timestamptz, before_id uuid, invoices_max integer
-) returns table (
-    id uuid, number text, status text, billing_reason text, due_cents bigint, paid_cents bigint,
-    refunded_cents bigint, currency text, period_start timestamptz, period_end timestamptz, hosted_url text,
-    pdf_url text, created_at timestamptz, paid_at timestamptz
-) language plpgsql set search_path = '' as $$
-#variable_conflict use_column
-declare
-    account constant uuid := caller.set_claims(claims, chosen);
-begin
-    return query
-    select i.id, i.number, i.status, i.billing_reason, i.due_cents, i.paid_cents,
-        coalesce(p.returned_cents, 0), i.currency, i.period_start, i.period_end, i.hosted_url, i.pdf_url,
-        i.created_at, i.paid_at
-    from public.accounts as a
-    left join lateral (
-        select * from public.invoices as n
-        where n.account_id = account
-            and (n.created_at, n.id) < (
-                coalesce(before_at, 'infinity'),
-                coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-        order by n.created_at desc, n.id desc
-        limit invoices_max
-    ) as i on true
-    left join public.payments as p
-        on p.account_id = i.account_id and p.stripe_payment_id = i.stripe_payment_id
-    where a.id = account
-    order by i.created_at desc, i.id desc;
-end;
-$$;
-
 grant execute on function
     billing.period_start(timestamptz, integer),
     billing.period_index(timestamptz, timestamptz),
@@ -533,9 +458,3 @@ grant execute on function
     billing.undo_reversal(text),
     public.get_renewable_subscriptions(integer)
 to service_role;
-
-grant execute on function
-    caller.subscription(text, uuid),
-    caller.checkout(text, uuid, uuid),
-    caller.invoices(text, uuid, timestamptz, uuid, integer)
-to app_user;

@@ -16,15 +16,32 @@ from infrastructure.database.clients import AdminClient, Database
 from infrastructure.database.runs.runs import run_of
 from shared.caller import Caller, no_account
 from shared.ids import AccountId, RunId, UserId
-from shared.pagination import Cursor
+from shared.pagination import LATEST, Cursor
 
 RUN: LiteralString = """
 select (s.run).*, s.children_credits_held, s.children_credits_charged
 from caller.run($1, $2, $3) as s
 """
+# Children only if their parent is given.
 RUNS: LiteralString = """
-select (s.run).*, s.children_credits_held, s.children_credits_charged
-from caller.runs($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as s
+select r.*, c.children_credits_held, c.children_credits_charged
+from (
+    select * from public.runs
+    where account_id = $1 and (created_at, id) < ($2, $3)
+        and case when $4::uuid is null then parent_id is null else parent_id = $4 end
+        and ($5::text is null or status = $5)
+        and ($6::text is null or kind = $6)
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+    order by created_at desc, id desc
+    limit $9
+) as r
+cross join lateral (
+    select coalesce(sum(c.credits_held), 0)::bigint as children_credits_held,
+        coalesce(sum(c.credits_charged), 0)::bigint as children_credits_charged
+    from public.runs as c where c.account_id = r.account_id and c.parent_id = r.id
+) as c
+order by r.created_at desc, r.id desc
 """
 AHEAD_MAX = 1_000  # limits the cost of counting
 # A run that is not admitted yet comes after all runs in the engine's queue.
@@ -81,26 +98,25 @@ class PostgresRunQueries(RunQueryStore):
         rows = await self._database.user(caller.claims).call(RUN, caller.chosen_account, run_id)
         if not rows:
             raise no_account(caller)
-        return _sight(rows[0])
+        return _snapshot(rows[0])
 
     async def list(
         self, caller: Caller, filters: RunFilter, *, after: Cursor | None, runs_max: int
     ) -> list[RunSnapshot]:
-        rows = await self._database.user(caller.claims).call(
+        after = after or LATEST
+        rows = await self._database.fetch_for(
+            caller,
             RUNS,
-            caller.chosen_account,
+            after.at,
+            after.id,
+            filters.parent_id,
             filters.status,
             filters.kind,
-            filters.parent_id,
             filters.since,
             filters.until,
-            after and after.at,
-            after and after.id,
             runs_max,
         )
-        if not rows:
-            raise no_account(caller)
-        return [sight for row in rows if (sight := _sight(row))]
+        return [snapshot for row in rows if (snapshot := _snapshot(row))]
 
 
 class PostgresMeasurements(Measurements):
@@ -148,7 +164,7 @@ class PostgresRetries(RunRetries):
         raise start_refusal(row["result"], row, row["needed"] or row["bound"])
 
 
-def _sight(row: Record) -> RunSnapshot | None:
+def _snapshot(row: Record) -> RunSnapshot | None:
     run = run_of(row)
     if run is None:
         return None

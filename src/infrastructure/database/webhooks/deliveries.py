@@ -10,11 +10,27 @@ from features.webhooks.domain.delivery import Attempt, Delivery, DeliveryId, Del
 from features.webhooks.domain.endpoint import TEST_TYPE, Endpoint
 from features.webhooks.domain.errors import EndpointNotFound
 from infrastructure.database.clients import Database
-from shared.caller import Caller, no_account
-from shared.pagination import Cursor
+from shared.caller import Caller
+from shared.pagination import LATEST, Cursor
 
-GET: LiteralString = "select * from caller.webhook_delivery($1, $2, $3)"
-LIST: LiteralString = "select * from caller.webhook_deliveries($1, $2, $3, $4, $5, $6, $7)"
+GET: LiteralString = """
+select d.*, m.data::text as data, m.created_at as happened_at, array(
+    select t from public.webhook_attempts as t
+    where t.account_id = d.account_id and t.delivery_id = d.id
+    order by t.number desc
+    limit 100
+) as last_attempts
+from public.webhook_deliveries as d
+join public.webhook_messages as m on m.account_id = d.account_id and m.id = d.message_id
+where d.account_id = $1 and d.id = $2
+"""
+LIST: LiteralString = """
+select * from public.webhook_deliveries
+where account_id = $1 and (created_at, id) < ($2, $3)
+    and ($4::uuid is null or endpoint_id = $4) and ($5::text is null or status = $5)
+order by created_at desc, id desc
+limit $6
+"""
 TEST_NOTICE: LiteralString = """
 insert into public.webhook_messages (account_id, id, type, data)
 values ($1, $2, $3, jsonb_build_object('endpoint_id', $4::uuid))
@@ -54,34 +70,25 @@ class PostgresDeliveries(DeliveryStore):
         self._session = database.admin("webhook deliveries")
 
     async def get(self, caller: Caller, delivery_id: DeliveryId) -> DeliveryWithAttempts | None:
-        rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, delivery_id)
+        rows = await self._database.fetch_for(caller, GET, delivery_id)
         if not rows:
-            raise no_account(caller)
-        (row,) = rows
-        if row["delivery"] is None:
             return None
-        delivery = _delivery(row["delivery"])
+        (row,) = rows
+        delivery = _delivery(row)
         return DeliveryWithAttempts(
             delivery=delivery,
             body=msgspec.Raw(notice_body(delivery.type, row["happened_at"], row["data"])),
-            attempts=tuple(_attempt(attempt) for attempt in row["attempts"]),
+            attempts=tuple(_attempt(attempt) for attempt in row["last_attempts"]),
         )
 
     async def list(
         self, caller: Caller, only: DeliveryFilter, *, after: Cursor | None, deliveries_max: int
     ) -> list[Delivery]:
-        rows = await self._database.user(caller.claims).call(
-            LIST,
-            caller.chosen_account,
-            only.endpoint_id,
-            only.status,
-            after and after.at,
-            after and after.id,
-            deliveries_max,
+        after = after or LATEST
+        rows = await self._database.fetch_for(
+            caller, LIST, after.at, after.id, only.endpoint_id, only.status, deliveries_max
         )
-        if not rows:
-            raise no_account(caller)
-        return [_delivery(row) for row in rows if row["id"] is not None]
+        return [_delivery(row) for row in rows]
 
     async def test(self, endpoint: Endpoint, message_id: UUID) -> Delivery:
         async with self._session.transaction():

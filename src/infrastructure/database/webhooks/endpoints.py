@@ -7,12 +7,17 @@ from features.webhooks.application.ports import EndpointStore
 from features.webhooks.domain.endpoint import ENDPOINTS_MAX, Endpoint, EndpointContent, EndpointId
 from features.webhooks.domain.errors import TooManyEndpoints
 from infrastructure.database.clients import Database
-from shared.caller import AccountNotFound, Caller, no_account
+from shared.caller import AccountNotFound, Caller
 from shared.ids import AccountId
-from shared.pagination import Cursor
+from shared.pagination import LATEST, Cursor
 
-GET: LiteralString = "select * from caller.webhook_endpoint($1, $2, $3)"
-LIST: LiteralString = "select * from caller.webhook_endpoints($1, $2, $3, $4, $5)"
+GET: LiteralString = "select * from public.webhook_endpoints where account_id = $1 and id = $2"
+LIST: LiteralString = """
+select * from public.webhook_endpoints
+where account_id = $1 and (created_at, id) < ($2, $3)
+order by created_at desc, id desc
+limit $4
+"""
 ADD: LiteralString = """
 select a.outcome, (a.endpoint).* from webhooks.add_endpoint($1, $2, $3, $4, $5, $6, $7, $8) as a
 """
@@ -54,15 +59,13 @@ class PostgresEndpoints(EndpointStore):
         self._session = database.admin("webhook endpoints")
 
     async def get(self, caller: Caller, endpoint_id: EndpointId) -> Endpoint | None:
-        rows = await self._database.user(caller.claims).call(GET, caller.chosen_account, endpoint_id)
-        found = _visible(caller, rows)
-        return found[0] if found else None
+        rows = await self._database.fetch_for(caller, GET, endpoint_id)
+        return _endpoint(rows[0]) if rows else None
 
     async def list(self, caller: Caller, *, after: Cursor | None, endpoints_max: int) -> list[Endpoint]:
-        rows = await self._database.user(caller.claims).call(
-            LIST, caller.chosen_account, after and after.at, after and after.id, endpoints_max
-        )
-        return _visible(caller, rows)
+        after = after or LATEST
+        rows = await self._database.fetch_for(caller, LIST, after.at, after.id, endpoints_max)
+        return [_endpoint(row) for row in rows]
 
     async def add(
         self,
@@ -111,15 +114,6 @@ class PostgresEndpoints(EndpointStore):
     async def _updated(self, statement: LiteralString, endpoint: Endpoint, *args: object) -> Endpoint | None:
         rows = await self._session.fetch(statement, endpoint.account_id, endpoint.id, *args)
         return _endpoint(rows[0]) if rows else None
-
-
-def _visible(caller: Caller, rows: list[Record]) -> list[Endpoint]:
-    """The query returns one empty row for an account without endpoints, and none for an account that the
-    caller cannot see.
-    """
-    if not rows:
-        raise no_account(caller)
-    return [_endpoint(row) for row in rows if row["id"] is not None]
 
 
 def _endpoint(row: Record) -> Endpoint:

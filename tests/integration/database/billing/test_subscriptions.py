@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from features.billing.domain.errors import PriceUnknown
-from features.billing.domain.results import renewal_reference, upgrade_reference
+from features.billing.domain.results import renewal_reference
 from tests.support.stripe_snapshots import changed, subscription
 
 
@@ -73,9 +73,9 @@ async def test_upgrade_within_the_period_grants_the_difference_once(repository, 
 
     assert (upgraded.credits_granted, again.credits_granted) == (1250, 0)
     assert await balance_of(owner, tenant.account_id) == 1500
-    assert upgrade_reference(applied.subscription_id, snapshot.period_start, "pro") in await references_of(
-        owner, tenant.account_id
-    )
+    renewal = renewal_reference(applied.subscription_id, snapshot.period_start)
+    upgrade = renewal.replace("renewal:", "upgrade:") + ":pro"
+    assert upgrade in await references_of(owner, tenant.account_id)
 
 
 async def test_downgrade_and_upgrade_within_a_period_grant_nothing_more(repository, owner, tenant, prices):

@@ -7,6 +7,7 @@ import pytest
 from features.analysis.application.ports import AnalysisFilter
 from features.leads.application.ports import LeadFilter
 from features.leads.domain.leads import SORTS
+from infrastructure.database.leads.leads import LISTS
 from shared.caller import AccountNotChosen, AccountNotFound
 from shared.ids import LeadId, RunId
 from shared.pagination import SortedCursor
@@ -153,10 +154,9 @@ async def test_a_page_of_many_reads_no_more_than_a_page(owner, results, tenant, 
     )
     await owner.execute("analyze leads")
     before = await reads(owner)
+    await owner.execute("select set_config('request.jwt.claims', $1, true)", tenant.claims)
     await owner.execute("set local role app_user")
-    found = await owner.fetch(
-        f"select * from caller.leads($1, null, {'null, ' * 8}$2, null, null, 50)", *(tenant.claims, sort)
-    )
+    found = await owner.fetch(LISTS[sort], tenant.account_id, *[None] * 10, 50)
     await owner.execute("reset role")
     after = await reads(owner)
     await transaction.rollback()

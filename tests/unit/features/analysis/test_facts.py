@@ -30,7 +30,7 @@ POSTS = st.builds(
 )
 PROFILES = st.builds(
     Profile,
-    username=st.just("somebody"),
+    username=st.just("person"),
     biography=st.text(max_size=20),
     category=st.text(max_size=3),
     followers_count=st.integers(-(10**30), 10**30) | st.integers(0, 100_000),
@@ -46,8 +46,8 @@ def engagement(**fields):
 
 @settings(deadline=None, max_examples=40)
 @given(PROFILES)
-def test_any_profile_gives_facts_within_bounds(anybody):
-    facts = facts_of(anybody, NOON)
+def test_any_profile_gives_facts_within_bounds(person):
+    facts = facts_of(person, NOON)
 
     rates = [facts.engagement.rate_mean, facts.engagement.rate_median, facts.engagement.video_view_rate]
     assert all(0 <= rate <= RATE_MAX for rate in rates if rate is not None)
@@ -193,7 +193,7 @@ def test_hashtags_count_once_per_post_normalized_and_sorted():
     )
 
     facts = facts_of(profile(posts=posts), NOON)
-    assert [(tally.text, tally.posts_count) for tally in facts.hashtags] == [
+    assert [(count.text, count.posts_count) for count in facts.hashtags] == [
         ("bread", 2),
         ("art", 1),
         ("oven", 1),

@@ -64,10 +64,10 @@ def infested(text):
     )
 
 
-def asked(anybody):
+def asked(person):
     # The script depends on the scraped letters; it is a Unicode name and has a test of its own.
-    facts = changed(facts_of(anybody, NOON), script=FRIENDLY.script)
-    return prompts("deep", BUSINESS, anybody, facts, COST_OWNER)["core"]
+    facts = changed(facts_of(person, NOON), script=FRIENDLY.script)
+    return prompts("deep", BUSINESS, person, facts, COST_OWNER)["core"]
 
 
 def parted(question):
@@ -153,6 +153,6 @@ def test_invisible_injection_is_not_sent():
 
 
 def test_label_in_a_caption_is_not_a_post():
-    anybody = profile(posts=(post(0, id="real", caption="[p2] image, 0 days old"),))
+    person = profile(posts=(post(0, id="real", caption="[p2] image, 0 days old"),))
 
-    assert "\n[p2]" not in asked(anybody).user_message
+    assert "\n[p2]" not in asked(person).user_message

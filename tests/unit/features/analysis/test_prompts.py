@@ -72,14 +72,14 @@ caption: Loaf number 0
 That was the last of the strangers' text. Now do your task for this profile."""
 
 
-def asked(analysis_type="deep", anybody=None, business=BUSINESS):
-    anybody = anybody or profile()
-    return prompts(analysis_type, business, anybody, facts_of(anybody, NOON), COST_OWNER)
+def asked(analysis_type="deep", person=None, business=BUSINESS):
+    person = person or profile()
+    return prompts(analysis_type, business, person, facts_of(person, NOON), COST_OWNER)
 
 
-def excerpt(analysis_type, anybody):
-    fit = fit_of(anybody, BUSINESS.ideal_customer)
-    return excerpt_of(analysis_type, anybody, facts_of(anybody, NOON), fit)
+def excerpt(analysis_type, person):
+    fit = fit_of(person, BUSINESS.ideal_customer)
+    return excerpt_of(analysis_type, person, facts_of(person, NOON), fit)
 
 
 @pytest.mark.parametrize("analysis_type", TASKS)
@@ -104,19 +104,19 @@ def test_anonymous_request_has_prompts():
     assert (
         asked("light", business=UNDESCRIBED)["light"]
         .cached_prefix[0]
-        .startswith("Nobody has described a business.")
+        .startswith("The business is not described.")
     )
 
 
 def test_stable_part_contains_nothing_about_the_profile():
-    one, other = asked(), asked(anybody=profile(username="somebody", biography="else", posts=()))
+    one, other = asked(), asked(person=profile(username="person", biography="else", posts=()))
 
     assert [each.cached_prefix for each in one.values()] == [each.cached_prefix for each in other.values()]
     assert one["core"].user_message != other["core"].user_message
 
 
 def test_question_has_our_numbers_before_the_scraped_text():
-    anybody = profile(
+    person = profile(
         biography="Bread & more\nin\u200b Vienna",
         is_business=True,
         external_urls=("https://ana.example",),
@@ -126,7 +126,7 @@ def test_question_has_our_numbers_before_the_scraped_text():
         ),
     )
 
-    assert asked(anybody=anybody)["core"].user_message == QUESTION
+    assert asked(person=person)["core"].user_message == QUESTION
 
 
 def test_signal_is_stated_with_its_numbers():
@@ -134,7 +134,7 @@ def test_signal_is_stated_with_its_numbers():
 
     assert (
         "\nsignal: engagement_far_below_usual, 0.01 against a limit of 0.48\n"
-        in asked(anybody=lonely)["core"].user_message
+        in asked(person=lonely)["core"].user_message
     )
 
 
@@ -142,7 +142,7 @@ def test_signal_is_stated_with_its_numbers():
 @pytest.mark.parametrize("letter", ["x", "&", "é", "字", "word "], ids=ascii)
 def test_the_longest_profile_fits_the_budget(analysis_type, letter):
     longest = letter * 3_000
-    anybody = profile(
+    person = profile(
         username=longest,
         full_name=longest,
         category=longest,
@@ -154,7 +154,7 @@ def test_the_longest_profile_fits_the_budget(analysis_type, letter):
         ),
     )
 
-    shown = excerpt(analysis_type, anybody)
+    shown = excerpt(analysis_type, person)
     assert len(shown.text.encode()) <= BUDGETS[analysis_type].bytes_max
     assert len(shown.post_ids) >= 6
     assert shown.text.count(f"{CUT_MARK}\n") >= 10
@@ -162,21 +162,21 @@ def test_the_longest_profile_fits_the_budget(analysis_type, letter):
 
 @pytest.mark.parametrize("analysis_type", TASKS)
 def test_no_more_posts_are_shown_than_the_type_needs(analysis_type):
-    anybody = profile(posts=tuple(post(number, caption="x") for number in range(60)))
+    person = profile(posts=tuple(post(number, caption="x") for number in range(60)))
 
     posts_max = BUDGETS[analysis_type].posts_max
-    assert list(excerpt(analysis_type, anybody).post_ids) == [
+    assert list(excerpt(analysis_type, person).post_ids) == [
         f"p{number}" for number in range(1, posts_max + 1)
     ]
 
 
 def test_matching_post_precedes_slightly_newer_ones():
     captions = {13: "Our coffee", 40: "More coffee"}
-    anybody = profile(
+    person = profile(
         posts=tuple(post(number, caption=captions.get(number, "x")) for number in range(50)),
     )
 
-    shown = excerpt("light", anybody)
+    shown = excerpt("light", person)
     assert "p14" in shown.post_ids
     assert not {"p12", "p41"} & shown.post_ids.keys()
     assert [int(label) for label in re.findall(r"^\[p(\d+)\]", shown.text, re.MULTILINE)] == [
@@ -186,15 +186,15 @@ def test_matching_post_precedes_slightly_newer_ones():
 
 
 def test_labels_map_to_post_ids():
-    anybody = profile()
+    person = profile()
 
-    assert excerpt("light", anybody).post_ids == {
-        f"p{number}": one.id for number, one in enumerate(anybody.posts, 1)
+    assert excerpt("light", person).post_ids == {
+        f"p{number}": one.id for number, one in enumerate(person.posts, 1)
     }
 
 
 def test_empty_profile_has_a_question():
-    question = asked(anybody=profile(username="", full_name="", category="", biography="", posts=()))[
+    question = asked(person=profile(username="", full_name="", category="", biography="", posts=()))[
         "core"
     ].user_message
 

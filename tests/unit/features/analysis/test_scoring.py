@@ -55,7 +55,7 @@ def shares(facts=FACTS, fit=FIT):
 
 
 @st.composite
-def anybody(draw):
+def facts_and_fits(draw):
     rates = st.none() | st.floats(0, 1_000)
     facts = changed(
         FACTS,
@@ -87,9 +87,9 @@ TYPES = st.sampled_from([*WEIGHTS])
 
 
 @settings(deadline=None, max_examples=30)
-@given(TYPES, anybody(), OPINIONS)
-def test_score_is_the_sum_of_its_components_and_between_0_and_100(analysis_type, somebody, opinion):
-    made = score(analysis_type, *somebody, **opinion)
+@given(TYPES, facts_and_fits(), OPINIONS)
+def test_score_is_the_sum_of_its_components_and_between_0_and_100(analysis_type, person, opinion):
+    made = score(analysis_type, *person, **opinion)
 
     assert made.total == sum(component.points for component in made.components)
     assert all(0 <= component.points <= component.points_max for component in made.components)
@@ -102,9 +102,9 @@ def test_score_is_the_sum_of_its_components_and_between_0_and_100(analysis_type,
 
 
 @settings(deadline=None, max_examples=30)
-@given(TYPES, anybody(), OPINIONS, st.floats(0, 100), st.floats(0, 100))
-def test_more_engagement_never_lowers_a_score(analysis_type, somebody, opinion, one, other):
-    facts, fit = somebody
+@given(TYPES, facts_and_fits(), OPINIONS, st.floats(0, 100), st.floats(0, 100))
+def test_more_engagement_never_lowers_a_score(analysis_type, person, opinion, one, other):
+    facts, fit = person
     low, high = (
         score(
             analysis_type,
@@ -121,15 +121,15 @@ def test_more_engagement_never_lowers_a_score(analysis_type, somebody, opinion, 
 @settings(deadline=None, max_examples=30)
 @given(
     TYPES,
-    anybody(),
+    facts_and_fits(),
     OPINIONS,
     PERCENT,
     PERCENT,
     st.sampled_from(["overall", "niche_fit", "engagement_quality"]),
 )
-def test_a_better_opinion_never_lowers_a_score(analysis_type, somebody, opinion, one, other, name):
+def test_a_better_opinion_never_lowers_a_score(analysis_type, person, opinion, one, other, name):
     low, high = (
-        score(analysis_type, *somebody, **{**opinion, name: value}).total for value in sorted((one, other))
+        score(analysis_type, *person, **{**opinion, name: value}).total for value in sorted((one, other))
     )
 
     assert low <= high

@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from features.billing.application.catalog import Catalog
-from features.billing.domain.payment_errors import (
+from features.billing.domain.errors import (
     AlreadySubscribed,
     CheckoutNotFound,
     NoSubscription,

@@ -4,11 +4,11 @@ import uuid
 
 import pytest
 
-from features.billing.domain.errors import PaymentFailed
-from features.billing.domain.payment_errors import (
+from features.billing.domain.errors import (
     AlreadyCancelled,
     NoSubscription,
     NothingToResume,
+    PaymentFailed,
     PreviewExpired,
 )
 from tests.fakes.billing import ACCOUNT, FakeBilling

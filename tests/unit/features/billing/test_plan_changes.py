@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from features.billing.domain.catalog import Offer, Plan
-from features.billing.domain.payment_errors import PaymentOverdue, PreviewExpired
+from features.billing.domain.errors import PaymentOverdue, PreviewExpired
 from features.billing.domain.plan_changes import (
     PREVIEW_LASTS,
     asked_at,

@@ -51,7 +51,7 @@ class Business(msgspec.Struct, frozen=True, kw_only=True):
 # For a visitor without a business profile.
 UNDESCRIBED = Business(
     prompt_prefix="""\
-Nobody has described a business. Judge the profile as a lead for a small brand that looks for trustworthy
+The business is not described. Judge the profile as a lead for a small brand that looks for trustworthy
 partners with a real audience, whatever it sells.
 """
 )
