@@ -77,7 +77,7 @@ def _litestar(application: Application) -> Litestar:
     dependencies = {
         **application.dependencies,
         "health": application.health,
-        "counted_refusals": failure_limit,
+        "failure_limit": failure_limit,
         # Counted in this process, because readiness must not depend on the shared rate limit store.
         "readiness_limits": FailureRateLimit(application.poll_limits, settings.proxy_hops),
     }

@@ -90,30 +90,41 @@ def _application(resources: Resources, parts: list[ApiParts]) -> Application:
 
 
 def _infrastructure_checks(resources: Resources, windows: WindowStore) -> dict[str, HealthCheck]:
-    settings, secrets, providers = resources.runtime.settings, resources.runtime.secrets, resources.providers
+    settings = resources.runtime.settings
+    return {
+        **_database_checks(resources),
+        "rate_limits": HealthCheck(
+            "local" if settings.embedded_database or settings.rate_limit_store == "memory" else "real",
+            partial(check_rate_limits, windows),
+        ),
+        **_service_checks(resources),
+        **provider_health_checks(settings, resources.providers.gateway),
+    }
+
+
+def _database_checks(resources: Resources) -> dict[str, HealthCheck]:
     migrations = read_migrations(slice_folders=migration_folders(resources.slices))
     database = DatabaseHealthChecks(resources.database, migrations)
-    mode: Mode = "local" if settings.embedded_database else "real"
-    store_modes: dict[str, Mode] = {"postgres": mode, "memory": "local"}
-    checks: dict[str, HealthCheck] = {
+    mode: Mode = "local" if resources.runtime.settings.embedded_database else "real"
+    return {
         "database": HealthCheck(mode, database.version),
         "migrations": HealthCheck(mode, partial(check_migrations, database)),
         "role_separation": HealthCheck(mode, partial(check_roles, database)),
-        "rate_limits": HealthCheck(
-            store_modes.get(settings.rate_limit_store, "real"), partial(check_rate_limits, windows)
-        ),
+        "engine": HealthCheck(mode, partial(check_engine, database, resources.engine)),
+    }
+
+
+def _service_checks(resources: Resources) -> dict[str, HealthCheck]:
+    settings, secrets = resources.runtime.settings, resources.runtime.secrets
+    dsn, hosts = settings.sentry_dsn, settings.plaintext_hosts
+    checks = {
         "object_store": HealthCheck(
             "real" if settings.object_store_bucket else "local",
-            partial(check_object_store, providers.objects),
+            partial(check_object_store, resources.providers.objects),
         ),
         "secrets": HealthCheck("real" if secrets else "local", partial(check_secrets, secrets)),
-        "sentry": HealthCheck(
-            "real" if settings.sentry_dsn else "local", partial(check_sentry, settings.sentry_dsn)
-        ),
-        "engine": HealthCheck(mode, partial(check_engine, database, resources.engine)),
-        **provider_health_checks(settings, providers.gateway),
+        "sentry": HealthCheck("real" if dsn else "local", partial(check_sentry, dsn)),
     }
-    if settings.plaintext_hosts:
-        hosts = partial(check_plaintext_hosts, settings.plaintext_hosts)
-        checks["plaintext_hosts"] = HealthCheck("real", hosts)
+    if hosts:
+        checks["plaintext_hosts"] = HealthCheck("real", partial(check_plaintext_hosts, hosts))
     return checks

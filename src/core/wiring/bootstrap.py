@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.engine.schema import migrate_engine
+from core.settings.rotation import RotatingSettings
 from core.settings.settings import SECRETS, InvalidSettings, Lookup, Settings, read_settings
 from infrastructure.database.clients import Database, connect
 from infrastructure.database.costs.price_file import load_prices, read_price_list
@@ -34,6 +35,9 @@ class Runtime:
     lookup: Lookup
     secrets: AwsSecrets | None
     report_step: Callable[[str], None] = ignore_step
+
+    def rotating_settings(self) -> RotatingSettings:
+        return RotatingSettings(self.settings, self.lookup if self.secrets is not None else None)
 
 
 def read_runtime(environ: Mapping[str, str]) -> Runtime:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from core.cron.job_runner import JobRunner
 from core.engine.configuration import EngineDatabase
@@ -41,19 +42,9 @@ def engine_config(
     settings, database = resources.runtime.settings, resources.database
     queues = queues_of(resources.slices) if queues is None else queues
     jobs = JobRunner(resources.jobs, parts.job_handlers, PostgresCron(database.admin("cron")))
-    pools_transactions = settings.database_pooler == "transaction"
-
-    @asynccontextmanager
-    async def open_registry() -> AsyncGenerator[WorkerRegistry]:
-        async def admin_url() -> str:
-            return (await current_addresses(resources.runtime, resources.addresses)).admin
-
-        async with open_pool(admin_url, size_max=1, statement_cache=not pools_transactions) as pool:
-            yield PostgresWorkerRegistry(AdminClient(pool, "worker registry"))
-
     return EngineConfig(
-        database=EngineDatabase(resources.addresses.admin, pools_transactions),
-        open_registry=open_registry,
+        database=EngineDatabase(resources.addresses.admin, settings.database_pooler == "transaction"),
+        open_registry=partial(_open_registry, resources),
         executions=PostgresRuns(database.admin("runs")),
         workflows=parts.workflows,
         queues=queues,
@@ -63,3 +54,13 @@ def engine_config(
         # ``scheduling.claim`` enqueues under this name.
         system_workflows=(SystemWorkflow("cron_job", jobs.run),),
     )
+
+
+@asynccontextmanager
+async def _open_registry(resources: Resources) -> AsyncGenerator[WorkerRegistry]:
+    async def admin_url() -> str:
+        return (await current_addresses(resources.runtime, resources.addresses)).admin
+
+    statement_cache = resources.runtime.settings.database_pooler != "transaction"
+    async with open_pool(admin_url, size_max=1, statement_cache=statement_cache) as pool:
+        yield PostgresWorkerRegistry(AdminClient(pool, "worker registry"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.processes.listen_address import ListenAddress
 from core.wiring.bootstrap import Runtime
-from core.wiring.providers import ProviderEndpoints
+from core.wiring.provider_endpoints import ProviderEndpoints
 from features.billing.application.ports import StripeReader, SubscriptionLocks
 from infrastructure.database.billing.subscription_locks import LeasedSubscriptionLocks
 from infrastructure.database.clients import Database
@@ -31,32 +31,32 @@ class Payments:
 async def open_payments(
     runtime: Runtime, database: Database, simulators: Simulators, listen_address: ListenAddress
 ) -> AsyncGenerator[Payments]:
-    where = _stripe(ProviderEndpoints(runtime, simulators), listen_address)
-    api = StripeApi(where)
+    resolver = _stripe(ProviderEndpoints(runtime, simulators), listen_address)
+    api = StripeApi(resolver)
     slots = PostgresSemaphore(database, jitter=min)  # a user waits, so poll at the shortest interval
     try:
-        yield Payments(api, None if where is None else StripeQueries(api), LeasedSubscriptionLocks(slots))
+        yield Payments(api, None if resolver is None else StripeQueries(api), LeasedSubscriptionLocks(slots))
     finally:
         await api.close()
 
 
-def _stripe(outside: ProviderEndpoints, listen_address: ListenAddress) -> EndpointResolver | None:
-    where = outside.where("stripe")
-    return (
-        _registered(where, listen_address) if where is not None and outside.is_simulated("stripe") else where
-    )
+def _stripe(endpoints: ProviderEndpoints, listen_address: ListenAddress) -> EndpointResolver | None:
+    resolver = endpoints.resolver("stripe")
+    if resolver is None or not endpoints.is_simulated("stripe"):
+        return resolver
+    return _registered(resolver, listen_address)
 
 
-def _registered(where: EndpointResolver, listen_address: ListenAddress) -> EndpointResolver:
+def _registered(resolver: EndpointResolver, listen_address: ListenAddress) -> EndpointResolver:
     """Registers our webhook URL with the simulator before the first call, so that no event is lost. Stripe
     itself has the URL from its dashboard.
     """
     registration = Registration()
 
     async def registered() -> ProviderEndpoint:
-        access = await where()
+        endpoint = await resolver()
         if listen_address.address is not None:
-            await registration.ensure(access.url, listen_address.address + EVENTS_PATH)
-        return access
+            await registration.ensure(endpoint.url, listen_address.address + EVENTS_PATH)
+        return endpoint
 
     return registered

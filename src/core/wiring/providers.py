@@ -1,7 +1,6 @@
 """Models, scrapers and the object store: adapters with the endpoints of real providers or simulators."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -10,15 +9,16 @@ from functools import partial
 
 from core.api.health import HealthCheck, Mode
 from core.api.health_checks import check_models, check_provider
-from core.settings.providers import MODELS, PAYMENTS, PROVIDERS, ProviderSettings
-from core.settings.settings import InvalidSettings, Settings, read_settings
+from core.settings.providers import MODELS, PAYMENTS, PROVIDERS
+from core.settings.settings import InvalidSettings, Settings
 from core.wiring.bootstrap import Runtime
 from core.wiring.cost_recorders import CostRecorders
+from core.wiring.provider_endpoints import ProviderEndpoints
 from features.analysis.application.ports import ProfileSource
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.cloudflare import CloudflareGateway
 from infrastructure.ai.gateway import Gateway
-from infrastructure.ai.model_catalog import ModelCatalogInvalid, read_model_catalog
+from infrastructure.ai.model_catalog import ModelCatalog, ModelCatalogInvalid, read_model_catalog
 from infrastructure.ai.providers.anthropic import AnthropicModels
 from infrastructure.ai.providers.base import ModelProvider
 from infrastructure.ai.providers.openai import OpenAIModels
@@ -31,7 +31,6 @@ from infrastructure.object_store.local import LocalObjectStore
 from infrastructure.object_store.port import ObjectStore
 from infrastructure.object_store.profile_cache import CachedProfiles
 from infrastructure.object_store.s3 import S3Endpoint, S3ObjectStore
-from infrastructure.provider_endpoint import EndpointResolver, ProviderEndpoint
 from infrastructure.scraping.apify import ApifyLimits, ApifyProfiles
 from infrastructure.scraping.failover import FailoverProfiles
 from infrastructure.scraping.scraper_api import ScraperApiProfiles
@@ -39,56 +38,6 @@ from shared.clock import utc_now
 from simulators.supervisor import Simulators
 
 HOUR_S = 3_600
-REMEMBERED_FOR_S = 10.0
-SIMULATED_KEY = "simulated"  # only simulators accept it
-# Paths below the simulators' address.
-PATHS = {
-    "openai": "/openai/v1",
-    "anthropic": "/anthropic",
-    "apify": "/apify",
-    "scraperapi": "/scraperapi",
-    "stripe": "/stripe",
-}
-
-
-class ProviderEndpoints:
-    def __init__(self, runtime: Runtime, simulators: Simulators) -> None:
-        self._runtime = runtime
-        self._simulators = simulators
-        self._providers = runtime.settings.providers
-        self._read_at_s = time.monotonic()
-
-    def where(self, provider: str) -> EndpointResolver | None:
-        """Returns None if the provider is neither configured nor simulated."""
-        if provider in self._providers.real:
-
-            async def real() -> ProviderEndpoint:
-                providers = await self._current()
-                return ProviderEndpoint(providers.addresses.get(provider, ""), providers.keys[provider])
-
-            return real
-        if provider not in self._providers.simulated or self._runtime.settings.environment == "production":
-            return None
-
-        async def simulated() -> ProviderEndpoint:
-            address = await self._simulators.address()
-            return ProviderEndpoint(address + PATHS[provider], SIMULATED_KEY, is_simulated=True)
-
-        return simulated
-
-    def is_simulated(self, provider: str) -> bool:
-        return provider in self._providers.simulated
-
-    async def _current(self) -> ProviderSettings:
-        """Reads the settings from the secrets manager again, because a key may have been rotated. If a
-        provider's key was removed, the previous settings stay in use until the process ends.
-        """
-        if self._runtime.secrets is not None and time.monotonic() - self._read_at_s > REMEMBERED_FOR_S:
-            self._read_at_s = time.monotonic()
-            current = (await asyncio.to_thread(read_settings, self._runtime.lookup)).providers
-            if self._providers.real <= current.real:
-                self._providers = current
-        return self._providers
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +54,17 @@ class Providers:
 
 @asynccontextmanager
 async def open_providers(
-    runtime: Runtime, database: Database, books: CostRecorders, simulators: Simulators
+    runtime: Runtime, database: Database, recorders: CostRecorders, simulators: Simulators
 ) -> AsyncGenerator[Providers]:
-    outside = ProviderEndpoints(runtime, simulators)
+    endpoints = ProviderEndpoints(runtime, simulators)
     async with AsyncExitStack() as stack:
         objects = _objects(runtime.settings)
         stack.push_async_callback(objects.close)
-        apify = _apify(runtime.settings, outside, database, books)
-        source = _source(apify, outside, books, stack)
-        known = CachedProfiles(objects, takes_simulated=outside.is_simulated("apify"))
-        profiles = ProfileReader(source, known, ProfileCacheMetrics(books.points), utc_now)
-        gateway = _gateway(runtime.settings, outside, database, books, stack)
+        apify = _apify(runtime.settings, endpoints, database, recorders)
+        source = _source(apify, endpoints, recorders, stack)
+        cache = CachedProfiles(objects, takes_simulated=endpoints.is_simulated("apify"))
+        profiles = ProfileReader(source, cache, ProfileCacheMetrics(recorders.points), utc_now)
+        gateway = _gateway(runtime.settings, endpoints, database, recorders, stack)
         preparations = (gateway.prepare,) if apify is None else (gateway.prepare, apify.prepare)
         yield Providers(gateway, profiles, objects, preparations)
 
@@ -134,84 +83,101 @@ def _objects(settings: Settings) -> ObjectStore:
 
 
 def _source(
-    first: ApifyProfiles | None, outside: ProviderEndpoints, books: CostRecorders, stack: AsyncExitStack
+    first: ApifyProfiles | None, endpoints: ProviderEndpoints, recorders: CostRecorders, stack: AsyncExitStack
 ) -> ProfileSource:
     """Apify, with ScraperAPI as the fallback if Apify fails or is not configured."""
-    scraper_api = outside.where("scraperapi")
+    scraper_api = endpoints.resolver("scraperapi")
     second = None
     if scraper_api is not None:
-        second = ScraperApiProfiles(scraper_api, books.costs, now=utc_now)
+        second = ScraperApiProfiles(scraper_api, recorders.costs, now=utc_now)
         stack.push_async_callback(second.close)
     if first is None:
-        assert second is not None, "settings demand one of the two"
+        assert second is not None, "the settings require one of the two"
         return second
     return first if second is None else FailoverProfiles(first, second)
 
 
 def _apify(
     settings: Settings,
-    outside: ProviderEndpoints,
+    endpoints: ProviderEndpoints,
     database: Database,
-    books: CostRecorders,
+    recorders: CostRecorders,
 ) -> ApifyProfiles | None:
-    where = outside.where("apify")
-    if where is None:
+    resolver = endpoints.resolver("apify")
+    if resolver is None:
         return None
     slots = PostgresSemaphore(database)
     limits = ApifyLimits(
         concurrent_max=settings.providers.scrapes_max,
         usd_max=Decimal(settings.providers.scrape_cents_max) / 100,
     )
-    return ApifyProfiles(where, slots, books.costs, now=utc_now, limits=limits)
+    return ApifyProfiles(resolver, slots, recorders.costs, now=utc_now, limits=limits)
 
 
 def _gateway(
     settings: Settings,
-    outside: ProviderEndpoints,
+    endpoints: ProviderEndpoints,
     database: Database,
-    books: CostRecorders,
+    recorders: CostRecorders,
     stack: AsyncExitStack,
 ) -> Gateway:
-    chosen = settings.providers
-    front = _front(settings)
-    openai, anthropic = outside.where("openai"), outside.where("anthropic")
-    providers: dict[str, ModelProvider] = {}
-    embeddings: dict[str, OpenAIEmbeddings] = {}
-    if openai is not None:
-        providers["openai"] = OpenAIModels(openai, front)
-        embeddings["openai"] = OpenAIEmbeddings(openai, front)
-        stack.push_async_callback(embeddings["openai"].close)
-    if anthropic is not None:
-        providers["anthropic"] = AnthropicModels(anthropic, front)
-    answers = None
-    if chosen.completion_cache_h:
-        answers = PostgresCompletionCache(database, remembered_for_s=chosen.completion_cache_h * HOUR_S)
-    try:
-        catalog = read_model_catalog(chosen.models, providers=providers)
-    except ModelCatalogInvalid as error:
-        raise InvalidSettings(settings.environment, [f"OSLIRA_MODELS: {error}"]) from None
+    cloudflare = _cloudflare(settings)
+    providers = _models(endpoints, cloudflare)
     gateway = Gateway(
-        catalog=catalog,
+        catalog=_catalog(settings, providers),
         providers=providers,
-        embedding_providers=embeddings,
-        costs=books.costs,
-        completions=answers,
-        takes_simulated=outside.is_simulated("openai"),
-        slots_max=chosen.model_calls_max,
+        embedding_providers=_embeddings(endpoints, cloudflare, stack),
+        costs=recorders.costs,
+        completions=_completion_cache(settings, database),
+        takes_simulated=endpoints.is_simulated("openai"),
+        slots_max=settings.providers.model_calls_max,
     )
     stack.push_async_callback(gateway.close)
     return gateway
 
 
-def _front(settings: Settings) -> CloudflareGateway | None:
-    chosen = settings.providers
-    if not chosen.cloudflare_account:
+def _models(endpoints: ProviderEndpoints, cloudflare: CloudflareGateway | None) -> dict[str, ModelProvider]:
+    openai, anthropic = endpoints.resolver("openai"), endpoints.resolver("anthropic")
+    providers: dict[str, ModelProvider] = {}
+    if openai is not None:
+        providers["openai"] = OpenAIModels(openai, cloudflare)
+    if anthropic is not None:
+        providers["anthropic"] = AnthropicModels(anthropic, cloudflare)
+    return providers
+
+
+def _embeddings(
+    endpoints: ProviderEndpoints, cloudflare: CloudflareGateway | None, stack: AsyncExitStack
+) -> dict[str, OpenAIEmbeddings]:
+    openai = endpoints.resolver("openai")
+    if openai is None:
+        return {}
+    embeddings = OpenAIEmbeddings(openai, cloudflare)
+    stack.push_async_callback(embeddings.close)
+    return {"openai": embeddings}
+
+
+def _completion_cache(settings: Settings, database: Database) -> PostgresCompletionCache | None:
+    cached_h = settings.providers.completion_cache_h
+    return PostgresCompletionCache(database, remembered_for_s=cached_h * HOUR_S) if cached_h else None
+
+
+def _catalog(settings: Settings, providers: dict[str, ModelProvider]) -> ModelCatalog:
+    try:
+        return read_model_catalog(settings.providers.models, providers=providers)
+    except ModelCatalogInvalid as error:
+        raise InvalidSettings(settings.environment, [f"OSLIRA_MODELS: {error}"]) from None
+
+
+def _cloudflare(settings: Settings) -> CloudflareGateway | None:
+    providers = settings.providers
+    if not providers.cloudflare_account:
         return None
     return CloudflareGateway(
-        account=chosen.cloudflare_account,
-        gateway=chosen.cloudflare_gateway,
-        token=chosen.cloudflare_token,
-        cache_ttl_s=chosen.completion_cache_h * HOUR_S,
+        account=providers.cloudflare_account,
+        gateway=providers.cloudflare_gateway,
+        token=providers.cloudflare_token,
+        cache_ttl_s=providers.completion_cache_h * HOUR_S,
     )
 
 

@@ -90,7 +90,7 @@ async def test_unchanged_run_is_answered_without_a_database_connection(addresses
         run = await book.begun()
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as client:
             seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
-            database = application.dependencies["run_views"].reads._database  # noqa: SLF001  takes all connections
+            database = application.dependencies["run_queries"].reads._database  # noqa: SLF001  takes all connections
             pools = (database._user_pool, database._admin_pool)  # noqa: SLF001
             lent = [(pool, await pool.acquire()) for pool in pools]
             headers = {**book.headers, "If-None-Match": seen.headers["etag"]}
@@ -244,7 +244,7 @@ async def test_notifications_resume_after_the_connection_is_killed(addresses, pl
         "OSLIRA_DATA_DIR": str(place.settings.data_dir),
     }
     async with build(read_runtime(environ)) as application:
-        live, views = application.dependencies["live_runs"], application.dependencies["run_views"]
+        live, views = application.dependencies["live_runs"], application.dependencies["run_queries"]
         await until(lambda: live.is_listening)
         caller = (
             await application.dependencies["authenticator"].authenticate(
@@ -274,7 +274,7 @@ async def test_without_notifications_entries_are_fresh_for_one_second(applicatio
     ).caller
     seconds = [100.0]
     live = type(application.dependencies["live_runs"])(lambda: None, now_s=lambda: seconds[0])
-    views = dataclasses.replace(application.dependencies["run_views"], live=live)
+    views = dataclasses.replace(application.dependencies["run_queries"], live=live)
     run = await book.begun()
 
     await views.get(caller, run.id)

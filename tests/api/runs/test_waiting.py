@@ -170,7 +170,7 @@ async def test_long_poll_ends_on_timeout(book, get, poll):
 
 
 async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, book):
-    views = application.dependencies["run_views"]
+    views = application.dependencies["run_queries"]
     caller = (
         await application.dependencies["authenticator"].authenticate(
             book.headers["Authorization"].encode(), None
@@ -196,9 +196,9 @@ async def test_a_thousand_waiters_of_one_run_are_all_woken(application, live, bo
 
 
 async def test_shutdown_ends_long_polls_and_streams(application, client_of, book):
-    queries = application.dependencies["run_views"]
+    queries = application.dependencies["run_queries"]
     views = dataclasses.replace(queries, live=LiveRuns(queries.now))
-    app = application.replacing(live_runs=views.live, run_views=views, run_streams=RunEventStreams(views))
+    app = application.replacing(live_runs=views.live, run_queries=views, run_streams=RunEventStreams(views))
     run = await book.begun()
     client = client_of(app)
     seen = await client.get(f"{RUNS}/{run.id}", headers=book.headers)
@@ -261,7 +261,7 @@ async def test_stream_of_an_ended_run_sends_only_the_end(client, book):
 
 
 async def test_stream_sends_heartbeats_and_ends_when_access_is_lost(application, stream, owner, book):
-    streams = RunEventStreams(application.dependencies["run_views"], heartbeat_s=0.05)
+    streams = RunEventStreams(application.dependencies["run_queries"], heartbeat_s=0.05)
     run = await book.begun()
     opened = stream(run.id, create_app(application.replacing(run_streams=streams)))
     await until(lambda: ": alive" in opened.events)

@@ -79,7 +79,7 @@ async def test_whole_system_runs_on_a_configured_server(owner_url, tmp_path):
         idle = {name for name, binding in readiness.bindings.items() if not binding.ok}
         assert idle == {"engine"}, readiness  # no worker runs yet
         assert readiness.bindings["database"].detail.startswith("PostgreSQL ")
-        assert await application.dependencies["upkeep"].audit() == []
+        assert await application.dependencies["credit_maintenance"].audit() == []
 
 
 @needs_postgres

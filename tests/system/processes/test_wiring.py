@@ -27,7 +27,7 @@ def data_dir(tmp_path):
 
 async def database_of(application):
     """Name of the database that a new admin connection connects to."""
-    session = application.dependencies["upkeep"].ledger._session  # noqa: SLF001
+    session = application.dependencies["credit_maintenance"].ledger._session  # noqa: SLF001
     for connection in session._pool._idle:  # noqa: SLF001
         connection.terminate()
     (row,) = await session.fetch("select current_database()::text as name")

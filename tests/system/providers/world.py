@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import msgspec
 
-from core.wiring.providers import PATHS
+from core.wiring.provider_endpoints import PATHS
 from features.analysis.application.profile_reader import ProfileReader
 from infrastructure.ai.gateway import Gateway
 from infrastructure.ai.model_catalog import FILE, read_model_catalog

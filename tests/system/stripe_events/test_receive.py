@@ -7,7 +7,6 @@ import pytest
 
 from core.webhooks.incoming import StripeEventWorker
 from core.wiring.bootstrap import read_runtime
-from core.wiring.slices.billing import WebhookSecrets
 from shared.errors import Unavailable
 from tests.support import until
 from tests.support.problems import assert_problem
@@ -130,7 +129,7 @@ async def test_body_size_limit_applies(client):
     ],
 )
 async def test_webhook_secrets_default_to_the_simulators(environ, secrets):
-    assert await WebhookSecrets(read_runtime(environ)).current() == secrets
+    assert await read_runtime(environ).rotating_settings().webhook_secrets() == secrets
 
 
 class EmptyLine:

@@ -47,7 +47,7 @@ def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={
             "authenticator": _authenticator(resources, keys, memberships),
-            "me": CurrentUser(memberships, accounts),
+            "current_user": CurrentUser(memberships, accounts),
             "accounts": Accounts(accounts),
             "members": Members(members, invitations, api_keys),
             "invitations": Invitations(invitations, members, accounts, mail, settings.frontend_url, utc_now),

@@ -1,6 +1,5 @@
 """Billing: subscriptions and purchases at Stripe, and the events that Stripe sends."""
 
-import asyncio
 import random
 import time
 from datetime import timedelta
@@ -10,9 +9,8 @@ from core.api.health import HealthCheck
 from core.api.health_checks import check_stripe
 from core.cron.job_runner import HOUR_S, MINUTE_S, JobHandler, summarized
 from core.processes.background import BackgroundService
-from core.settings.settings import Settings, read_settings
+from core.settings.settings import Settings
 from core.webhooks.incoming import StripeEventWorker
-from core.wiring.bootstrap import Runtime
 from core.wiring.providers import provider_mode
 from core.wiring.slice import ApiParts, Resources, Slice, WorkerParts
 from features.billing.application.catalog import Catalog
@@ -52,7 +50,6 @@ from infrastructure.payments.stripe_queries import StripeQueries
 from infrastructure.payments.stripe_subscriptions import StripeSubscriptions
 from shared.clock import utc_now
 
-REMEMBERED_FOR_S = 10.0
 JOBS = (
     Job(
         name="monthly-renewal",
@@ -118,9 +115,11 @@ def purchases(resources: Resources) -> dict[str, object]:
 
 def _event_inbox(resources: Resources) -> dict[str, object]:
     events = PostgresStripeEvents(resources.database)
-    secrets = WebhookSecrets(resources.runtime)
+    settings = resources.runtime.rotating_settings()
     return {
-        "receiver": StripeEventReceiver(events, secrets.current, time.time, resources.event_stored.set),
+        "receiver": StripeEventReceiver(
+            events, settings.webhook_secrets, time.time, resources.event_stored.set
+        ),
         "inbox": StripeEventAdmin(events, resources.payments.stripe_reader),
     }
 
@@ -183,23 +182,6 @@ def stripe_event_processor(
         repository=repository,
         random=random.random,
     )
-
-
-class WebhookSecrets:
-    """Webhook secrets, read from the secrets manager again after REMEMBERED_FOR_S, so that a rotated secret
-    is accepted.
-    """
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._secrets = runtime.settings.webhook_secrets
-        self._until_s = time.monotonic() + REMEMBERED_FOR_S
-
-    async def current(self) -> tuple[str, ...]:
-        if self._runtime.secrets is not None and time.monotonic() >= self._until_s:
-            self._until_s = time.monotonic() + REMEMBERED_FOR_S
-            self._secrets = (await asyncio.to_thread(read_settings, self._runtime.lookup)).webhook_secrets
-        return self._secrets
 
 
 BILLING = Slice(

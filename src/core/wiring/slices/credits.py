@@ -24,7 +24,7 @@ def _api(resources: Resources) -> ApiParts:
             "statements": Statements(reader),
             "grants": Grants(ledger),
             "adjustments": Adjustments(ledger),
-            "upkeep": CreditMaintenance(ledger),
+            "credit_maintenance": CreditMaintenance(ledger),
         }
     )
 

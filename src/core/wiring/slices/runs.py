@@ -28,7 +28,7 @@ def _api(resources: Resources) -> ApiParts:
     return ApiParts(
         dependencies={
             "live_runs": live,
-            "run_views": queries,
+            "run_queries": queries,
             "run_streams": RunEventStreams(queries),
             "cancellations": Cancellations(queries, PostgresRuns(session)),
             "retries": Retries(queries, PostgresRetries(session)),

@@ -55,13 +55,15 @@ class IdentityController(Controller):
         return struct_from(VerifiedResponse, request.user, email=request.user.email or None)
 
     @get("/me")
-    async def get_me(self, request: AuthenticatedRequest, me: NamedDependency[CurrentUser]) -> MeResponse:
+    async def get_me(
+        self, request: AuthenticatedRequest, current_user: NamedDependency[CurrentUser]
+    ) -> MeResponse:
         """Get the caller, the selected account and the caller's permissions in it.
 
         `account` is null if you have no account, or several and the request does not select one.
         """
         caller = request.user
-        account, permissions = await me.account_and_permissions(caller)
+        account, permissions = await current_user.account_and_permissions(caller)
         return struct_from(
             MeResponse, caller, email=caller.email or None, account=account, permissions=permissions
         )

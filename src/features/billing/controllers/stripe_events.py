@@ -93,7 +93,7 @@ class StripeWebhookController(Controller):
         self,
         request: Request[Any, Any, Any],
         receiver: NamedDependency[StripeEventReceiver],
-        counted_refusals: NamedDependency[FailureRateLimit],
+        failure_limit: NamedDependency[FailureRateLimit],
     ) -> ReceivedResponse:
         """Receive a Stripe event; for Stripe only.
 
@@ -105,7 +105,7 @@ class StripeWebhookController(Controller):
         try:
             is_new = await receiver.receive(await request.body(), b",".join(signatures))
         except Malformed:
-            await counted_refusals.count(request.scope, "stripe")
+            await failure_limit.count(request.scope, "stripe")
             raise
         return ReceivedResponse(received=True, duplicate=not is_new)
 

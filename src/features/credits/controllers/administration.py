@@ -112,12 +112,12 @@ class CreditsAdministrationController(Controller):
         return _logged("adjust", request.user, account_id, change)
 
     @post("/audits", status_code=200)
-    async def audit_ledger(self, upkeep: NamedDependency[CreditMaintenance]) -> AuditResponse:
+    async def audit_ledger(self, credit_maintenance: NamedDependency[CreditMaintenance]) -> AuditResponse:
         """Compare the balances, entries, lots and holds of all accounts.
 
         A consistent ledger has no findings.
         """
-        findings = await upkeep.audit()
+        findings = await credit_maintenance.audit()
         return AuditResponse(ok=not findings, findings=findings)
 
 

@@ -74,7 +74,7 @@ class RunsController(Controller):
     async def list_runs(
         self,
         request: AuthenticatedRequest,
-        run_views: NamedDependency[RunQueries],
+        run_queries: NamedDependency[RunQueries],
         cursor: Cursor = None,
         limit: Limit = 50,
         status: FromQuery[Status | None] = None,
@@ -95,7 +95,7 @@ class RunsController(Controller):
             since=as_utc(since),
             until=as_utc(until),
         )
-        return await run_views.page(request.user, run_filter, cursor=cursor, limit=limit)
+        return await run_queries.page(request.user, run_filter, cursor=cursor, limit=limit)
 
     @get(
         "/{run_id:uuid}",
@@ -107,7 +107,7 @@ class RunsController(Controller):
         self,
         request: AuthenticatedRequest,
         run_id: FromPath[UUID],
-        run_views: NamedDependency[RunQueries],
+        run_queries: NamedDependency[RunQueries],
         if_none_match: IfNoneMatch = None,
         wait: Wait = None,
     ) -> Response[Any]:
@@ -123,9 +123,9 @@ class RunsController(Controller):
         """
         if wait is not None and not 1 <= wait <= WAIT_S_MAX:
             raise WaitInvalid(limit=WAIT_S_MAX)
-        view = await run_views.get(request.user, RunId(run_id))
+        view = await run_queries.get(request.user, RunId(run_id))
         if wait and (if_none_match is None or is_current(if_none_match, view.tag)):
-            view = await run_views.wait(request.user, view, wait)
+            view = await run_queries.wait(request.user, view, wait)
         if is_current(if_none_match, view.tag):
             return Response(None, status_code=304, headers=_headers(view))
         return Response(view.body, media_type=JSON, headers=_headers(view))
@@ -140,7 +140,7 @@ class RunsController(Controller):
         self,
         request: AuthenticatedRequest,
         run_id: FromPath[UUID],
-        run_views: NamedDependency[RunQueries],
+        run_queries: NamedDependency[RunQueries],
         run_streams: NamedDependency[RunEventStreams],
         last_event_id: LastEventId = None,
     ) -> Stream:
@@ -156,7 +156,7 @@ class RunsController(Controller):
         """
         caller = request.user
         run_streams.check_room(caller)
-        view = await run_views.get(caller, RunId(run_id))
+        view = await run_queries.get(caller, RunId(run_id))
         views = run_streams.follow(caller, view, seen_version=seen_version(last_event_id))
         return Stream(
             frames(view, views),
