@@ -34,7 +34,7 @@ KNOWN_PARTS = {"latest_invoice", "data.latest_invoice", "latest_charge"}
 CARD = {"number": "4242424242424242", "exp_month": 12, "exp_year": 2030, "cvc": "123"}
 
 
-class OldDesk(StripeApi):
+class OldStripeApi(StripeApi):
     async def get(self, path, **params):
         """Drops expansions that did not exist in 2017."""
         parts = [part for part in params.pop("expand", []) if part in KNOWN_PARTS]
@@ -57,13 +57,13 @@ async def localstripe():
 
 
 @pytest.fixture
-async def desk(localstripe):
+async def api(localstripe):
     async def where():
         return ProviderEndpoint(localstripe, "sk_test_x")
 
-    desk = OldDesk(where)
-    yield desk
-    await desk.close()
+    api = OldStripeApi(where)
+    yield api
+    await api.close()
 
 
 @pytest.fixture
@@ -77,20 +77,20 @@ async def payloads(localstripe):
 
 
 @pytest.fixture
-async def subscribed(desk, owner, tenant):
+async def subscribed(api, owner, tenant):
     """The subscription of a tenant to the growth plan, paid by card."""
     plan_id = f"plan_{uuid.uuid4().hex}"
     month = {"amount": 2_900, "currency": "usd", "interval": "month", "product": {"name": "Growth"}}
-    await desk.post("/v1/plans", f"plan:{plan_id}", id=plan_id, **month)
+    await api.post("/v1/plans", f"plan:{plan_id}", id=plan_id, **month)
     await owner.execute(
         "insert into billing_prices (stripe_price_id, plan, price_cents, currency)"
         " values ($1, 'growth', 2900, 'usd')",
         plan_id,
     )
-    token = await desk.post("/v1/tokens", f"token:{plan_id}", card=CARD)
-    customer = await desk.post("/v1/customers", f"customer:{plan_id}", source=token["id"])
+    token = await api.post("/v1/tokens", f"token:{plan_id}", card=CARD)
+    customer = await api.post("/v1/customers", f"customer:{plan_id}", source=token["id"])
     await owner.execute("insert into billing_customers values ($1, $2)", tenant.account_id, customer["id"])
-    return await desk.post(
+    return await api.post(
         "/v1/subscriptions",
         f"subscription:{plan_id}",
         customer=customer["id"],
@@ -100,12 +100,12 @@ async def subscribed(desk, owner, tenant):
 
 
 class Inbox:
-    def __init__(self, database, desk):
+    def __init__(self, database, api):
         async def secrets():
             return (SECRET,)
 
         self.receiver = StripeEventReceiver(PostgresStripeEvents(database), secrets, time.time, lambda: None)
-        self.processor = stripe_event_processor(database.admin("tests"), StripeQueries(desk))
+        self.processor = stripe_event_processor(database.admin("tests"), StripeQueries(api))
 
     async def receive(self, listener):
         """Receive every delivered event in reverse order, then again in order; return how many were new."""
@@ -130,9 +130,9 @@ class Inbox:
 
 
 @pytest.fixture
-async def inbox(database, desk, owner):
+async def inbox(database, api, owner):
     await owner.execute("delete from webhook_events")
-    return Inbox(database, desk)
+    return Inbox(database, api)
 
 
 def heard_of(subscription, listener):
@@ -147,8 +147,8 @@ async def credits_of(owner, account_id):
     )
 
 
-async def test_adapter_reads_localstripes_objects(desk, subscribed):
-    stripe_reader = StripeQueries(desk)
+async def test_adapter_reads_localstripes_objects(api, subscribed):
+    stripe_reader = StripeQueries(api)
     subscription = await stripe_reader.subscription(subscribed["id"])
     invoice = await stripe_reader.invoice(subscription.latest_invoice_id)
     listed = [found.id async for found in stripe_reader.subscriptions()]
@@ -174,15 +174,15 @@ async def test_events_activate_the_plan_and_grant_its_credits_once(
     assert (plan, await credits_of(owner, tenant.account_id)) == ("growth", 250)
 
 
-async def test_refund_reclaims_credits_once(payloads, subscribed, inbox, desk, owner, tenant):
+async def test_refund_reclaims_credits_once(payloads, subscribed, inbox, api, owner, tenant):
     """localstripe sends no event for a refund, so the test creates one."""
     await until(lambda: PAID in heard_of(subscribed, payloads))
     await inbox.receive(payloads)
     await inbox.work()
     before = await credits_of(owner, tenant.account_id)
-    invoice = await StripeQueries(desk).invoice(subscribed["latest_invoice"])
-    intent = await desk.get(f"/v1/payment_intents/{invoice.payment_id}", expand=["latest_charge"])
-    await desk.post("/v1/refunds", f"refund:{invoice.id}", payment_intent=invoice.payment_id, amount=1_450)
+    invoice = await StripeQueries(api).invoice(subscribed["latest_invoice"])
+    intent = await api.get(f"/v1/payment_intents/{invoice.payment_id}", expand=["latest_charge"])
+    await api.post("/v1/refunds", f"refund:{invoice.id}", payment_intent=invoice.payment_id, amount=1_450)
     for _ in range(2):
         await inbox.emit("charge.refunded", intent["latest_charge"])
         await inbox.work()
@@ -191,10 +191,10 @@ async def test_refund_reclaims_credits_once(payloads, subscribed, inbox, desk, o
 
 
 async def test_subscription_cancelled_at_stripe_ends_the_plan(
-    payloads, subscribed, inbox, desk, owner, tenant
+    payloads, subscribed, inbox, api, owner, tenant
 ):
-    sdk = await desk._sdk()  # noqa: SLF001  a delete without idempotency key
-    await sdk.call("delete", f"/v1/subscriptions/{subscribed['id']}", {}, None)
+    # A delete without idempotency key, which localstripe does not accept.
+    await api._call("delete", f"/v1/subscriptions/{subscribed['id']}", {}, None)  # noqa: SLF001
     await until(lambda: "customer.subscription.deleted" in heard_of(subscribed, payloads))
     await inbox.receive(payloads)
     await inbox.work()
@@ -202,9 +202,9 @@ async def test_subscription_cancelled_at_stripe_ends_the_plan(
     assert await owner.fetchval("select plan from accounts where id = $1", tenant.account_id) == "free"
 
 
-async def test_event_list_contains_undelivered_events(desk, subscribed):
+async def test_event_list_contains_undelivered_events(api, subscribed):
     now = datetime.now(UTC)
-    events = StripeQueries(desk).events(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
+    events = StripeQueries(api).events(since=now - timedelta(hours=1), until=now + timedelta(hours=1))
 
     about = [event.type async for event in events if subscribed["id"].encode() in event.payload]
     assert "customer.subscription.created" in about
