@@ -5,7 +5,6 @@ Exits 1 and prints each violation that ``scripts/conventions-exceptions.txt`` do
 
 import ast
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 EXCEPTIONS = ROOT / "scripts" / "conventions-exceptions.txt"
+FOLDERS = ("src", "tests", "scripts", "docs")
 UNCHECKED = {"scripts/conventions.py", "scripts/conventions-exceptions.txt", "LICENSE"}
 SUFFIXES = {".py", ".sql", ".md", ".toml", ".yaml", ".sh", ""}
 FILES_PER_FOLDER_MAX = 18
@@ -42,8 +42,12 @@ def main() -> int:
 
 def _violations() -> Iterator[tuple[str, str]]:
     """Pairs of the key that an exception would list and an explanation."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    names = [name for name in listed.stdout.split() if (ROOT / name).is_file()]
+    paths = [*ROOT.glob("*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*"))]
+    names = [
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
     yield from _crowded_folders(names)
     for name in names:
         if name not in UNCHECKED and Path(name).suffix in SUFFIXES:
