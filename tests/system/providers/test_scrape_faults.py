@@ -115,7 +115,11 @@ async def test_apify_fault_during_abort(outside, scrape_rows, logs, fault, often
     await set_fault(outside.simulators, "apify", RUNS, fault, often, "POST")
     source = outside.source(call_s=0.6, poll_s=0.3)
     looking = asyncio.create_task(source.fetch(NAME, posts_max=12, cost_owner=outside.cost_owner))
-    await until(lambda: runs_of(outside, "running"))
+
+    async def is_polled():  # so that the response to the start has arrived
+        return (await outside.asked(SEEN["wait"]))[0] > 0
+
+    await until(is_polled)
 
     looking.cancel()
     async with asyncio.timeout(STUCK_S):
