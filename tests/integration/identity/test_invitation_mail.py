@@ -134,7 +134,7 @@ async def test_fault_raises_invitation_not_sent(mail, invite, fault, bad_day):
 
     assert isinstance(refusal.value, Unavailable)
     assert (refusal.value.code, "Try again" in str(refusal.value)) == ("invitation_not_sent", True)
-    assert refusal.value.__cause__ is None
+    assert (refusal.value.__cause__, refusal.value.args) == (None, (InvitationNotSent.text,))
 
 
 @pytest.mark.parametrize("status", [429, 500, 422])
